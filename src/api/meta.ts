@@ -1,0 +1,62 @@
+/** Kubernetes object metadata and the parts of Cluster and Namespace that a policy can look at. */
+
+/** The fields of metav1.ObjectMeta that HookPolicy reads. Times are RFC 3339 strings, as the API server sends them. */
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+}
+
+/** metav1.LabelSelector. Absent and empty both select everything here; the CRDs say where absent is not allowed. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[];
+}
+
+export interface LabelSelectorRequirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  readonly values?: readonly string[];
+}
+
+/** metav1.Condition. */
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * One fixed view of a Cluster, the same for v1beta1 and v1beta2 and for the copy in a hook request:
+ * only what HookPolicy uses is kept in memory.
+ */
+export interface Cluster {
+  readonly metadata: ObjectMeta;
+  /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
+  readonly paused: boolean;
+  /** Absent: not managed by a ClusterClass, and Cluster API calls no hook for it. */
+  readonly topology?: { readonly className: string; readonly version: string };
+  /** spec.infrastructureRef or spec.controlPlaneRef is set: BeforeClusterCreate has been passed. */
+  readonly created: boolean;
+}
+
+export interface Namespace {
+  readonly metadata: ObjectMeta;
+}
+
+export const CLUSTER_API_GROUP = "cluster.x-k8s.io";
+
+/** Marks that Cluster API writes on a Cluster (core:internal/hooks/tracking.go). */
+export const OK_TO_DELETE_ANNOTATION = "runtime.cluster.x-k8s.io/ok-to-delete";
+export const PENDING_HOOKS_ANNOTATION = "runtime.cluster.x-k8s.io/pending-hooks";
+export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";
