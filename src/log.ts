@@ -1,0 +1,172 @@
+/** The process log: one line per entry, as text for people or JSON for collectors, on winston. */
+
+import { inspect } from "node:util";
+
+import { createLogger as createWinston, format, transports } from "winston";
+
+import type { LogFields, Logger } from "./api/logger.ts";
+
+export const LOG_FORMATS = ["text", "json"] as const;
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+export type LogFormat = (typeof LOG_FORMATS)[number];
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface LogOptions {
+  readonly format: LogFormat;
+  readonly level: LogLevel;
+  /** Default: standard output. */
+  readonly stream?: NodeJS.WritableStream;
+}
+
+export interface ClosableLogger extends Logger {
+  /** Resolves when everything that was logged has been handed to the stream, or the stream is broken. */
+  close(): Promise<void>;
+}
+
+interface Entry {
+  readonly ts: string;
+  readonly level: LogLevel;
+  readonly msg: string;
+  /** Later ones win. */
+  readonly fields: readonly LogFields[];
+}
+
+/** Longer strings are cut: one hostile value must not become a line of megabytes. */
+const MAX_VALUE_LENGTH = 8192;
+const MAX_CAUSES = 4;
+
+/** Control characters, line separators and the marks that reverse text on a terminal. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/** Text that needs no quotes in `key=value`. */
+const BARE = /^[\w.:/@+%,*-]+$/;
+
+/** The logging methods never throw, whatever the fields hold and also when nobody reads the stream any more. */
+export function createLogger(options: LogOptions): ClosableLogger {
+  const stream = options.stream ?? process.stdout;
+  survivePipeErrors(stream);
+  const sink = createWinston({
+    level: options.level,
+    format: format.printf(({ message }) => String(message)),
+    transports: [new transports.Stream({ stream, eol: "\n" })],
+  });
+  const threshold = LOG_LEVELS.indexOf(options.level);
+  const write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]): void => {
+    if (LOG_LEVELS.indexOf(level) < threshold) return;
+    sink.log({ level, message: render({ ts: new Date().toISOString(), level, msg, fields }, options) });
+  };
+  return Object.assign(loggerOf(write, []), {
+    close: async (): Promise<void> => {
+      const ended = new Promise<void>((resolve) => sink.once("finish", resolve));
+      sink.end();
+      await ended;
+      await new Promise<void>((resolve) => stream.write("", () => resolve()));
+    },
+  });
+}
+
+/** The messages of an error and of its causes in one text; errors without a message are told by their code. */
+export function errorText(error: unknown): string {
+  const parts: string[] = [];
+  let current = error;
+  for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
+    const text = ownText(current);
+    if (!parts.some((part) => part.includes(text))) parts.push(text);
+    current = current.cause;
+  }
+  return parts.length === 0 ? inspect(error) : parts.join(": ");
+}
+
+/** `text` with everything escaped that could start a new line or steer a terminal. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, escapeCharacter);
+}
+
+function ownText(error: Error): string {
+  if (error.message !== "") return error.message;
+  // A refused connection to a name with several addresses: an AggregateError with an empty message.
+  if (error instanceof AggregateError) return error.errors.map((each) => errorText(each)).join("; ");
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}
+
+type Write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]) => void;
+
+function loggerOf(write: Write, base: readonly LogFields[]): Logger {
+  return {
+    debug: (msg, fields = {}) => write("debug", msg, ...base, fields),
+    info: (msg, fields = {}) => write("info", msg, ...base, fields),
+    warn: (msg, fields = {}) => write("warn", msg, ...base, fields),
+    error: (msg, fields = {}) => write("error", msg, ...base, fields),
+    child: (fields) => loggerOf(write, [...base, fields]),
+  };
+}
+
+function render({ ts, level, msg, fields }: Entry, options: LogOptions): string {
+  const plain = plainFields(fields, options.level === "debug");
+  if (options.format === "json") {
+    const line: Record<string, unknown> = { ts, level, msg: cut(msg) };
+    for (const [key, value] of plain) line[key in line ? `${key}_` : key] = value;
+    return printable(JSON.stringify(line));
+  }
+  const pairs = [...plain].map(([key, value]) => ` ${quoted(key)}=${quoted(value)}`);
+  return `${ts} ${level.toUpperCase().padEnd(5)} ${printable(cut(msg))}${pairs.join("")}`;
+}
+
+function quoted(value: unknown): string {
+  if (typeof value === "string" && BARE.test(value)) return value;
+  return printable(JSON.stringify(value));
+}
+
+/** The fields as values that JSON can carry; an error becomes its text, and at debug also its stack. */
+function plainFields(sources: readonly LogFields[], withStack: boolean): Map<string, unknown> {
+  const plain = new Map<string, unknown>();
+  for (const fields of sources) {
+    for (const key of Object.keys(fields)) {
+      const value = read(fields, key);
+      if (value === undefined) continue;
+      plain.set(key, value instanceof Error ? cut(errorText(value)) : plainValue(value));
+      if (withStack && value instanceof Error) plain.set(`${key}Stack`, cut(value.stack ?? ""));
+    }
+  }
+  return plain;
+}
+
+/** A getter may throw. */
+function read(fields: LogFields, key: string): unknown {
+  try {
+    return fields[key];
+  } catch {
+    return "(unreadable)";
+  }
+}
+
+function plainValue(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+  try {
+    const json = JSON.stringify(value);
+    return json.length > MAX_VALUE_LENGTH ? cut(json) : JSON.parse(json);
+  } catch {
+    return `(${typeof value})`; // a cycle, a function, a bigint, a toJSON that throws
+  }
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_VALUE_LENGTH) return text;
+  return `${text.slice(0, MAX_VALUE_LENGTH)}... (${text.length - MAX_VALUE_LENGTH} more characters)`;
+}
+
+function escapeCharacter(character: string): string {
+  if (character === "\n") return "\\n";
+  if (character === "\t") return "\\t";
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+const guarded = new WeakSet<NodeJS.WritableStream>();
+
+/** Without a listener, the reader of a pipe going away (EPIPE) would end the process. */
+export function survivePipeErrors(stream: NodeJS.WritableStream): void {
+  if (guarded.has(stream)) return;
+  guarded.add(stream);
+  stream.on("error", () => undefined);
+}
