@@ -50,9 +50,8 @@ export function createLogger(options: LogOptions): ClosableLogger {
     format: format.printf(({ message }) => String(message)),
     transports: [new transports.Stream({ stream, eol: "\n" })],
   });
-  const threshold = LOG_LEVELS.indexOf(options.level);
   const write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]): void => {
-    if (LOG_LEVELS.indexOf(level) < threshold) return;
+    if (!sink.isLevelEnabled(level)) return;
     sink.log({ level, message: render({ ts: new Date().toISOString(), level, msg, fields }, options) });
   };
   return Object.assign(loggerOf(write, []), {

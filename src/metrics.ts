@@ -1,0 +1,167 @@
+/** What HookPolicy tells Prometheus. No series is ever labelled by Cluster: a fleet has too many. */
+
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+
+import { VERSION } from "./version.ts";
+
+/** One series of a gauge that mirrors state. */
+export interface Sample<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>;
+  readonly value: number;
+}
+
+/** A gauge that is read when it is scraped, and at no other time. */
+export interface Mirror<Label extends string> {
+  /** `read` runs once per scrape and yields every series; a series that it no longer yields is gone. */
+  follow(read: () => Iterable<Sample<Label>>): void;
+}
+
+export interface Metrics {
+  readonly hookCalls: Counter<"hook" | "verdict">;
+  readonly hookCallDuration: Histogram<"hook">;
+  readonly heldClusters: Mirror<"hook">;
+  readonly policies: Mirror<"kind" | "ready">;
+  readonly informerContactAge: Mirror<"resource">;
+  readonly informerRestarts: Counter<"resource">;
+  readonly informerObjects: Mirror<"resource">;
+  readonly statusWrites: Counter<"kind" | "result">;
+  readonly unconfirmedReleases: Counter<"reason">;
+  readonly workqueueDepth: Mirror<never>;
+  readonly certificateExpiry: Mirror<never>;
+  readonly contentType: string;
+  /** The exposition text; rejects when a `follow` callback throws. */
+  text(): Promise<string>;
+}
+
+/** From a decision made in memory to one that waited for Cluster API's whole time budget. */
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
+export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: "hookpolicy_build_info",
+    help: "Always 1; the labels tell what runs.",
+    labelNames: ["version", "capi_version", "node_version"],
+    registers: [registry],
+  }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
+  return {
+    ...hookMetrics(registry),
+    ...informerMetrics(registry),
+    ...controllerMetrics(registry),
+    contentType: registry.contentType,
+    text: async (): Promise<string> => await registry.metrics(),
+  };
+}
+
+function hookMetrics(
+  registry: Registry,
+): Pick<Metrics, "hookCalls" | "hookCallDuration" | "heldClusters" | "unconfirmedReleases"> {
+  const registers = [registry];
+  return {
+    hookCalls: new Counter({
+      name: "hookpolicy_hook_calls_total",
+      help: "Hook calls answered, by verdict.",
+      labelNames: ["hook", "verdict"],
+      registers,
+    }),
+    hookCallDuration: new Histogram({
+      name: "hookpolicy_hook_call_duration_seconds",
+      help: "Time from the end of a hook's request to its answer.",
+      labelNames: ["hook"],
+      buckets: DURATION_BUCKETS,
+      registers,
+    }),
+    heldClusters: mirror(registry, {
+      name: "hookpolicy_held_clusters",
+      help: "Clusters that an enforced policy holds now.",
+      labelNames: ["hook"],
+    }),
+    unconfirmedReleases: new Counter({
+      name: "hookpolicy_unconfirmed_releases_total",
+      help: "Releases that memory allowed and the read from the API server did not confirm.",
+      labelNames: ["reason"],
+      registers,
+    }),
+  };
+}
+
+function informerMetrics(
+  registry: Registry,
+): Pick<Metrics, "informerContactAge" | "informerRestarts" | "informerObjects"> {
+  return {
+    informerContactAge: mirror(registry, {
+      name: "hookpolicy_informer_contact_age_seconds",
+      help: "Time since the API server last said anything about a resource.",
+      labelNames: ["resource"],
+    }),
+    informerRestarts: new Counter({
+      name: "hookpolicy_informer_restarts_total",
+      help: "Lists and watches that had to be started again.",
+      labelNames: ["resource"],
+      registers: [registry],
+    }),
+    informerObjects: mirror(registry, {
+      name: "hookpolicy_informer_objects",
+      help: "Objects held in memory.",
+      labelNames: ["resource"],
+    }),
+  };
+}
+
+function controllerMetrics(
+  registry: Registry,
+): Pick<Metrics, "policies" | "statusWrites" | "workqueueDepth" | "certificateExpiry"> {
+  return {
+    policies: mirror(registry, {
+      name: "hookpolicy_policies",
+      help: "Policies by kind and by the status of their Ready condition.",
+      labelNames: ["kind", "ready"],
+    }),
+    statusWrites: new Counter({
+      name: "hookpolicy_status_writes_total",
+      help: "Status updates sent to the API server, by result.",
+      labelNames: ["kind", "result"],
+      registers: [registry],
+    }),
+    workqueueDepth: mirror(registry, {
+      name: "hookpolicy_workqueue_depth",
+      help: "Keys that wait for the reconciler.",
+      labelNames: [],
+    }),
+    certificateExpiry: mirror(registry, {
+      name: "hookpolicy_certificate_expiry_timestamp_seconds",
+      help: "When the serving certificate ends, in Unix time.",
+      labelNames: [],
+    }),
+  };
+}
+
+interface MirrorConfiguration<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: Label[];
+}
+
+function mirror<Label extends string>(
+  registry: Registry,
+  configuration: MirrorConfiguration<Label>,
+): Mirror<Label> {
+  let read: (() => Iterable<Sample<Label>>) | undefined;
+  const gauge = new Gauge<Label>({
+    ...configuration,
+    registers: [registry],
+    collect(): void {
+      gauge.reset();
+      // Without labels a gauge starts at 0; what is not known is not 0.
+      if (configuration.labelNames.length === 0) gauge.remove();
+      for (const { labels, value } of read?.() ?? []) gauge.set(labels, value);
+    },
+  });
+  return {
+    follow: (source): void => {
+      read = source;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Listen addresses as controller-runtime writes them: `:9440`, `127.0.0.1:9440`, `[::1]:9440`, and `0` for none. */
+
+import { isIP, isIPv6, type Server } from "node:net";
+
+export interface Address {
+  /** Absent: all interfaces. */
+  readonly host?: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+const HOST_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+/** `undefined` is "do not listen" (`0`), an Error says what is wrong without saying where it was given. */
+export function parseAddress(text: string): Address | undefined | Error {
+  if (text === "0") return undefined;
+  const [, bracketed, plain = "", digits = ""] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === "" || port > 65535) return new Error("not host:port, :port or 0");
+  if (bracketed !== undefined) {
+    return isIPv6(bracketed) ? { host: bracketed, port } : new Error("no IPv6 address between [ and ]");
+  }
+  if (plain === "") return { port };
+  return isHost(plain) ? { host: plain, port } : new Error("the host is neither a name nor an IP address");
+}
+
+/** An IP address or a DNS name. */
+export function isHost(text: string): boolean {
+  // Digits and dots that are no IPv4 address are a typing error, not a name.
+  return isIP(text) !== 0 || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
+}
+
+export function formatAddress({ host = "", port }: Address): string {
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Resolves with the real port; rejects with one line that names `flag`. */
+export async function listen(server: Server, address: Address, flag: string): Promise<{ port: number }> {
+  await new Promise<void>((resolve, reject) => {
+    const failed = (cause: Error): void => {
+      reject(new Error(`cannot listen on ${formatAddress(address)} (${flag})`, { cause }));
+    };
+    server.once("error", failed);
+    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => {
+      server.off("error", failed);
+      resolve();
+    });
+  });
+  const bound = server.address();
+  return { port: typeof bound === "object" && bound !== null ? bound.port : address.port };
+}
