@@ -74,7 +74,7 @@ test("other paths and methods are refused, and HEAD has no body", async (t) => {
   assert.equal(await head.text(), "");
 });
 
-test("close does not wait for a prober that keeps its connection", async () => {
+test("close does not wait for a prober that keeps its connection", { timeout: 5_000 }, async () => {
   const server = createHealthServer({ address: LOCAL, checks: [], log: createRecorder() });
   const { port } = await server.listen();
   const socket = connect(port, "127.0.0.1");

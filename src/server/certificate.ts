@@ -1,0 +1,52 @@
+/** A serving certificate and its key, checked. */
+
+import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
+import { createSecureContext } from "node:tls";
+
+import { errorText } from "../log.ts";
+
+/** Both in PEM; the certificate may be followed by its chain. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface CheckedPair extends KeyPair {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** Throws an Error of one line when the pair could not serve TLS at `now`; it never quotes what the files hold. */
+export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
+  const leaf = parseCertificate(cert);
+  if (!leaf.checkPrivateKey(parseKey(key))) throw new Error("the private key does not match the certificate");
+  const notAfter = new Date(leaf.validTo);
+  const notBefore = new Date(leaf.validFrom);
+  if (notAfter <= now) throw new Error(`the certificate expired at ${notAfter.toISOString()}`);
+  try {
+    createSecureContext({ cert, key, minVersion: "TLSv1.2" }); // the chain too, and key sizes that OpenSSL refuses
+  } catch (error) {
+    throw new Error(`TLS refuses the certificate: ${errorText(error)}`, { cause: error });
+  }
+  return { cert, key, notBefore, notAfter };
+}
+
+function parseCertificate(pem: string): X509Certificate {
+  // X509Certificate also takes DER, which the TLS server does not.
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("the certificate is not PEM");
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw new Error("the certificate is not valid PEM", { cause: error });
+  }
+}
+
+function parseKey(pem: string): KeyObject {
+  if (pem.includes("ENCRYPTED")) throw new Error("the private key is encrypted");
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) throw new Error("the private key is not PEM");
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw new Error("the private key is not valid PEM", { cause: error });
+  }
+}
