@@ -1,0 +1,219 @@
+import type { KubeConfig } from "./config.ts";
+import { KubeError, isGone, isRecord } from "./errors.ts";
+import type { Attempt } from "./errors.ts";
+import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
+import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+import { Transport } from "./transport.ts";
+import { isKubeObject, watchEvents } from "./watchstream.ts";
+import type { WatchEvent } from "./watchstream.ts";
+
+export interface KubeClientOptions {
+  /** For the User-Agent, "hookpolicy/<version>". */
+  readonly version?: string;
+  readonly timeoutMs?: number;
+  readonly maxResponseBytes?: number;
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GetOptions extends RequestOptions {
+  /** Only apiVersion, kind and metadata are sent. */
+  readonly metadataOnly?: boolean;
+}
+
+export interface ListOptions<U> extends GetOptions {
+  readonly namespace?: string;
+  /** Objects per page. */
+  readonly limit?: number;
+  /** Absent: a consistent read, as new as this call. "0": whatever the API server has in memory. */
+  readonly resourceVersion?: string;
+  /** Applied page by page, so that a big list never is in memory as a whole. */
+  readonly project?: (raw: KubeObject) => U;
+}
+
+export interface List<U> {
+  readonly items: U[];
+  readonly resourceVersion: string;
+}
+
+export interface WatchOptions {
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+  readonly metadataOnly?: boolean;
+  readonly signal: AbortSignal;
+}
+
+interface Page {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  readonly continue: string;
+}
+
+const JSON_TYPE = "application/json";
+const META = "g=meta.k8s.io;v=v1";
+/** An aggregated API server may know no metadata-only answers: then the whole object is better than a 406. */
+const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
+const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
+
+const PAGE_SIZE = 500;
+const MAX_LIST_RESTARTS = 3;
+const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
+
+/** Typed by the caller: objects come back as the API server sent them. Everything that fails throws a KubeError. */
+export class KubeClient {
+  readonly #transport: Transport;
+
+  constructor(config: KubeConfig, options: KubeClientOptions = {}) {
+    const userAgent = `hookpolicy/${options.version ?? "dev"}`;
+    this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
+  }
+
+  async get(resource: Resource, key: ObjectKey, options: GetOptions = {}): Promise<KubeObject> {
+    const attempt = describe("get", resource, key);
+    const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
+    const path = objectPath(resource, key);
+    const body = await this.#transport.json({ attempt, method: "GET", path, accept, signal: options.signal });
+    return object(attempt, body);
+  }
+
+  /**
+   * All pages, of one resourceVersion. A 410 between pages (compaction) starts again; a page that is too
+   * large is asked for again with half as many objects.
+   */
+  async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
+  async list<U>(
+    resource: Resource,
+    options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
+  ): Promise<List<U>>;
+  async list<U>(resource: Resource, options: ListOptions<U> = {}): Promise<List<U | KubeObject>> {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await this.#listOnce(resource, options);
+      } catch (error) {
+        if (!isGone(error) || restarts >= MAX_LIST_RESTARTS) throw error;
+      }
+    }
+  }
+
+  /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
+  async watch(
+    resource: Resource,
+    options: WatchOptions,
+  ): Promise<AsyncGenerator<WatchEvent, void, undefined>> {
+    const attempt = `watch ${resourceName(resource)}`;
+    const query = new URLSearchParams({
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: options.resourceVersion,
+      timeoutSeconds: String(options.timeoutSeconds),
+    });
+    const path = `${collectionPath(resource)}?${query.toString()}`;
+    const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
+    const { signal } = options;
+    const body = await this.#transport.stream({ attempt, method: "GET", path, accept, signal });
+    return watchEvents(attempt, body);
+  }
+
+  /** Replaces the status subresource; a conflict when the object changed since `object` was read. */
+  async replaceStatus(
+    resource: Resource,
+    value: KubeObject,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const attempt = describe("update status of", resource, value.metadata);
+    if (!isKubeObject(value)) {
+      // Without one the API server overwrites whatever is there.
+      throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
+    }
+    const path = `${objectPath(resource, value.metadata)}/status`;
+    const body = { type: JSON_TYPE, json: value };
+    const { signal } = options;
+    const request = { attempt, method: "PUT", path, accept: JSON_TYPE, body, signal } as const;
+    return object(attempt, await this.#transport.json(request));
+  }
+
+  /** JSON merge patch (RFC 7386); put metadata.resourceVersion into it to detect conflicts. */
+  async mergePatch(
+    resource: Resource,
+    key: ObjectKey,
+    patch: unknown,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const attempt = describe("patch", resource, key);
+    const path = objectPath(resource, key);
+    const body = { type: "application/merge-patch+json", json: patch };
+    const { signal } = options;
+    const request = { attempt, method: "PATCH", path, accept: JSON_TYPE, body, signal } as const;
+    return object(attempt, await this.#transport.json(request));
+  }
+
+  /** A document that is no object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
+  async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
+    const attempt = `get ${path}`;
+    return this.#transport.json({ attempt, method: "GET", path, accept: JSON_TYPE, signal: options.signal });
+  }
+
+  /** Drops all connections; requests that are under way fail. */
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
+    const project = options.project ?? ((raw: KubeObject) => raw);
+    const items: (U | KubeObject)[] = [];
+    let limit = options.limit ?? PAGE_SIZE;
+    let token = "";
+    for (;;) {
+      const found = await this.#page(resource, options, { limit, token }).catch((error: unknown) => {
+        if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
+      });
+      if (found === undefined) {
+        limit = Math.floor(limit / 2);
+        continue;
+      }
+      for (const raw of found.items) items.push(project(raw));
+      if (found.continue === "") return { items, resourceVersion: found.resourceVersion };
+      token = found.continue;
+    }
+  }
+
+  async #page<U>(
+    resource: Resource,
+    options: ListOptions<U>,
+    at: { readonly limit: number; readonly token: string },
+  ): Promise<Page> {
+    const attempt = `list ${resourceName(resource)}`;
+    const query = new URLSearchParams({ limit: String(at.limit) });
+    // The API server refuses a resourceVersion beside a continue token.
+    if (at.token !== "") query.set("continue", at.token);
+    else if (options.resourceVersion !== undefined) query.set("resourceVersion", options.resourceVersion);
+    const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
+    const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
+    const { signal } = options;
+    return page(attempt, await this.#transport.json({ attempt, method: "GET", path, accept, signal }));
+  }
+}
+
+function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
+  return `${verb} ${resourceName(resource)} ${keyOf(key)}`;
+}
+
+function object(attempt: Attempt, body: unknown): KubeObject {
+  if (isKubeObject(body)) return body;
+  throw new KubeError(`${attempt}: invalid response: not an object`, { code: 0, reason: "InvalidResponse" });
+}
+
+/** An answer without items or resourceVersion is not an empty list. */
+function page(attempt: Attempt, body: unknown): Page {
+  const metadata = isRecord(body) ? body["metadata"] : undefined;
+  // An empty Go slice that nobody made is null.
+  const items = isRecord(body) && body["items"] === null ? [] : isRecord(body) && body["items"];
+  const version = isRecord(metadata) ? metadata["resourceVersion"] : undefined;
+  if (!isRecord(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {
+    throw new KubeError(`${attempt}: invalid response: not a list`, { code: 0, reason: "InvalidResponse" });
+  }
+  const token = metadata["continue"];
+  return { items, resourceVersion: version, continue: typeof token === "string" ? token : "" };
+}

@@ -1,0 +1,168 @@
+/**
+ * The one error class of the API-server adapter. Callers test its meaning (the predicates below), never its text.
+ * Messages are one line, bounded, and never hold credentials: what client-node and undici say is cleaned first.
+ */
+
+export interface KubeErrorDetails {
+  /** The HTTP status; 0 when no answer came (transport, credentials, abort). */
+  readonly code: number;
+  /** The reason of the API server's Status ("NotFound", "Conflict"), or one of ours ("Timeout", "TLS", ...). */
+  readonly reason: string;
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+export class KubeError extends Error {
+  override readonly name = "KubeError";
+  readonly code: number;
+  readonly reason: string;
+  readonly retryAfterSeconds?: number;
+
+  constructor(message: string, details: KubeErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = details.code;
+    this.reason = details.reason;
+    if (details.retryAfterSeconds !== undefined) this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+export const isNotFound = (error: unknown): boolean => error instanceof KubeError && error.code === 404;
+
+/** The object changed since it was read. Not "AlreadyExists", which is also a 409 and no reason to try again. */
+export const isConflict = (error: unknown): boolean =>
+  error instanceof KubeError && error.reason === "Conflict";
+
+/** The resourceVersion is no longer known: list again. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
+
+export const isForbidden = (error: unknown): boolean => error instanceof KubeError && error.code === 403;
+
+export const isThrottled = (error: unknown): boolean => error instanceof KubeError && error.code === 429;
+
+/** Cancelled by our own caller; says nothing about the API server. */
+export const isAborted = (error: unknown): boolean =>
+  error instanceof KubeError && error.reason === "Aborted";
+
+/** No answer from the API server itself: transport, credentials, or a proxy that speaks for it (502, 503, 504). */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof KubeError &&
+  (error.code === 0 ? !NOT_TRANSPORT.has(error.reason) : error.code >= 502 && error.code <= 504);
+
+const NOT_TRANSPORT: ReadonlySet<string> = new Set([
+  "Aborted",
+  "InvalidKubeConfig",
+  "InvalidResponse",
+  "ResponseTooLarge",
+  "Internal",
+]);
+
+/** What was attempted, for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */
+export type Attempt = string;
+
+const MAX_DETAIL = 300;
+const MAX_RETRY_AFTER_SECONDS = 3600;
+
+/** One line, bounded, without anything that looks like a credential. */
+export function cleanLine(text: string): string {
+  const line = text
+    .replaceAll(/\beyJ[\w-]+\.[\w.-]+/g, "[redacted]")
+    .replaceAll(/\b(bearer|basic)\s+[^\s"',]{12,}/gi, "$1 [redacted]")
+    .replaceAll(/\b(token|password|secret)(["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, "$1$2[redacted]")
+    .replaceAll(/(:\/\/)[^\s/@]+@/g, "$1[redacted]@")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL)}...` : line;
+}
+
+/** "NotFound" -> "not found", for the middle of a message. */
+function words(reason: string): string {
+  return reason.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  409: "Conflict",
+  410: "Gone",
+  422: "Invalid",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+/** From a metav1.Status (also the object of a watch's ERROR event); `body` is whatever the server sent. */
+export function fromStatus(
+  attempt: Attempt,
+  httpCode: number,
+  body: unknown,
+  retryAfter?: string,
+): KubeError {
+  const status = isRecord(body) ? body : {};
+  const code = typeof status["code"] === "number" ? status["code"] : httpCode;
+  const given = typeof status["reason"] === "string" ? status["reason"] : "";
+  const reason = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
+  const said =
+    typeof status["message"] === "string" ? status["message"] : typeof body === "string" ? body : "";
+  const detail = cleanLine(said);
+  const seconds = retryAfterOf(status["details"], retryAfter);
+  return new KubeError(`${attempt}: ${words(reason)}${detail === "" ? "" : `: ${detail}`}`, {
+    code,
+    reason,
+    ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+  });
+}
+
+/** The header wins over the Status: priority and fairness sets only the header. A date (RFC 9110) is not used by Kubernetes. */
+function retryAfterOf(details: unknown, header: string | undefined): number | undefined {
+  const fromBody = isRecord(details) ? details["retryAfterSeconds"] : undefined;
+  const seconds = header !== undefined && /^\d+$/.test(header) ? Number(header) : fromBody;
+  if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
+  return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
+}
+
+/** From whatever a failed request threw; a KubeError passes through as it is. */
+export function fromTransport(attempt: Attempt, error: unknown): KubeError {
+  if (error instanceof KubeError) return error;
+  const root = rootOf(error);
+  const code = codeOf(root);
+  const reason = transportReason(code);
+  const detail = cleanLine(root instanceof Error ? root.message : String(root));
+  return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
+}
+
+/** Time to connect is an AggregateError with one entry per address (happy eyeballs); undici wraps causes. */
+function rootOf(error: unknown): unknown {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors[0];
+  if (error instanceof Error && codeOf(error) === "" && error.cause instanceof Error)
+    return rootOf(error.cause);
+  return error;
+}
+
+function codeOf(error: unknown): string {
+  const code = isRecord(error) ? error["code"] : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+const TRANSPORT: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, "ConnectionRefused"],
+  [
+    /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_STREAM_PREMATURE_CLOSE)$/,
+    "ConnectionReset",
+  ],
+  [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, "Timeout"],
+  [/^(ENOTFOUND|EAI_\w+)$/, "HostNotFound"],
+  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EHOSTDOWN)$/, "HostUnreachable"],
+  [/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/, "TLS"],
+];
+
+function transportReason(code: string): string {
+  return TRANSPORT.find(([pattern]) => pattern.test(code))?.[1] ?? "Transport";
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}

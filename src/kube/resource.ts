@@ -1,0 +1,65 @@
+import type { ObjectMeta } from "../api/meta.ts";
+import { KubeError } from "./errors.ts";
+
+/** One served kind; `group` "" is the core group. */
+export interface Resource {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+export interface ObjectKey {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+/** "clusters.cluster.x-k8s.io", as kubectl names it. */
+export function resourceName(resource: Resource): string {
+  return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+}
+
+/** The key of stores and queues: "namespace/name", or "name" of a cluster-scoped object. */
+export function keyOf(key: ObjectKey): string {
+  return key.namespace === undefined || key.namespace === "" ? key.name : `${key.namespace}/${key.name}`;
+}
+
+/** The path of all objects, or of those of one namespace. */
+export function collectionPath(resource: Resource, namespace?: string): string {
+  const root =
+    resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope =
+    resource.namespaced && namespace !== undefined ? `/namespaces/${segment(resource, namespace)}` : "";
+  return `${root}${scope}/${resource.plural}`;
+}
+
+/** The path of one object. */
+export function objectPath(resource: Resource, key: ObjectKey): string {
+  return `${collectionPath(resource, resource.namespaced ? (key.namespace ?? "") : undefined)}/${segment(resource, key.name)}`;
+}
+
+/**
+ * Names come from users' policies (also computed ones): an empty name would list, and ".." or "/" would
+ * leave the collection. The rule of apimachinery's IsValidPathSegmentName.
+ */
+function segment(resource: Resource, name: string): string {
+  if (name === "" || name === "." || name === ".." || /[/%]/.test(name)) {
+    throw new KubeError(
+      `${resourceName(resource)}: bad request: ${JSON.stringify(name)} is not a valid name`,
+      {
+        code: 400,
+        reason: "BadRequest",
+      },
+    );
+  }
+  return encodeURIComponent(name);
+}

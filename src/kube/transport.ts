@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { Agent, ProxyAgent, Socks5ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
+import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import { currentCredentials } from "./credentials.ts";
+import type { TlsOptions } from "./credentials.ts";
+import { childOf, withDeadline } from "./deadline.ts";
+import { KubeError, fromStatus, fromTransport } from "./errors.ts";
+import type { Attempt } from "./errors.ts";
+
+export interface HttpRequest {
+  readonly attempt: Attempt;
+  readonly method: "GET" | "PUT" | "PATCH";
+  /** Below the server's own path (a proxy such as Rancher's has one), query included. */
+  readonly path: string;
+  readonly accept: string;
+  readonly body?: { readonly type: string; readonly json: unknown };
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface TransportOptions {
+  readonly userAgent: string;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+}
+
+interface Pools {
+  readonly tlsKey: string;
+  readonly requests: Dispatcher;
+  /** A watch holds its connection for minutes: it must never wait for one, nor take one from the requests. */
+  readonly watches: Dispatcher;
+}
+
+type Answer = Dispatcher.ResponseData;
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Below kube-apiserver's 90 s, so that we never write into a connection that it is closing. */
+const IDLE_CONNECTION_MS = 30_000;
+const REQUEST_CONNECTIONS = 16;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** Connections to one API server. client-node 2.0.1 itself would open one TLS connection per call. */
+export class Transport {
+  readonly #config: KubeConfig;
+  readonly #options: TransportOptions;
+  #pools: Pools | undefined;
+  #closed = false;
+  readonly #retired = new Set<Dispatcher>();
+
+  constructor(config: KubeConfig, options: TransportOptions) {
+    this.#config = config;
+    this.#options = options;
+  }
+
+  /** One JSON document, within the time-out. */
+  async json(request: HttpRequest): Promise<unknown> {
+    const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
+    const work = async (signal: AbortSignal): Promise<unknown> => {
+      const answer = await this.#send(request, signal, "requests");
+      return parse(
+        request.attempt,
+        await readText(request.attempt, answer.body, this.#options.maxResponseBytes),
+      );
+    };
+    try {
+      return await withDeadline(request.attempt, limits, work);
+    } catch (error) {
+      throw fromTransport(request.attempt, error);
+    }
+  }
+
+  /** A body without an end: the time-out covers the time to its first line only, then `signal` alone ends it. */
+  async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<Answer["body"]> {
+    const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
+    const life = childOf(request.signal);
+    try {
+      const work = (signal: AbortSignal): Promise<Answer> => this.#open(request, signal, life.controller);
+      const { body } = await withDeadline(request.attempt, limits, work);
+      // An abort after the last read would otherwise be an error event without a listener.
+      body.on("error", () => undefined).once("close", () => life.release());
+      return body;
+    } catch (error) {
+      life.release();
+      life.controller.abort();
+      throw fromTransport(request.attempt, error);
+    }
+  }
+
+  async #open(request: HttpRequest, opening: AbortSignal, life: AbortController): Promise<Answer> {
+    const giveUp = (): void => life.abort();
+    opening.addEventListener("abort", giveUp, { once: true });
+    const answer = await this.#send(request, life.signal, "watches");
+    opening.removeEventListener("abort", giveUp);
+    return answer;
+  }
+
+  /** Drops every connection, open watches included. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const open = [...this.#retired, ...(this.#pools ? [this.#pools.requests, this.#pools.watches] : [])];
+    this.#pools = undefined;
+    this.#retired.clear();
+    await Promise.allSettled(open.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  /** Resolves with a 2xx answer whose body must be read or dropped. */
+  async #send(request: HttpRequest, signal: AbortSignal, pool: "requests" | "watches"): Promise<Answer> {
+    const { attempt } = request;
+    const credentials = await currentCredentials(this.#config, attempt);
+    if (this.#closed) throw new KubeError(`${attempt}: client is closed`, { code: 0, reason: "Aborted" });
+    signal.throwIfAborted();
+    const server = new URL(this.#config.getCurrentCluster()?.server ?? "");
+    const answer = await this.#poolsFor(credentials.tls)[pool].request({
+      origin: server.origin,
+      path: `${server.pathname.replace(/\/$/, "")}${request.path}`,
+      method: request.method,
+      signal,
+      headers: {
+        ...credentials.headers,
+        accept: request.accept,
+        "user-agent": this.#options.userAgent,
+        ...(request.body && { "content-type": request.body.type }),
+      },
+      body: request.body === undefined ? null : JSON.stringify(request.body.json),
+    });
+    if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+    throw await refusal(attempt, answer);
+  }
+
+  /** The same connections until the CA or the client certificate changes: a restart must not be needed for that. */
+  #poolsFor(tls: TlsOptions): Pools {
+    const tlsKey = createHash("sha256").update(JSON.stringify(tls)).digest("hex");
+    if (this.#pools?.tlsKey === tlsKey) return this.#pools;
+    if (this.#pools) this.#retire(this.#pools);
+    this.#pools = {
+      tlsKey,
+      requests: this.#dispatcher(tls, REQUEST_CONNECTIONS),
+      watches: this.#dispatcher(tls, null),
+    };
+    return this.#pools;
+  }
+
+  /** Requests and watches that are under way end by themselves; close() does not wait for them. */
+  #retire(pools: Pools): void {
+    for (const dispatcher of [pools.requests, pools.watches]) {
+      this.#retired.add(dispatcher);
+      const gone = (): boolean => this.#retired.delete(dispatcher);
+      dispatcher.close().then(gone, gone);
+    }
+  }
+
+  #dispatcher(tls: TlsOptions, connections: number | null): Dispatcher {
+    const keepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000, timeout: CONNECT_TIMEOUT_MS };
+    const common = {
+      connections,
+      pipelining: 1,
+      // One dead HTTP/2 connection would take every watch with it, unnoticed.
+      allowH2: false,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      headersTimeout: 0, // withDeadline
+      bodyTimeout: 0, // withDeadline, and the informer's idle time-out
+    };
+    const proxy = this.#config.getCurrentCluster()?.proxyUrl;
+    if (proxy === undefined || proxy === "")
+      return new Agent({ ...common, connect: { ...tls, ...keepAlive } });
+    if (proxy.startsWith("socks")) return new Socks5ProxyAgent(proxy, { ...common, requestTls: tls });
+    return new ProxyAgent({ ...common, uri: proxy, requestTls: { ...tls, ...keepAlive } });
+  }
+}
+
+async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
+  const text = await readText(attempt, answer.body, MAX_ERROR_BYTES).catch(() => "");
+  const retryAfter = answer.headers["retry-after"];
+  const isJson = String(answer.headers["content-type"]).includes("json");
+  let body: unknown = text;
+  try {
+    if (isJson) body = JSON.parse(text);
+  } catch {
+    // A proxy's page: its text is the message.
+  }
+  return fromStatus(
+    attempt,
+    answer.statusCode,
+    body,
+    typeof retryAfter === "string" ? retryAfter : undefined,
+  );
+}
+
+async function readText(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    // Leaving the loop destroys the body, and the connection with it.
+    if (size > maxBytes) {
+      throw new KubeError(`${attempt}: response too large: more than ${maxBytes} bytes`, {
+        code: 0,
+        reason: "ResponseTooLarge",
+      });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size).toString("utf8");
+}
+
+function parse(attempt: Attempt, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new KubeError(`${attempt}: invalid response: not JSON`, { code: 0, reason: "InvalidResponse" });
+  }
+}

@@ -1,0 +1,87 @@
+import { KubeError, fromStatus, fromTransport, isRecord } from "./errors.ts";
+import type { Attempt } from "./errors.ts";
+import type { KubeObject } from "./resource.ts";
+
+export type WatchEvent =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubeObject }
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string }
+  /** The server gives this watch up, or sent something that cannot be read: an event may be lost. */
+  | { readonly type: "ERROR"; readonly error: KubeError };
+
+/** etcd takes objects of 1.5 MiB; a longer line is no event of ours. */
+const MAX_EVENT_CHARS = 16 * 1024 * 1024;
+
+/** One event per line. Throws a KubeError when the connection breaks; just ends when the server ends it. */
+export async function* watchEvents(
+  attempt: Attempt,
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const decoder = new TextDecoder();
+  let pending = "";
+  try {
+    for await (const chunk of body) {
+      pending += decoder.decode(chunk, { stream: true });
+      const lines = pending.split("\n");
+      pending = lines.pop() ?? "";
+      yield* lines.filter((line) => line.trim() !== "").map((line) => parseEvent(attempt, line));
+      if (pending.length > MAX_EVENT_CHARS) {
+        throw new KubeError(
+          `${attempt}: response too large: an event of more than ${MAX_EVENT_CHARS} characters`,
+          {
+            code: 0,
+            reason: "ResponseTooLarge",
+          },
+        );
+      }
+    }
+  } catch (error) {
+    throw fromTransport(attempt, error);
+  }
+  // Half a line at the end is a cut connection: the event comes again after the last resourceVersion.
+}
+
+function parseEvent(attempt: Attempt, line: string): WatchEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch {
+    return unreadable(attempt, "a line that is not JSON");
+  }
+  const object = isRecord(event) ? event["object"] : undefined;
+  if (!isRecord(event) || !isRecord(object)) return unreadable(attempt, "a line that is not an event");
+  return toEvent(attempt, event["type"], object);
+}
+
+function toEvent(attempt: Attempt, type: unknown, object: Readonly<Record<string, unknown>>): WatchEvent {
+  switch (type) {
+    case "ADDED":
+    case "MODIFIED":
+    case "DELETED":
+      return isKubeObject(object) ? { type, object } : unreadable(attempt, `${type} of no object`);
+    case "BOOKMARK": {
+      const version = isRecord(object["metadata"]) ? object["metadata"]["resourceVersion"] : undefined;
+      if (typeof version !== "string" || version === "") return unreadable(attempt, "BOOKMARK of no version");
+      return { type, resourceVersion: version };
+    }
+    case "ERROR":
+      return { type, error: fromStatus(attempt, 500, object) };
+    default:
+      return unreadable(attempt, "an unknown type of event");
+  }
+}
+
+export function isKubeObject(value: unknown): value is KubeObject {
+  if (!isRecord(value) || !isRecord(value["metadata"])) return false;
+  const { name, resourceVersion } = value["metadata"];
+  return (
+    typeof name === "string" && name !== "" && typeof resourceVersion === "string" && resourceVersion !== ""
+  );
+}
+
+function unreadable(attempt: Attempt, what: string): WatchEvent {
+  const error = new KubeError(`${attempt}: invalid response: ${what}`, {
+    code: 0,
+    reason: "InvalidResponse",
+  });
+  return { type: "ERROR", error };
+}
