@@ -1,0 +1,81 @@
+/** The kinds of group hookpolicy.dev: constants and object types. The spec's and status's types come from the CRDs. */
+
+import type {
+  AnnotationGateSpec,
+  ClusterHookPolicySpec,
+  DecisionRow,
+  GateSpec,
+  HookPolicySpec,
+  HookPolicyStatus,
+  LabelGateSpec,
+  RecentResult,
+  RuleSpec,
+} from "./hookpolicy.gen.ts";
+import type { ObjectMeta } from "./meta.ts";
+
+export type {
+  ClusterHookPolicySpec,
+  DecisionRow,
+  GateSpec,
+  HookPolicySpec,
+  HookPolicyStatus,
+  RecentResult,
+  RuleSpec,
+};
+/** Annotation and label gates differ only in what values they allow. */
+export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
+
+export const GROUP = "hookpolicy.dev";
+export const VERSION = "v1alpha1";
+export const HOOK_POLICIES = "hookpolicies";
+export const CLUSTER_HOOK_POLICIES = "clusterhookpolicies";
+
+/** On HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
+export const FINALIZER = "hookpolicy.dev/hold-clusters";
+
+/** Rows of status.decisions, results of status.recent, characters of a row's and of a condition's message: bounds of the CRDs. */
+export const MAX_DECISIONS = 50;
+export const MAX_RECENT = 10;
+export const MAX_ROW_MESSAGE = 256;
+export const MAX_CONDITION_MESSAGE = 1024;
+
+/** Condition types (kstatus). */
+export const CONDITION = {
+  /** The policy is in force; one that blocks is Ready. */
+  Ready: "Ready",
+  /** Something that heals by itself is missing; absent when not. */
+  Reconciling: "Reconciling",
+  /** Somebody must edit the policy; absent when not. */
+  Stalled: "Stalled",
+  /** No future instant releases by time alone what the policy holds. */
+  Restrictive: "Restrictive",
+} as const;
+
+/** Condition reasons. */
+export const REASON = {
+  /** Ready: the policy is in force. */
+  Loaded: "Loaded",
+  /** Ready False, Stalled: the spec is not valid, and the message says where. */
+  InvalidSpec: "InvalidSpec",
+  /** Ready False, Stalled: a rule is about a hook that is not called, or that cannot be held, at `--capi-version`. */
+  HookNotEnforceable: "HookNotEnforceable",
+  /** Ready False, Reconciling: the API server does not know Clusters. */
+  ClusterAPINotInstalled: "ClusterAPINotInstalled",
+  /** Ready False, Reconciling: the operator may not read Clusters. */
+  ClustersForbidden: "ClustersForbidden",
+  /** Restrictive: somebody must do something before what is held goes on. */
+  ActionRequired: "ActionRequired",
+  /** Not Restrictive: no rule holds anything. */
+  NothingToWaitFor: "NothingToWaitFor",
+} as const;
+
+interface PolicyObject<Kind extends string, Spec> {
+  readonly apiVersion: string;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: Spec;
+  readonly status?: HookPolicyStatus;
+}
+
+export type HookPolicy = PolicyObject<"HookPolicy", HookPolicySpec>;
+export type ClusterHookPolicy = PolicyObject<"ClusterHookPolicy", ClusterHookPolicySpec>;
