@@ -1,7 +1,9 @@
 // Generated from crds/ by test/generate.ts (npm run generate): change the CRDs instead.
 
+import type { CrdSchema } from "./crdschema.ts";
+
 /** The openAPIV3Schema of each kind, without descriptions. */
-export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", object>> = {
+export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", CrdSchema>> = {
   "HookPolicy": {
     "type": "object",
     "required": [

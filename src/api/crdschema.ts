@@ -1,0 +1,36 @@
+/** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: another keyword does not compile. */
+
+export interface CrdSchema {
+  readonly type: "array" | "boolean" | "integer" | "object" | "string";
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: unknown;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, CrdSchema>>;
+  readonly additionalProperties?: CrdSchema;
+  readonly maxProperties?: number;
+  readonly items?: CrdSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly "x-kubernetes-list-type"?: "atomic" | "map" | "set";
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: "atomic" | "granular";
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+export interface ValidationRule {
+  /** CEL over `self`; true when the value is valid. */
+  readonly rule: string;
+  readonly message: string;
+  /** CEL that makes a better message; `message` is for when it fails. */
+  readonly messageExpression?: string;
+  readonly reason?:
+    "FieldValueInvalid" | "FieldValueForbidden" | "FieldValueRequired" | "FieldValueDuplicate";
+  /** The field below `self` that is to blame, ".name". */
+  readonly fieldPath?: string;
+}

@@ -1,0 +1,112 @@
+/** What Cluster API has asked for and has not been let do yet: when an operation begins and when it ends. */
+
+import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../api/meta.ts";
+import type { DecisionRow } from "../api/hookpolicy.ts";
+import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
+import { targetVersion } from "../policy/gates.ts";
+import { lookup } from "../policy/selector.ts";
+
+export interface Ask {
+  readonly clusterUID: string;
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly call: HookCall;
+  readonly firstAsked: Date;
+  /** Of the Cluster at the last call: an older copy cannot tell that the operation has ended. */
+  readonly resourceVersion: string;
+  /** Cluster API's own mark of the hook was there: when it goes, the hook has let the Cluster go on. */
+  readonly marked: boolean;
+}
+
+export function askKey(clusterUID: string, hook: HookName): string {
+  return `${clusterUID}/${hook}`;
+}
+
+/** Another target is another operation, and its clock starts anew. */
+export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask | undefined): Ask {
+  const { uid, name, namespace, resourceVersion, deletionTimestamp } = cluster.metadata;
+  const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
+  const begun = call.hook === "BeforeClusterDelete" ? parseTime(deletionTimestamp) : undefined;
+  return {
+    clusterUID: uid,
+    namespace: namespace ?? "",
+    cluster: name,
+    call,
+    firstAsked: begun ?? (same ? before.firstAsked : now),
+    resourceVersion,
+    marked: (same && before.marked) || isPending(cluster, call.hook),
+  };
+}
+
+/**
+ * A Cluster that is being deleted is going to be asked about, if it has not been yet: every replica sees
+ * that by itself, also after a restart. Not so without a topology or while paused (no hook is called).
+ */
+export function deletionAsk(cluster: Cluster): Ask | undefined {
+  const begun = parseTime(cluster.metadata.deletionTimestamp);
+  if (begun === undefined || cluster.topology === undefined || cluster.paused) return undefined;
+  const ask = newAsk({ hook: "BeforeClusterDelete" }, cluster, begun, undefined);
+  return hasEnded(ask, cluster) ? undefined : ask;
+}
+
+/** What a status row of another replica, or of this one before it restarted, tells. */
+export function askFromRow(row: DecisionRow, cluster: Cluster): Ask {
+  const { hook, targetVersion: version } = row;
+  const field = ASKS_ABOUT_TARGET.has(hook) ? "toKubernetesVersion" : "kubernetesVersion";
+  return {
+    clusterUID: row.clusterUID,
+    namespace: row.namespace,
+    cluster: row.cluster,
+    call: { hook, ...(version !== undefined && { [field]: version }) },
+    firstAsked: new Date(row.firstAsked),
+    resourceVersion: cluster.metadata.resourceVersion,
+    marked: true,
+  };
+}
+
+const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([
+  "BeforeClusterUpgrade",
+  "BeforeControlPlaneUpgrade",
+  "BeforeWorkersUpgrade",
+]);
+
+/**
+ * Whether the Cluster itself shows that the operation went on, or is not wanted any more; never by silence.
+ * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
+ */
+export function hasEnded(ask: Ask, cluster: Cluster): boolean {
+  const { metadata } = cluster;
+  if (metadata.uid !== ask.clusterUID) return true;
+  if ((compareResourceVersions(metadata.resourceVersion, ask.resourceVersion) ?? 0) < 0) return false;
+  return SHOWS_END[ask.call.hook](ask, cluster);
+}
+
+type ShowsEnd = (ask: Ask, cluster: Cluster) => boolean;
+
+const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster, ask.call.hook);
+
+const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
+  BeforeClusterCreate: (_, cluster) => cluster.created,
+  AfterControlPlaneInitialized: markIsGone,
+  BeforeClusterUpgrade: ({ call }, cluster) =>
+    isPending(cluster, "AfterClusterUpgrade") || cluster.topology?.version !== targetVersion(call),
+  BeforeControlPlaneUpgrade: (_, cluster) => isPending(cluster, "AfterControlPlaneUpgrade"),
+  AfterControlPlaneUpgrade: markIsGone,
+  BeforeWorkersUpgrade: markIsGone,
+  AfterWorkersUpgrade: markIsGone,
+  AfterClusterUpgrade: markIsGone,
+  BeforeClusterDelete: (_, { metadata }) =>
+    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined,
+};
+
+function isPending(cluster: Cluster, hook: HookName): boolean {
+  const pending = lookup(cluster.metadata.annotations, PENDING_HOOKS_ANNOTATION);
+  return pending?.split(",").includes(hook) ?? false;
+}
+
+function parseTime(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}

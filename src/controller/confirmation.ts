@@ -1,0 +1,133 @@
+/**
+ * "Memory may say not yet; only the present may say go": before a Cluster is released, reads that began
+ * after the call must agree with memory. It is what makes a lagging, stalled or restarted replica harmless.
+ */
+
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Decision } from "../policy/decision.ts";
+import type { PolicyKind } from "../policy/policy.ts";
+import { policyKey } from "./policyset.ts";
+import type { AskRequest, DecisionStore } from "./store.ts";
+
+/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
+export interface LiveReader {
+  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
+  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
+  cluster(namespace: string, name: string): Promise<Cluster>;
+  namespace(name: string): Promise<Namespace>;
+  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
+  reasonOf(error: unknown): string;
+}
+
+export interface ConfirmationOptions {
+  readonly store: DecisionStore;
+  readonly reader: LiveReader;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Memory turned out to be behind: read everything again. */
+  readonly onStale: () => void;
+  readonly budgetMs?: number;
+}
+
+export type Confirmation =
+  { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
+
+/** Well below the 10 s after which Cluster API gives up. */
+const BUDGET_MS = 3000;
+
+export class Confirmer {
+  readonly #options: ConfirmationOptions;
+  readonly #reads = new Map<string, SharedRead<readonly ObjectMeta[]>>();
+
+  constructor(options: ConfirmationOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects: what cannot be confirmed is not a go. */
+  async confirm(request: AskRequest): Promise<Confirmation> {
+    const { reader, log, budgetMs = BUDGET_MS } = this.#options;
+    const timeout = Promise.withResolvers<Confirmation>();
+    const timer = setTimeout(() => timeout.resolve({ ok: false, reason: "Timeout" }), budgetMs);
+    try {
+      return await Promise.race([this.#confirm(request), timeout.promise]);
+    } catch (error) {
+      log.debug("Failed to read the present state", { error });
+      return { ok: false, reason: reader.reasonOf(error) };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #confirm(request: AskRequest): Promise<Confirmation> {
+    const { store, reader, now } = this.#options;
+    const { namespace = "", name, uid } = request.cluster.metadata;
+    const [own, clusterWide, cluster, ns] = await Promise.all([
+      this.#policies("HookPolicy", namespace),
+      this.#policies("ClusterHookPolicy", undefined),
+      reader.cluster(namespace, name),
+      reader.namespace(namespace),
+    ]);
+    if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
+    const known =
+      own.every((policy) => this.#isKnown("HookPolicy", policy)) &&
+      clusterWide.every((policy) => this.#isKnown("ClusterHookPolicy", policy));
+    if (!known) {
+      this.#options.onStale();
+      return { ok: false, reason: "PolicyNotInMemory" };
+    }
+    return { ok: true, decision: store.decideLive(request, { cluster, namespace: ns }, now()) };
+  }
+
+  /** A policy that memory has and the API server has not can only hold, never release. */
+  #isKnown(kind: PolicyKind, { namespace, name, uid, generation }: ObjectMeta): boolean {
+    const compiled = this.#options.store.policies.get(policyKey(kind, namespace, name))?.compiled;
+    return compiled !== undefined && compiled.uid === uid && compiled.generation === generation;
+  }
+
+  #policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]> {
+    const key = namespace ?? "";
+    const read = this.#reads.get(key) ?? new SharedRead(() => this.#options.reader.policies(kind, namespace));
+    this.#reads.set(key, read);
+    return read.read().finally(() => {
+      if (read.idle) this.#reads.delete(key);
+    });
+  }
+}
+
+/** Every caller gets a read that began after its call; callers that wait share the next one. */
+export class SharedRead<T> {
+  readonly #start: () => Promise<T>;
+  #running: Promise<T> | undefined;
+  #next: Promise<T> | undefined;
+
+  constructor(start: () => Promise<T>) {
+    this.#start = start;
+  }
+
+  get idle(): boolean {
+    return this.#running === undefined && this.#next === undefined;
+  }
+
+  read(): Promise<T> {
+    if (this.#running === undefined) return this.#run();
+    this.#next ??= this.#running.then(
+      () => this.#runNext(),
+      () => this.#runNext(),
+    );
+    return this.#next;
+  }
+
+  #runNext(): Promise<T> {
+    this.#next = undefined;
+    return this.#run();
+  }
+
+  #run(): Promise<T> {
+    const running = this.#start().finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+}

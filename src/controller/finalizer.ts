@@ -1,0 +1,58 @@
+/**
+ * A HookPolicy that holds deletions must not vanish before the Clusters that it holds when their namespace
+ * is deleted: the namespace controller deletes policy and Clusters alike, in any order.
+ */
+
+import { FINALIZER } from "../api/hookpolicy.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+
+export interface FinalizerReader {
+  /** Consistent read; `undefined`: there is no such namespace. */
+  findNamespace(name: string): Promise<Namespace | undefined>;
+  /** Consistent read of the Clusters of a namespace. */
+  clustersOf(namespace: string): Promise<readonly Cluster[]>;
+}
+
+/** The finalizers that the policy should have; `undefined`: leave them as they are. */
+export async function wantedFinalizers(
+  policy: CompiledPolicy,
+  metadata: ObjectMeta,
+  matchedClusters: number,
+  reader: FinalizerReader,
+): Promise<readonly string[] | undefined> {
+  const present = metadata.finalizers ?? [];
+  const has = present.includes(FINALIZER);
+  const without = present.filter((finalizer) => finalizer !== FINALIZER);
+  if (metadata.deletionTimestamp !== undefined) {
+    return has && (await mayGo(policy, metadata, matchedClusters, reader)) ? without : undefined;
+  }
+  const wants = matchedClusters > 0 && holdsDeletion(policy);
+  if (wants === has) return undefined;
+  return wants ? [...present, FINALIZER] : without;
+}
+
+function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
+  return (
+    ref.kind === "HookPolicy" &&
+    mode === "Enforce" &&
+    rules.some(
+      ({ hooks, gates, problem }) =>
+        hooks.has("BeforeClusterDelete") && (gates.length > 0 || problem !== undefined),
+    )
+  );
+}
+
+/** Its owner may delete it at once; in a namespace that goes away it stays until nothing is left to hold. */
+async function mayGo(
+  policy: CompiledPolicy,
+  { namespace = "" }: ObjectMeta,
+  matchedClusters: number,
+  reader: FinalizerReader,
+): Promise<boolean> {
+  const live = await reader.findNamespace(namespace);
+  if (live?.metadata.deletionTimestamp === undefined) return true;
+  if (matchedClusters > 0) return false;
+  const left = await reader.clustersOf(namespace);
+  return !left.some(({ metadata }) => policy.selectsCluster(metadata.labels));
+}

@@ -1,0 +1,96 @@
+/** The policies in memory, in stable order, and which Clusters each of them matches. */
+
+import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
+import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
+import type { HeldRow } from "./status.ts";
+
+export type PolicyObject = HookPolicy | ClusterHookPolicy;
+
+/** Work queue key: "HookPolicy/team-a/protect" or "ClusterHookPolicy//freeze". */
+export function policyKey(kind: PolicyKind, namespace: string | undefined, name: string): string {
+  return `${kind}/${namespace ?? ""}/${name}`;
+}
+
+export function parsePolicyKey(key: string): { kind: PolicyKind; namespace?: string; name: string } {
+  const [kind, namespace = "", name = ""] = key.split("/");
+  return {
+    kind: kind === "HookPolicy" ? "HookPolicy" : "ClusterHookPolicy",
+    ...(namespace !== "" && { namespace }),
+    name,
+  };
+}
+
+export interface PolicyEntry {
+  readonly key: string;
+  object: PolicyObject;
+  compiled: CompiledPolicy;
+  /** Keys of the Clusters that it matches. */
+  readonly matched: Set<string>;
+  /** What it holds, would hold or cannot evaluate, by askKey. */
+  readonly held: Map<string, HeldRow>;
+  /** Uids of the Clusters that were held when the status was last computed (see status.ts, unseen). */
+  heldBefore: ReadonlySet<string>;
+  rowsBefore: number;
+  /** Results that ended and are not in the stored status yet. */
+  recent: readonly RecentResult[];
+}
+
+export interface Candidates {
+  readonly entries: readonly PolicyEntry[];
+  /** The same policies in the same order, as decide() takes them. */
+  readonly compiled: readonly CompiledPolicy[];
+}
+
+export class PolicySet {
+  readonly #entries = new Map<string, PolicyEntry>();
+  /** By namespace; forgotten whole when any policy changes. */
+  readonly #candidates = new Map<string, Candidates>();
+
+  get(key: string): PolicyEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  entries(): Iterable<PolicyEntry> {
+    return this.#entries.values();
+  }
+
+  /** Same uid: keeps what is known about its Clusters. */
+  set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
+    const before = this.#entries.get(key);
+    this.#candidates.clear();
+    if (before !== undefined && before.compiled.uid === compiled.uid) {
+      before.object = object;
+      before.compiled = compiled;
+      return before;
+    }
+    const entry: PolicyEntry = {
+      key,
+      object,
+      compiled,
+      matched: new Set(),
+      held: new Map(),
+      heldBefore: new Set(),
+      rowsBefore: 0,
+      recent: [],
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+    this.#candidates.clear();
+  }
+
+  /** Every policy that could match a Cluster of this namespace, sorted by name. */
+  candidates(namespace: string): Candidates {
+    const cached = this.#candidates.get(namespace);
+    if (cached !== undefined) return cached;
+    const entries = [...this.#entries.values()]
+      .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
+      .toSorted((a, b) => (policyName(a.compiled.ref) < policyName(b.compiled.ref) ? -1 : 1));
+    const candidates = { entries, compiled: entries.map(({ compiled }) => compiled) };
+    this.#candidates.set(namespace, candidates);
+    return candidates;
+  }
+}

@@ -1,0 +1,230 @@
+/** The status of a policy as a pure function of what is known, what is stored and the time. */
+
+import {
+  CONDITION,
+  type DecisionRow,
+  type HookPolicyStatus,
+  MAX_CONDITION_MESSAGE,
+  MAX_DECISIONS,
+  MAX_RECENT,
+  MAX_ROW_MESSAGE,
+  REASON,
+  type RecentResult,
+} from "../api/hookpolicy.ts";
+import type { Condition } from "../api/meta.ts";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import { describeErrors } from "../policy/compile.ts";
+import type { PolicyTrace } from "../policy/decision.ts";
+import { truncate } from "../policy/message.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { Ask } from "./asks.ts";
+import { targetVersion } from "../policy/gates.ts";
+
+/** What one policy holds, would hold or cannot evaluate of one Cluster. */
+export interface HeldRow extends DecisionRow {
+  /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
+  readonly holds: boolean;
+}
+
+/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
+export function heldRow(
+  ask: Ask,
+  trace: PolicyTrace,
+  before: Pick<HeldRow, "verdict" | "rule" | "since"> | undefined,
+  now: Date,
+): HeldRow | undefined {
+  const { verdict } = trace;
+  if (verdict === "Allowed" || verdict === "Observed") return undefined;
+  const rule = trace.rules.find((r) => r.holds) ?? trace.rules.find((r) => r.verdict === "NotEvaluable");
+  if (rule === undefined) return undefined;
+  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
+  const version = targetVersion(ask.call);
+  const unchanged = before !== undefined && before.verdict === verdict && before.rule === rule.rule;
+  return {
+    namespace: ask.namespace,
+    cluster: ask.cluster,
+    clusterUID: ask.clusterUID,
+    hook: ask.call.hook,
+    verdict,
+    rule: rule.rule,
+    ...(gate !== undefined && { gate }),
+    reason: rule.reason,
+    message: truncate(rule.message, MAX_ROW_MESSAGE),
+    firstAsked: timestamp(ask.firstAsked),
+    since: unchanged ? before.since : timestamp(now),
+    ...(version !== undefined && { targetVersion: version }),
+    holds: trace.holds,
+  };
+}
+
+export interface StatusInput {
+  readonly policy: CompiledPolicy;
+  readonly stored: HookPolicyStatus | undefined;
+  readonly matchedClusters: number;
+  readonly held: Iterable<HeldRow>;
+  /** What this replica knew when it last computed the status: see unseen(). */
+  readonly heldBefore: ReadonlySet<string>;
+  readonly rowsBefore: number;
+  readonly recent: readonly RecentResult[];
+  /** Why Clusters cannot be read; absent when they can. */
+  readonly clustersUnavailable?: { readonly reason: string; readonly message: string };
+}
+
+export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
+  const { policy, stored, clustersUnavailable } = input;
+  const counts = clustersUnavailable === undefined ? count(input) : storedCounts(stored);
+  const recent = mergeRecent(stored?.recent ?? [], input.recent);
+  return {
+    observedGeneration: policy.generation,
+    conditions: conditions(input, now),
+    hooks: hooksText(policy),
+    ...counts,
+    ...(recent.length > 0 && { recent }),
+  };
+}
+
+type Counts = Pick<
+  HookPolicyStatus,
+  "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
+>;
+
+function count(input: StatusInput): Counts {
+  const rows = [...input.held].toSorted(oldestFirst);
+  const blocked = new Set(rows.filter(({ holds }) => holds).map(({ clusterUID }) => clusterUID));
+  const wouldBlock = rows
+    .filter(({ verdict }) => verdict === "WouldBlock")
+    .map(({ clusterUID }) => clusterUID);
+  const shown = rows.slice(0, MAX_DECISIONS).map(({ holds: _, ...row }) => row);
+  const omitted = rows.length - shown.length + unseenRows(input, rows.length);
+  return {
+    matchedClusters: input.matchedClusters,
+    blocked: blocked.size + unseenClusters(input, blocked),
+    wouldBlock: new Set(wouldBlock).size,
+    ...(shown.length > 0 && { decisions: shown }),
+    ...(omitted > 0 && { decisionsOmitted: omitted }),
+  };
+}
+
+/**
+ * Held Clusters that the stored status counts and this replica has never heard of: they asked another
+ * replica and are beyond the rows that a status can hold. They stay counted, or two replicas with
+ * different knowledge would correct each other for ever.
+ */
+function unseenClusters({ stored, heldBefore }: StatusInput, held: ReadonlySet<string>): number {
+  if ((stored?.decisionsOmitted ?? 0) === 0) return 0;
+  return Math.max(0, (stored?.blocked ?? 0) - heldBefore.union(held).size);
+}
+
+function unseenRows({ stored, rowsBefore }: StatusInput, rows: number): number {
+  const omitted = stored?.decisionsOmitted ?? 0;
+  if (omitted === 0) return 0;
+  return Math.max(0, omitted + (stored?.decisions?.length ?? 0) - Math.max(rowsBefore, rows));
+}
+
+/** While Clusters cannot be read, nothing is known to have changed. */
+function storedCounts(stored: HookPolicyStatus | undefined): Counts {
+  const { matchedClusters = 0, blocked = 0, wouldBlock = 0, decisions, decisionsOmitted } = stored ?? {};
+  return {
+    matchedClusters,
+    blocked,
+    wouldBlock,
+    ...(decisions !== undefined && { decisions }),
+    ...(decisionsOmitted !== undefined && { decisionsOmitted }),
+  };
+}
+
+/** Rows whose release is only a matter of time come first, soonest first; then the oldest question. */
+function oldestFirst(a: HeldRow, b: HeldRow): number {
+  return compare(sortKey(a), sortKey(b));
+}
+
+function sortKey({ earliestRelease = "9999", firstAsked, namespace, cluster, hook }: HeldRow): string {
+  return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Idempotent: a result that is there already is not a change, whoever reports it. */
+function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
+  const known = new Set(stored.map(resultKey));
+  const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
+  return merged
+    .toSorted((a, b) => compare(b.time, a.time) || compare(resultKey(a), resultKey(b)))
+    .slice(0, MAX_RECENT);
+}
+
+function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
+  return [clusterUID, hook, version, verdict].join(" ");
+}
+
+/** For the HOOKS column: a list inside of a list does not print well. */
+function hooksText({ rules }: CompiledPolicy): string {
+  return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
+}
+
+interface Finding {
+  readonly type: string;
+  readonly status: Condition["status"];
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** kstatus conditions: abnormal ones (Stalled, Reconciling) are there only while they are true. */
+function conditions(input: StatusInput, now: Date): Condition[] {
+  const { policy, stored } = input;
+  const before = stored?.conditions ?? [];
+  return findings(input).map(({ message, ...finding }) => {
+    const old = before.find(({ type }) => type === finding.type);
+    return {
+      ...finding,
+      message: truncate(message, MAX_CONDITION_MESSAGE),
+      observedGeneration: policy.generation,
+      lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : timestamp(now),
+    };
+  });
+}
+
+function findings({ policy, clustersUnavailable }: StatusInput): Finding[] {
+  const stalled = stalledBy(policy);
+  if (stalled !== undefined) {
+    return [
+      { type: CONDITION.Ready, status: "False", ...stalled },
+      { type: CONDITION.Stalled, status: "True", ...stalled },
+    ];
+  }
+  if (clustersUnavailable !== undefined) {
+    return [
+      { type: CONDITION.Ready, status: "False", ...clustersUnavailable },
+      { type: CONDITION.Reconciling, status: "True", ...clustersUnavailable },
+    ];
+  }
+  return [
+    { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
+    restrictive(policy),
+  ];
+}
+
+/** Only an edit of the policy, or another `--capi-version`, helps. */
+function stalledBy(policy: CompiledPolicy): { reason: string; message: string } | undefined {
+  if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
+  if (policy.notEnforceable.length === 0) return undefined;
+  return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
+}
+
+/** Annotations and labels are set by people and programs: time alone never releases what waits for them. */
+function restrictive({ rules }: CompiledPolicy): Finding {
+  const waiting = rules.filter(({ gates }) => gates.length > 0).map(({ name }) => name);
+  const type = CONDITION.Restrictive;
+  if (waiting.length === 0) {
+    return { type, status: "False", reason: REASON.NothingToWaitFor, message: "No rule holds anything" };
+  }
+  const message = `Time alone never releases what these rules hold: ${waiting.join(", ")}`;
+  return { type, status: "True", reason: REASON.ActionRequired, message };
+}
+
+/** RFC 3339 with whole seconds, as metav1.Time. */
+export function timestamp(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,84 @@
+/** One log line per call; identical answers collapse, because Cluster API asks every few seconds for days. */
+
+import type { Logger } from "../api/logger.ts";
+import { policyName } from "../policy/policy.ts";
+import type { HookRequest } from "./codec.ts";
+import type { Outcome } from "./handler.ts";
+
+interface Entry {
+  line: string;
+  loggedAt: number;
+  repeated: number;
+}
+
+/** While nothing changes, one line with a count this often. */
+const SUMMARY_EVERY_MS = 10 * 60 * 1000;
+/** Anyone who reaches the port can invent Clusters. */
+const MAX_ENTRIES = 20_000;
+
+export interface AnswerLogOptions {
+  readonly log: Logger;
+  /** Log identical answers, too (`--log-level debug`). */
+  readonly everyCall: boolean;
+}
+
+export class AnswerLog {
+  readonly #entries = new Map<string, Entry>();
+  readonly #log: Logger;
+  readonly #everyCall: boolean;
+
+  constructor({ log, everyCall }: AnswerLogOptions) {
+    this.#log = log;
+    this.#everyCall = everyCall;
+  }
+
+  record(request: HookRequest, outcome: Outcome, now: Date): void {
+    const { hook } = request.call;
+    const { status, retryAfterSeconds } = outcome.answer;
+    const line = `${hook} is called, response is ${status}. retry: ${retryAfterSeconds}`;
+    const fields = describe(request, outcome);
+    if (this.#everyCall) return this.#log.info(line, fields);
+    const key = `${request.cluster.metadata.uid}/${hook}`;
+    const entry = this.#entries.get(key);
+    const same = `${line} ${JSON.stringify(fields)}`;
+    if (entry?.line === same) return this.#repeat(entry, line, fields, now);
+    if (entry !== undefined && entry.repeated > 0) {
+      this.#log.info(`${hook} was answered the same until now`, {
+        cluster: fields["cluster"],
+        repeated: entry.repeated,
+      });
+    }
+    this.#log.info(line, fields);
+    this.#remember(key, { line: same, loggedAt: now.getTime(), repeated: 0 });
+  }
+
+  #repeat(entry: Entry, line: string, fields: Readonly<Record<string, unknown>>, now: Date): void {
+    entry.repeated += 1;
+    if (now.getTime() - entry.loggedAt < SUMMARY_EVERY_MS) return;
+    this.#log.info(line, { ...fields, repeated: entry.repeated });
+    entry.loggedAt = now.getTime();
+    entry.repeated = 0;
+  }
+
+  #remember(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size > MAX_ENTRIES && oldest.done !== true) this.#entries.delete(oldest.value);
+  }
+}
+
+function describe({ cluster }: HookRequest, { verdict, decision }: Outcome): Record<string, unknown> {
+  const { namespace, name } = cluster.metadata;
+  const speaking =
+    decision?.trace.filter((policy) => policy.verdict === decision.verdict && policy.matched) ?? [];
+  const first = speaking[0];
+  const rule = first?.rules.find((r) => r.holds) ?? first?.rules[0];
+  return {
+    cluster: `${namespace}/${name}`,
+    verdict,
+    ...(first !== undefined && { policy: policyName(first.policy) }),
+    ...(rule !== undefined && { rule: rule.rule }),
+    ...(speaking.length > 1 && { morePolicies: speaking.length - 1 }),
+  };
+}

@@ -1,0 +1,107 @@
+/** Bytes to a hook call, and an answer to bytes. */
+
+import { Ajv, type ValidateFunction } from "ajv";
+import type { Cluster } from "../api/meta.ts";
+import {
+  HOOKS_GROUP_VERSION,
+  HOOK_NAMES,
+  type HookCall,
+  type HookName,
+  type HookResponse,
+} from "../api/runtimehooks.ts";
+import { viewCluster } from "../policy/cluster.ts";
+import { CATALOG } from "./catalog.ts";
+
+export interface HookRequest {
+  readonly call: HookCall;
+  /** As the request carries it: without status, in v1beta1 or v1beta2. */
+  readonly cluster: Cluster;
+}
+
+type RawRequest = Omit<HookCall, "hook"> & { readonly cluster: unknown };
+
+const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
+const NON_EMPTY = { type: "string", minLength: 1 } as const;
+
+/** Only what is read is checked: this is the hot path, and Cluster API may add fields in any minor. */
+const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
+
+const VALIDATORS = new Map<HookName, ValidateFunction<RawRequest>>(
+  HOOK_NAMES.map((hook) => [hook, ajv.compile<RawRequest>(requestSchema(hook))]),
+);
+
+function requestSchema(hook: HookName): object {
+  const { versions } = CATALOG[hook];
+  return {
+    type: "object",
+    required: ["cluster", ...versions],
+    properties: {
+      settings: STRINGS,
+      ...Object.fromEntries(versions.map((field) => [field, NON_EMPTY])),
+      cluster: {
+        type: "object",
+        required: ["metadata"],
+        properties: {
+          metadata: {
+            type: "object",
+            required: ["name", "namespace", "uid"],
+            properties: {
+              name: NON_EMPTY,
+              namespace: NON_EMPTY,
+              uid: NON_EMPTY,
+              labels: STRINGS,
+              annotations: STRINGS,
+            },
+          },
+        },
+      },
+    },
+  };
+}
+
+/** `undefined`: not a request for this hook. Never throws, whatever the bytes. */
+export function decodeRequest(hook: HookName, body: Buffer): HookRequest | undefined {
+  const raw = parseJson(body);
+  const validate = VALIDATORS.get(hook);
+  if (validate === undefined || !validate(raw)) return undefined;
+  const versions = CATALOG[hook].versions.map((field) => [field, raw[field]]);
+  const settings = raw.settings === undefined ? {} : { settings: raw.settings };
+  return { call: { hook, ...Object.fromEntries(versions), ...settings }, cluster: viewCluster(raw.cluster) };
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Answer {
+  readonly status: "Success" | "Failure";
+  /** 0: go on. */
+  readonly retryAfterSeconds: number;
+  readonly message: string;
+}
+
+/** `waits`: the hook's response type has retryAfterSeconds at this Cluster API version. */
+export function encodeResponse(
+  hook: HookName,
+  { status, retryAfterSeconds, message }: Answer,
+  waits: boolean,
+): string {
+  const response: HookResponse = {
+    apiVersion: HOOKS_GROUP_VERSION,
+    kind: `${hook}Response`,
+    status,
+    ...(message !== "" && { message }),
+    ...(waits && { retryAfterSeconds }),
+  };
+  return JSON.stringify(response);
+}
+
+/** Static text: what a request held must not come back in a condition. */
+export function undecodableResponse(hook: HookName, waits: boolean): string {
+  const message = `the request is not a valid ${hook}Request`;
+  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
+}

@@ -1,0 +1,140 @@
+/** One hook call from bytes to bytes. Whatever happens, the answer is a decided one: blocked rather than let go. */
+
+import type { HookName } from "../api/runtimehooks.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Decision } from "../policy/decision.ts";
+import type { AnswerLog } from "./answerlog.ts";
+import {
+  type Answer,
+  decodeRequest,
+  encodeResponse,
+  type HookRequest,
+  undecodableResponse,
+} from "./codec.ts";
+
+/** Where decisions come from (controller/store.ts and controller/confirmation.ts). */
+export interface DecisionSource {
+  /** Policies, Clusters and Namespaces are all in memory. */
+  loaded(): boolean;
+  /** The decision from memory; remembers that the operation was asked for. */
+  ask(request: HookRequest, now: Date): Decision;
+  /** The decision against the present: a go needs it, because memory may lag behind. Never rejects. */
+  confirm(request: HookRequest): Promise<Confirmation>;
+  /** A go was answered. */
+  released(request: HookRequest, decision: Decision, now: Date): void;
+}
+
+export type Confirmation =
+  { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
+
+/** The verdict that logs and metrics name: a decision's, or why there was none. */
+export type AnswerVerdict =
+  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable";
+
+export interface HookMetrics {
+  answered(hook: HookName, verdict: AnswerVerdict, seconds: number): void;
+  unconfirmed(reason: string): void;
+}
+
+export interface HandlerDeps {
+  readonly source: DecisionSource;
+  readonly metrics: HookMetrics;
+  readonly answers: AnswerLog;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+export interface Outcome {
+  readonly verdict: AnswerVerdict;
+  readonly answer: Answer;
+  readonly decision?: Decision;
+}
+
+/** Short: the reason passes by itself, and Cluster API does not ask earlier whatever changes. */
+const SOON_SECONDS = 5;
+
+const TEXT = {
+  NotLoaded: "HookPolicy has not loaded all policies yet and lets nothing go on before it has",
+  NotConfirmed:
+    "HookPolicy lets nothing go on before it has confirmed its decision with the API server, which it could not",
+  InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
+} as const;
+
+/** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
+export function createHandler(
+  hook: HookName,
+  waits: boolean,
+  deps: HandlerDeps,
+): (body: Buffer) => string | Promise<string> {
+  return (body) => {
+    const started = performance.now();
+    const request = decodeRequest(hook, body);
+    const finish = (outcome: Outcome): string => {
+      deps.metrics.answered(hook, outcome.verdict, (performance.now() - started) / 1000);
+      if (request === undefined) return undecodableResponse(hook, waits);
+      deps.answers.record(request, outcome, deps.now());
+      return encodeResponse(hook, outcome.answer, waits);
+    };
+    if (request === undefined) {
+      deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
+      return finish({
+        verdict: "Undecodable",
+        answer: { status: "Failure", retryAfterSeconds: 0, message: "" },
+      });
+    }
+    try {
+      const outcome = waits ? answer(request, deps) : observe(request, deps);
+      return outcome instanceof Promise
+        ? outcome.catch((error: unknown) => internalError(error, deps)).then(finish)
+        : finish(outcome);
+    } catch (error) {
+      return finish(internalError(error, deps));
+    }
+  };
+}
+
+function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {
+  if (!deps.source.loaded()) return held("NotLoaded");
+  const decision = deps.source.ask(request, deps.now());
+  return decision.retryAfterSeconds > 0 ? decided(decision) : release(request, deps);
+}
+
+/** Memory may say "not yet"; only the present may say "go". */
+async function release(request: HookRequest, deps: HandlerDeps): Promise<Outcome> {
+  const confirmation = await deps.source.confirm(request);
+  if (!confirmation.ok) {
+    deps.metrics.unconfirmed(confirmation.reason);
+    deps.log.warn("Holding a Cluster because a release could not be confirmed", {
+      hook: request.call.hook,
+      cluster: `${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`,
+      reason: confirmation.reason,
+    });
+    return held("NotConfirmed");
+  }
+  const { decision } = confirmation;
+  if (decision.retryAfterSeconds === 0) deps.source.released(request, decision, deps.now());
+  return decided(decision);
+}
+
+/** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
+function observe(request: HookRequest, deps: HandlerDeps): Outcome {
+  const go: Answer = { status: "Success", retryAfterSeconds: 0, message: "" };
+  if (!deps.source.loaded()) return { verdict: "NotLoaded", answer: go };
+  const decision = deps.source.ask(request, deps.now());
+  deps.source.released(request, decision, deps.now());
+  return { verdict: decision.verdict, answer: go, decision };
+}
+
+function decided(decision: Decision): Outcome {
+  const { verdict, retryAfterSeconds, message } = decision;
+  return { verdict, decision, answer: { status: "Success", retryAfterSeconds, message } };
+}
+
+function held(verdict: keyof typeof TEXT): Outcome {
+  return { verdict, answer: { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[verdict] } };
+}
+
+function internalError(error: unknown, deps: HandlerDeps): Outcome {
+  deps.log.error("Failed to decide", { error });
+  return held("InternalError");
+}

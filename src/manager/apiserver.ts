@@ -1,0 +1,154 @@
+/** What the controller needs from the API server, said with the Kubernetes adapter. */
+
+import {
+  CLUSTER_HOOK_POLICIES,
+  type ClusterHookPolicy,
+  GROUP,
+  HOOK_POLICIES,
+  type HookPolicy,
+  VERSION,
+} from "../api/hookpolicy.ts";
+import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import type { LiveReader } from "../controller/confirmation.ts";
+import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
+import type { PolicyWriter } from "../controller/reconciler.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isConflict, isForbidden, isNotFound, isThrottled, KubeError } from "../kube/errors.ts";
+import type { KubeObject, ObjectKey, Resource } from "../kube/resource.ts";
+import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
+import type { PolicyKind } from "../policy/policy.ts";
+
+export const POLICY_RESOURCES: Readonly<Record<PolicyKind, Resource>> = {
+  HookPolicy: { group: GROUP, version: VERSION, plural: HOOK_POLICIES, kind: "HookPolicy", namespaced: true },
+  ClusterHookPolicy: {
+    group: GROUP,
+    version: VERSION,
+    plural: CLUSTER_HOOK_POLICIES,
+    kind: "ClusterHookPolicy",
+    namespaced: false,
+  },
+};
+
+export const NAMESPACES: Resource = {
+  group: "",
+  version: "v1",
+  plural: "namespaces",
+  kind: "Namespace",
+  namespaced: false,
+};
+
+/** Newest first; Cluster API ≤ 1.10 serves only v1beta1. */
+const CLUSTER_VERSIONS = ["v1beta2", "v1beta1"];
+
+/** Which version of Cluster this API server serves; asked again before each list, because upgrades change it. */
+export class ClusterResource {
+  readonly #client: KubeClient;
+  #version = "v1beta2";
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  get current(): Resource {
+    return {
+      group: CLUSTER_API_GROUP,
+      version: this.#version,
+      plural: "clusters",
+      kind: "Cluster",
+      namespaced: true,
+    };
+  }
+
+  async resolve(signal: AbortSignal): Promise<Resource> {
+    const group = await this.#client.getPath(`/apis/${CLUSTER_API_GROUP}`, { signal });
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+    const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
+    const served = CLUSTER_VERSIONS.find((wanted) => versions.some(({ version }) => version === wanted));
+    this.#version = served ?? versions[0]?.version ?? this.#version;
+    return this.current;
+  }
+}
+
+/** A stored policy as the controller keeps it: without managedFields and whatever else is not used. */
+export function viewPolicy(kind: PolicyKind, raw: KubeObject): PolicyObject {
+  const view = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind,
+    metadata: viewMetadata(raw.metadata),
+    spec: raw.spec,
+    status: raw.status,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
+  return view as HookPolicy | ClusterHookPolicy;
+}
+
+export class ApiServer implements LiveReader, PolicyWriter {
+  readonly #client: KubeClient;
+  readonly #clusters: ClusterResource;
+
+  constructor(client: KubeClient, clusters: ClusterResource) {
+    this.#client = client;
+    this.#clusters = clusters;
+  }
+
+  async policies(kind: PolicyKind, namespace: string | undefined): ReturnType<LiveReader["policies"]> {
+    const options = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
+    const { items } = await this.#client.list(POLICY_RESOURCES[kind], options);
+    return items.map(({ metadata }) => viewMetadata(metadata));
+  }
+
+  async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {
+    return viewCluster(await this.#client.get(this.#clusters.current, { namespace, name }));
+  }
+
+  async namespace(name: string): ReturnType<LiveReader["namespace"]> {
+    return viewNamespace(await this.#client.get(NAMESPACES, { name }, { metadataOnly: true }));
+  }
+
+  async findNamespace(name: string): ReturnType<PolicyWriter["findNamespace"]> {
+    try {
+      return await this.namespace(name);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async clustersOf(namespace: string): ReturnType<PolicyWriter["clustersOf"]> {
+    const { items } = await this.#client.list(this.#clusters.current, { namespace, metadataOnly: true });
+    return items.map(viewCluster);
+  }
+
+  reasonOf(error: unknown): string {
+    if (isForbidden(error)) return "Forbidden";
+    if (isNotFound(error)) return "NotFound";
+    if (isThrottled(error)) return "Throttled";
+    return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
+  }
+
+  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject> {
+    return viewPolicy(ref.kind, await this.#client.get(POLICY_RESOURCES[ref.kind], ref));
+  }
+
+  async replaceStatus(entry: PolicyEntry, status: PolicyObject["status"]): Promise<PolicyObject> {
+    const { object } = entry;
+    const resource = POLICY_RESOURCES[object.kind];
+    const updated = await this.#client.replaceStatus(resource, { ...object, status });
+    return viewPolicy(object.kind, updated);
+  }
+
+  async setFinalizers({ object }: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject> {
+    const { resourceVersion, uid } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion, finalizers } };
+    const key: ObjectKey = object.metadata;
+    return viewPolicy(object.kind, await this.#client.mergePatch(POLICY_RESOURCES[object.kind], key, patch));
+  }
+
+  isConflict(error: unknown): boolean {
+    return isConflict(error);
+  }
+
+  isGone(error: unknown): boolean {
+    return isNotFound(error);
+  }
+}

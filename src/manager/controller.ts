@@ -1,0 +1,245 @@
+/** Plugs informers, decision store, work queue and reconciler together. */
+
+import type { ClusterHookPolicy, HookPolicy } from "../api/hookpolicy.ts";
+import { CONDITION, REASON } from "../api/hookpolicy.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import { Confirmer } from "../controller/confirmation.ts";
+import { policyKey, type PolicyObject } from "../controller/policyset.ts";
+import { Reconciler } from "../controller/reconciler.ts";
+import { DecisionStore } from "../controller/store.ts";
+import type { DecisionSource } from "../hooks/handler.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isForbidden, isNotFound } from "../kube/errors.ts";
+import { Informer } from "../kube/informer.ts";
+import { resourceName } from "../kube/resource.ts";
+import { WorkQueue } from "../kube/workqueue.ts";
+import type { Metrics } from "../metrics.ts";
+import { viewCluster, viewNamespace } from "../policy/cluster.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import type { PolicyKind } from "../policy/policy.ts";
+import { ApiServer, ClusterResource, NAMESPACES, POLICY_RESOURCES, viewPolicy } from "./apiserver.ts";
+
+export interface ControllerOptions {
+  readonly client: KubeClient;
+  readonly served: ServedHooks;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+export interface Controller {
+  readonly source: DecisionSource;
+  /** The kinds whose first list is still missing. */
+  waitingFor(): readonly string[];
+  /** Until `signal` aborts; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+interface Informers {
+  readonly hookPolicies: Informer<PolicyObject>;
+  readonly clusterHookPolicies: Informer<PolicyObject>;
+  readonly clusters: Informer<Cluster>;
+  readonly namespaces: Informer<Namespace>;
+}
+
+type Named = readonly [
+  name: string,
+  informer: Informer<PolicyObject> | Informer<Cluster> | Informer<Namespace>,
+];
+
+/** Somebody else wrote a status: look, but do not hurry, and do not answer a write with a write. */
+const STATUS_WRITTEN_DELAY_MS = 30_000;
+const AVAILABILITY_POLL_MS = 1000;
+
+const now = (): Date => new Date();
+
+export function createController(options: ControllerOptions): Controller {
+  const { client, served, metrics, log } = options;
+  const clusterResource = new ClusterResource(client);
+  const api = new ApiServer(client, clusterResource);
+  // Informers, store and queue call each other; each is only called once all of them are there.
+  const informers = createInformers(options, clusterResource, () => store);
+  const store = new DecisionStore({
+    clusters: informers.clusters,
+    namespaces: informers.namespaces,
+    served,
+    log,
+    now,
+    onDirty: (key) => queue.add(key),
+    onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+  });
+  const reconciler = new Reconciler({
+    store,
+    writer: api,
+    log,
+    now,
+    clustersUnavailable: () => clustersUnavailable(informers.clusters),
+    onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
+  });
+  const queue = new WorkQueue({ reconcile: (key) => reconciler.reconcile(key), log });
+  const confirmer = new Confirmer({
+    store,
+    reader: api,
+    log,
+    now,
+    onStale: () => {
+      informers.hookPolicies.refresh();
+      informers.clusterHookPolicies.refresh();
+    },
+  });
+  const named = nameInformers(informers);
+  follow({ metrics, store, queue, named });
+  return {
+    source: {
+      loaded: () => store.loaded,
+      ask: (request, at) => store.ask(request, at),
+      confirm: (request) => confirmer.confirm(request),
+      released: (request, decision, at) => store.released(request, decision, at),
+    },
+    waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
+    run: (signal) => run({ informers, named, store, queue, log }, signal),
+  };
+}
+
+function createInformers(
+  { client, log }: ControllerOptions,
+  clusterResource: ClusterResource,
+  store: () => DecisionStore,
+): Informers {
+  const policies = (kind: PolicyKind): Informer<HookPolicy | ClusterHookPolicy> =>
+    new Informer<PolicyObject>({
+      client,
+      resource: POLICY_RESOURCES[kind],
+      project: (raw) => viewPolicy(kind, raw),
+      onChange: ({ old, new: object }) => {
+        const metadata = (object ?? old)?.metadata;
+        if (metadata !== undefined) {
+          store().policyChanged(policyKey(kind, metadata.namespace, metadata.name), object);
+        }
+      },
+      log,
+    });
+  return {
+    hookPolicies: policies("HookPolicy"),
+    clusterHookPolicies: policies("ClusterHookPolicy"),
+    clusters: new Informer<Cluster>({
+      client,
+      resource: (signal) => clusterResource.resolve(signal),
+      project: viewCluster,
+      onChange: ({ old, new: cluster }) => store().clusterChanged(old, cluster),
+      log,
+    }),
+    namespaces: new Informer<Namespace>({
+      client,
+      resource: NAMESPACES,
+      metadataOnly: true,
+      project: viewNamespace,
+      onChange: ({ key }) => store().namespaceChanged(key),
+      log,
+    }),
+  };
+}
+
+function nameInformers(informers: Informers): readonly Named[] {
+  return [
+    [resourceName(POLICY_RESOURCES.HookPolicy), informers.hookPolicies],
+    [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.clusterHookPolicies],
+    ["clusters.cluster.x-k8s.io", informers.clusters],
+    ["namespaces", informers.namespaces],
+  ];
+}
+
+interface Parts {
+  readonly informers: Informers;
+  readonly named: readonly Named[];
+  readonly store: DecisionStore;
+  readonly queue: WorkQueue;
+  readonly log: Logger;
+}
+
+async function run({ informers, named, store, queue, log }: Parts, signal: AbortSignal): Promise<void> {
+  const watchAvailability = setInterval(
+    onChange(
+      () => clustersUnavailable(informers.clusters)?.reason,
+      (reason) => {
+        log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
+        for (const { key } of store.policies.entries()) queue.add(key);
+      },
+    ),
+    AVAILABILITY_POLL_MS,
+  );
+  const load = Promise.all(named.map(([, informer]) => informer.whenSynced(signal))).then(
+    () => {
+      store.load();
+      log.info("Loaded policies, Clusters and Namespaces", {
+        policies: [...store.policies.entries()].length,
+        clusters: informers.clusters.size,
+      });
+    },
+    () => undefined, // Stopped before everything was read.
+  );
+  await Promise.all([load, queue.run(signal), ...named.map(([, informer]) => informer.run(signal))]);
+  clearInterval(watchAvailability);
+}
+
+/** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */
+function onChange<T>(read: () => T | undefined, react: (value: T | undefined) => void): () => void {
+  let last: T | undefined;
+  return () => {
+    const value = read();
+    if (value === last) return;
+    last = value;
+    react(value);
+  };
+}
+
+/** What users are told: the API server is clear about it, and it lasts. Being out of contact is neither. */
+function clustersUnavailable(clusters: Informer<Cluster>): { reason: string; message: string } | undefined {
+  const failure = clusters.failure();
+  if (isNotFound(failure)) {
+    const message =
+      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Nothing is let go";
+    return { reason: REASON.ClusterAPINotInstalled, message };
+  }
+  if (isForbidden(failure)) {
+    const message = "The operator may not list and watch clusters.cluster.x-k8s.io. Nothing is let go";
+    return { reason: REASON.ClustersForbidden, message };
+  }
+  return undefined;
+}
+
+/** Gauges are read from memory when they are scraped. */
+function follow({
+  metrics,
+  store,
+  queue,
+  named,
+}: Omit<Parts, "informers" | "log"> & { metrics: Metrics }): void {
+  metrics.heldClusters.follow(() =>
+    [...store.heldByHook()].map(([hook, value]) => ({ labels: { hook }, value })),
+  );
+  metrics.policies.follow(() => countPolicies(store));
+  metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
+  metrics.informerContactAge.follow(() =>
+    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.contactAgeMs() / 1000 })),
+  );
+  metrics.informerObjects.follow(() =>
+    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.size })),
+  );
+}
+
+function* countPolicies(
+  store: DecisionStore,
+): Iterable<{ labels: { kind: string; ready: string }; value: number }> {
+  const counts = new Map<string, number>();
+  for (const { object } of store.policies.entries()) {
+    const ready =
+      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
+    const key = `${object.kind} ${ready}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  for (const [key, value] of counts) {
+    const [kind = "", ready = ""] = key.split(" ");
+    yield { labels: { kind, ready }, value };
+  }
+}

@@ -1,0 +1,76 @@
+/** The CEL rules of the CRDs (x-kubernetes-validations), evaluated as the API server does. */
+
+import { celEnv, type CelInput, isCelError, parse, plan } from "@bufbuild/cel";
+import type { CrdSchema, ValidationRule } from "../api/crdschema.ts";
+
+interface BrokenRule {
+  /** Below the value that the rule is about; "" for the value itself. */
+  readonly fieldPath: string;
+  readonly message: string;
+}
+
+/** CEL over `self`; `undefined` where it cannot be evaluated. */
+type Expression = (self: CelInput) => unknown;
+
+interface CompiledRule {
+  readonly source: ValidationRule;
+  readonly rule: Expression;
+  readonly message?: Expression;
+}
+
+const env = celEnv();
+const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
+
+/** The rules of `schema` that `value`, which fits the schema, breaks. */
+export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {
+  const rules = rulesOf(schema);
+  if (rules.length === 0) return [];
+  const self = toCel(value);
+  return rules
+    .filter(({ rule }) => rule(self) !== true)
+    .map(({ source, message }) => ({
+      fieldPath: source.fieldPath ?? "",
+      message: usable(message?.(self)) ?? source.message,
+    }));
+}
+
+function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const rules = (schema["x-kubernetes-validations"] ?? []).map(compileRule);
+  compiled.set(schema, rules);
+  return rules;
+}
+
+function compileRule(source: ValidationRule): CompiledRule {
+  const { rule, messageExpression } = source;
+  return {
+    source,
+    rule: compile(rule),
+    ...(messageExpression !== undefined && { message: compile(messageExpression) }),
+  };
+}
+
+function compile(expression: string): Expression {
+  const evaluate = plan(env, parse(expression));
+  return (self) => {
+    const result = evaluate({ self });
+    return isCelError(result) ? undefined : result;
+  };
+}
+
+/** The API server falls back to `message` under the same conditions. */
+function usable(message: unknown): string | undefined {
+  if (typeof message !== "string" || message.trim() === "" || message.includes("\n")) return undefined;
+  return message.trim();
+}
+
+/** Every number in the CRDs is an integer, and a JavaScript number would be a CEL double. */
+function toCel(value: unknown): CelInput {
+  if (Array.isArray(value)) return value.map(toCel);
+  if (typeof value === "object" && value !== null) {
+    return new Map(Object.entries(value).map(([key, field]) => [key, toCel(field)]));
+  }
+  if (typeof value === "number") return BigInt(value);
+  return typeof value === "string" || typeof value === "boolean" ? value : null;
+}

@@ -1,0 +1,103 @@
+/** From a raw Cluster or Namespace (API server, hook request, file) to the one view that policies see. */
+
+import { type Cluster, type Namespace, type ObjectMeta, PAUSED_ANNOTATION } from "../api/meta.ts";
+import { lookup } from "./selector.ts";
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Cluster API leaves both out of hook requests (cleanupCluster), and they are the largest by far. */
+const DROPPED_ANNOTATIONS = new Set([
+  "kubectl.kubernetes.io/last-applied-configuration",
+  "cluster.x-k8s.io/conversion-data",
+]);
+
+/** Works for cluster.x-k8s.io v1beta1 and v1beta2; what is missing or of another type is left out. */
+export function viewCluster(raw: unknown): Cluster {
+  const object = record(raw);
+  const spec = record(object["spec"]);
+  const metadata = viewMetadata(object["metadata"]);
+  const topology = spec["topology"];
+  return {
+    metadata,
+    paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
+    created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
+    ...(isRecord(topology) && { topology: viewTopology(topology) }),
+  };
+}
+
+export function viewNamespace(raw: unknown): Namespace {
+  return { metadata: viewMetadata(record(raw)["metadata"]) };
+}
+
+/** v1beta1 has `class`, v1beta2 `classRef.name` (Cluster API: api/core/v1beta2/cluster_types.go). */
+function viewTopology(topology: Raw): { className: string; version: string } {
+  return {
+    className: text(record(topology["classRef"])["name"]) ?? text(topology["class"]) ?? "",
+    version: text(topology["version"]) ?? "",
+  };
+}
+
+/** v1beta1 may hold an empty reference object; only a named one says that the object exists. */
+function isReference(value: unknown): boolean {
+  return text(record(value)["name"]) !== undefined;
+}
+
+export function viewMetadata(raw: unknown): ObjectMeta {
+  const metadata = record(raw);
+  const namespace = text(metadata["namespace"]);
+  const creationTimestamp = text(metadata["creationTimestamp"]);
+  const deletionTimestamp = text(metadata["deletionTimestamp"]);
+  const generation = metadata["generation"];
+  const labels = viewStrings(metadata["labels"]);
+  const annotations = viewStrings(metadata["annotations"], DROPPED_ANNOTATIONS);
+  const finalizers = metadata["finalizers"];
+  return {
+    name: text(metadata["name"]) ?? "",
+    uid: text(metadata["uid"]) ?? "",
+    resourceVersion: text(metadata["resourceVersion"]) ?? "",
+    ...(namespace !== undefined && { namespace }),
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(typeof generation === "number" && { generation }),
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
+    ...(Array.isArray(finalizers) && { finalizers: finalizers.filter((f) => typeof f === "string") }),
+  };
+}
+
+/** Left out when empty: ten thousand Clusters are kept in memory. */
+function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
+  const entries = Object.entries(record(raw)).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string" && dropped?.has(entry[0]) !== true,
+  );
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function isRecord(value: unknown): value is Raw {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function record(value: unknown): Raw {
+  return isRecord(value) ? value : {};
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/**
+ * The newer of a request's and the informer's copy of the same object. Resource versions are integers that
+ * compare within one resource (KEP-5504); where they do not, memory stays: a go is confirmed by a live read anyway.
+ * Another uid is another Cluster, and the request says which one is meant.
+ */
+export function newerCluster(requested: Cluster, known: Cluster | undefined): Cluster {
+  if (known === undefined || known.metadata.uid !== requested.metadata.uid) return requested;
+  const order = compareResourceVersions(requested.metadata.resourceVersion, known.metadata.resourceVersion);
+  return order !== undefined && order > 0 ? requested : known;
+}
+
+/** Negative, zero or positive; `undefined` where one of them is not a number. */
+export function compareResourceVersions(a: string, b: string): number | undefined {
+  if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;
+  return a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length;
+}

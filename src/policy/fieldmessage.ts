@@ -1,0 +1,88 @@
+/** What people read about a field that does not fit the schema: what was found, what is expected, what was perhaps meant. */
+
+import type { ErrorObject } from "ajv";
+
+const MAX_QUOTED = 64;
+
+type Describe = (error: ErrorObject) => string;
+
+/** By the JSON Schema keyword that failed. */
+const MESSAGES: Readonly<Record<string, Describe>> = {
+  required: () => "required field is missing",
+  additionalProperties: ({ params, parentSchema }) =>
+    unexpected(
+      "unknown field",
+      params["additionalProperty"],
+      Object.keys(parentSchema?.["properties"] ?? {}),
+    ),
+  type: ({ data, params }) => `found ${found(data)}, expected ${noun(String(params["type"]))}`,
+  enum: ({ data, params }) => unexpected("found", data, params["allowedValues"]),
+  minLength: ({ data, params }) =>
+    data === ""
+      ? "must not be empty"
+      : `found ${found(data)}, expected at least ${params["limit"]} characters`,
+  maxLength: ({ data, params }) =>
+    `found ${Array.from(String(data)).length} characters, expected at most ${params["limit"]}: shorten it`,
+  minItems: ({ params }) => `found too few items, expected at least ${params["limit"]}`,
+  maxItems: ({ params }) => `found too many items, expected at most ${params["limit"]}`,
+  maxProperties: ({ params }) => `found too many entries, expected at most ${params["limit"]}`,
+  minimum: ({ data, params }) => `found ${found(data)}, expected at least ${params["limit"]}`,
+  maximum: ({ data, params }) => `found ${found(data)}, expected at most ${params["limit"]}`,
+};
+
+export function describeSchemaError(error: ErrorObject): string {
+  return MESSAGES[error.keyword]?.(error) ?? error.message ?? `does not satisfy ${error.keyword}`;
+}
+
+function unexpected(what: string, word: unknown, expected: readonly string[]): string {
+  const meant = typeof word === "string" ? nearest(word, expected) : undefined;
+  const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return `${what} ${found(word)}, expected ${choice}${hint}`;
+}
+
+/** Without the contents of lists and objects, and never throws: the value can be anything. */
+export function found(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "string") return quote(value);
+  if (typeof value === "object") return "an object";
+  return typeof value === "number" || typeof value === "boolean"
+    ? `the ${typeof value} ${value}`
+    : typeof value;
+}
+
+/** Cut between code points, so that a message stays valid Unicode. */
+function quote(text: string): string {
+  const letters = Array.from(text);
+  return JSON.stringify(letters.length > MAX_QUOTED ? `${letters.slice(0, MAX_QUOTED).join("")}…` : text);
+}
+
+function noun(type: string): string {
+  if (type === "array") return "a list";
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** The word that was perhaps meant: wrong case, or about every third letter mistyped. */
+export function nearest(word: string, words: readonly string[]): string | undefined {
+  if (word.length > MAX_QUOTED) return undefined;
+  const distances = words.map((w) => ({ word: w, distance: distance(word.toLowerCase(), w.toLowerCase()) }));
+  const [best] = distances.toSorted((a, b) => a.distance - b.distance);
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(best.word.length / 3))
+    ? best.word
+    : undefined;
+}
+
+/** Levenshtein's. Of our own: the dependencies export none, and a package for ten lines is not worth its upkeep. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + Number(a[i - 1] !== b[j - 1]);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,61 @@
+/**
+ * The texts that users read. Same state, same bytes, on every replica: Cluster API writes them into a
+ * condition, and a text that changes makes it reconcile at once (Runtime SDK guide, "Error messages").
+ */
+
+/** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
+export const MAX_MESSAGE_BYTES = 1024;
+
+const SEPARATOR = "; ";
+const encoder = new TextEncoder();
+
+/** Joins what holds an operation to at most 1 KiB, then "and N more". */
+export function joinMessages(parts: readonly string[]): string {
+  let text = "";
+  for (const [index, raw] of parts.entries()) {
+    const part = raw.replaceAll(/\p{Cc}+/gu, " ");
+    const next = index === 0 ? part : `${text}${SEPARATOR}${part}`;
+    const left = parts.length - index - 1;
+    const reserve = left > 0 ? andMore(left) : "";
+    if (byteLength(next + reserve) > MAX_MESSAGE_BYTES) {
+      const more = andMore(parts.length - Math.max(index, 1));
+      const room = MAX_MESSAGE_BYTES - byteLength(more);
+      return truncateBytes(index === 0 ? part : text, room) + more;
+    }
+    text = next;
+  }
+  return text;
+}
+
+function andMore(count: number): string {
+  return count > 0 ? `${SEPARATOR}and ${count} more` : "";
+}
+
+function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}
+
+function truncateBytes(text: string, max: number): string {
+  const ellipsis = "…";
+  let cut = text;
+  while (byteLength(cut) > max) {
+    // Whole code points only: half a surrogate pair is not valid UTF-8.
+    const points = Array.from(cut.endsWith(ellipsis) ? cut.slice(0, -1) : cut);
+    const over = byteLength(cut) - max;
+    cut = points.slice(0, -Math.max(1, Math.ceil(over / 4))).join("") + ellipsis;
+  }
+  return cut;
+}
+
+/** Cuts to a number of characters (code points, as the API server counts maxLength). */
+export function truncate(text: string, max: number): string {
+  const points = Array.from(text);
+  return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
+}
+
+const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;
+
+/** One word of a POSIX shell, so that a printed command can be pasted. */
+export function shellQuote(word: string): string {
+  return SHELL_SAFE.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

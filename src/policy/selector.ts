@@ -1,0 +1,39 @@
+/** metav1.LabelSelector, compiled once per policy generation. */
+
+import type { LabelSelector, LabelSelectorRequirement } from "../api/meta.ts";
+
+export type Labels = Readonly<Record<string, string>> | undefined;
+export type LabelMatcher = (labels: Labels) => boolean;
+
+/** Own properties only: a label named "constructor" must not be found on every object. */
+export function lookup(map: Labels, key: string): string | undefined {
+  return map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+/** An absent or empty selector matches everything (apimachinery: metav1.LabelSelectorAsSelector of `{}`). */
+export function compileSelector(selector: LabelSelector | undefined): LabelMatcher {
+  const equals = Object.entries(selector?.matchLabels ?? {});
+  const requirements = (selector?.matchExpressions ?? []).map(compileRequirement);
+  return (labels) =>
+    equals.every(([key, value]) => lookup(labels, key) === value) &&
+    requirements.every((matches) => matches(labels));
+}
+
+function compileRequirement({ key, operator, values }: LabelSelectorRequirement): LabelMatcher {
+  const wanted = new Set(values);
+  switch (operator) {
+    case "In":
+      return (labels) => isOneOf(wanted, lookup(labels, key));
+    case "NotIn":
+      // An object without the label matches, as in Kubernetes.
+      return (labels) => !isOneOf(wanted, lookup(labels, key));
+    case "Exists":
+      return (labels) => lookup(labels, key) !== undefined;
+    case "DoesNotExist":
+      return (labels) => lookup(labels, key) === undefined;
+  }
+}
+
+function isOneOf(wanted: ReadonlySet<string>, value: string | undefined): boolean {
+  return value !== undefined && wanted.has(value);
+}

@@ -1,0 +1,149 @@
+/** A go needs reads that began after the call and agree with memory. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
+import { Confirmer, type LiveReader, SharedRead } from "../../../src/controller/confirmation.ts";
+import type { PolicyKind } from "../../../src/policy/policy.ts";
+import { APPROVED, cluster, hookPolicy, namespace, NOW } from "../builders.ts";
+import { silent, storeWith } from "./fixtures.ts";
+
+const approved = cluster({ annotations: { [APPROVED]: "true" } });
+const request = { call: { hook: "BeforeClusterDelete" }, cluster: approved } as const;
+
+interface Live {
+  readonly own?: readonly ObjectMeta[];
+  readonly clusterWide?: readonly ObjectMeta[];
+  readonly cluster?: Cluster;
+  readonly namespace?: Namespace;
+}
+
+function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
+  return {
+    policies: async (kind: PolicyKind) => (kind === "HookPolicy" ? live.own : live.clusterWide) ?? [],
+    cluster: async () => live.cluster ?? approved,
+    namespace: async () => live.namespace ?? namespace(),
+    reasonOf: () => "Unavailable",
+    ...over,
+  };
+}
+
+function confirm(
+  live: Live,
+  over: Partial<LiveReader> = {},
+): { result: ReturnType<Confirmer["confirm"]>; stale: () => number } {
+  const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  let stale = 0;
+  const confirmer = new Confirmer({
+    store,
+    reader: readerOf(live, over),
+    log: silent,
+    now: () => NOW,
+    onStale: () => (stale += 1),
+    budgetMs: 50,
+  });
+  return { result: confirmer.confirm(request), stale: () => stale };
+}
+
+const protect = hookPolicy().metadata;
+
+describe("a release is confirmed", () => {
+  test("when the policies are those in memory and their gates hold for the live Cluster", async () => {
+    const confirmation = await confirm({ own: [protect] }).result;
+    assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
+  });
+
+  test("when memory has a policy that the API server has not: it can only hold", async () => {
+    const confirmation = await confirm({ own: [] }).result;
+    assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
+  });
+});
+
+describe("a release is not confirmed", () => {
+  const cases: Record<string, { live: Live; reason: string; stale?: number }> = {
+    "by a policy that memory does not have": {
+      live: { own: [protect, { ...protect, name: "new", uid: "new" }] },
+      reason: "PolicyNotInMemory",
+      stale: 1,
+    },
+    "by a policy in another generation": {
+      live: { own: [{ ...protect, generation: 2 }] },
+      reason: "PolicyNotInMemory",
+      stale: 1,
+    },
+    "by a policy that was deleted and made anew": {
+      live: { own: [{ ...protect, uid: "again" }] },
+      reason: "PolicyNotInMemory",
+      stale: 1,
+    },
+    "by a ClusterHookPolicy that memory does not have": {
+      live: { clusterWide: [{ name: "fleet", uid: "f", resourceVersion: "1", generation: 1 }] },
+      reason: "PolicyNotInMemory",
+      stale: 1,
+    },
+    "when another Cluster has the name": {
+      live: { own: [protect], cluster: cluster({ uid: "another" }) },
+      reason: "ClusterReplaced",
+    },
+  };
+  for (const [name, { live, reason, stale = 0 }] of Object.entries(cases)) {
+    test(name, async () => {
+      const attempt = confirm(live);
+      assert.deepEqual(await attempt.result, { ok: false, reason });
+      assert.equal(attempt.stale(), stale);
+    });
+  }
+
+  test("when a read fails", async () => {
+    const fail = async (): Promise<never> => {
+      throw new Error("connection refused");
+    };
+    for (const part of ["policies", "cluster", "namespace"]) {
+      assert.deepEqual(await confirm({}, { [part]: fail }).result, { ok: false, reason: "Unavailable" });
+    }
+  });
+
+  test("when a read takes longer than the budget", async () => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    assert.deepEqual(await confirm({}, { cluster: never }).result, { ok: false, reason: "Timeout" });
+  });
+});
+
+test("the live Cluster decides, not the request's copy", async () => {
+  const confirmation = await confirm({ own: [protect], cluster: cluster() }).result;
+  assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
+});
+
+describe("a shared read", () => {
+  test("that is under way is not given to a later call, and all later calls share the next one", async () => {
+    const reads: PromiseWithResolvers<number>[] = [];
+    const shared = new SharedRead(() => {
+      const read = Promise.withResolvers<number>();
+      reads.push(read);
+      return read.promise;
+    });
+    const first = shared.read();
+    const later = [shared.read(), shared.read()];
+    assert.equal(reads.length, 1);
+    reads[0]?.resolve(1);
+    assert.equal(await first, 1);
+    await Promise.resolve();
+    assert.equal(reads.length, 2);
+    reads[1]?.resolve(2);
+    assert.deepEqual(await Promise.all(later), [2, 2]);
+    assert.equal(reads.length, 2);
+  });
+
+  test("that fails does not fail the next one", async () => {
+    let count = 0;
+    const shared = new SharedRead(async () => {
+      count += 1;
+      if (count === 1) throw new Error("reset");
+      return count;
+    });
+    const first = shared.read();
+    const second = shared.read();
+    await assert.rejects(first, /reset/);
+    assert.equal(await second, 2);
+  });
+});

@@ -1,0 +1,312 @@
+/** What is in memory after policies, Clusters, Namespaces and calls have changed, in any order. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtimehooks.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { HeldRow } from "../../../src/controller/status.ts";
+import { APPROVED, cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
+import { type Fixture, keyOf, storeWith } from "./fixtures.ts";
+
+const DELETE: HookCall = { hook: "BeforeClusterDelete" };
+const upgradeTo = (version: string): HookCall => ({
+  hook: "BeforeClusterUpgrade",
+  fromKubernetesVersion: "v1.34.0",
+  toKubernetesVersion: version,
+});
+const DELETED_AT = "2026-11-21T11:00:00Z";
+const deleting = cluster({ deletionTimestamp: DELETED_AT });
+const approved = cluster({
+  deletionTimestamp: DELETED_AT,
+  annotations: { [APPROVED]: "true" },
+  resourceVersion: "101",
+});
+
+function rows({ store }: Fixture, policy: PolicyObject = hookPolicy()): HeldRow[] {
+  return [...(store.policies.get(keyOf(policy))?.held.values() ?? [])];
+}
+
+function matched({ store }: Fixture, policy: PolicyObject = hookPolicy()): number | undefined {
+  return store.policies.get(keyOf(policy))?.matched.size;
+}
+
+describe("a held operation", () => {
+  test("is reported when it is asked for", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    fixture.dirty.length = 0;
+    assert.equal(fixture.store.ask({ call: DELETE, cluster: cluster() }, NOW).verdict, "Blocked");
+    assert.deepEqual(
+      rows(fixture).map(({ verdict, rule: r, gate, firstAsked }) => [verdict, r, gate, firstAsked]),
+      [["Blocked", "confirmed-delete", "approved", "2026-11-21T12:00:00Z"]],
+    );
+    assert.deepEqual(fixture.dirty, ["HookPolicy/team-a/protect"]);
+  });
+
+  test("asked for again and again is no news", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    fixture.store.ask({ call: DELETE, cluster: deleting }, NOW);
+    fixture.dirty.length = 0;
+    for (let second = 1; second < 3600; second += 10) {
+      fixture.store.ask({ call: DELETE, cluster: deleting }, new Date(NOW.getTime() + second * 1000));
+    }
+    assert.deepEqual(fixture.dirty, []);
+  });
+
+  test("of a deletion is seen from the Cluster itself, and is as old as the deletion", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    fixture.setCluster({ ...deleting, metadata: { ...deleting.metadata, resourceVersion: "101" } });
+    assert.equal(rows(fixture)[0]?.firstAsked, DELETED_AT);
+  });
+
+  const { topology: _, ...withoutTopology } = deleting;
+  const unasked = {
+    "without a topology": withoutTopology,
+    "that is paused": cluster({ deletionTimestamp: DELETED_AT }, { paused: true }),
+    "that may already be deleted": cluster({
+      deletionTimestamp: DELETED_AT,
+      annotations: { [OK_TO_DELETE_ANNOTATION]: "" },
+    }),
+  };
+  for (const [name, on] of Object.entries(unasked)) {
+    test(`is not reported for a Cluster ${name}: no hook is called for it`, () => {
+      assert.deepEqual(rows(storeWith({ policies: [hookPolicy()], clusters: [on] })), []);
+    });
+  }
+
+  test("is reported to a policy that comes later", () => {
+    const fixture = storeWith({ clusters: [deleting] });
+    fixture.setPolicy(hookPolicy());
+    assert.equal(rows(fixture).length, 1);
+  });
+
+  test("is not reported for a Cluster that nobody knows, until it is known", () => {
+    const fixture = storeWith({ policies: [hookPolicy()] });
+    assert.equal(fixture.store.ask({ call: DELETE, cluster: deleting }, NOW).verdict, "Blocked");
+    assert.equal(rows(fixture).length, 0);
+    fixture.setCluster(deleting);
+    assert.equal(rows(fixture).length, 1);
+  });
+});
+
+describe("a release", () => {
+  test("shows as soon as the annotation does, without a call", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    fixture.setCluster(approved);
+    assert.deepEqual(rows(fixture), []);
+  });
+
+  test("that is taken back before Cluster API asks again shows as held since then", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    fixture.setCluster(approved);
+    fixture.clock.now = new Date("2026-11-21T12:05:00Z");
+    fixture.setCluster({ ...deleting, metadata: { ...deleting.metadata, resourceVersion: "102" } });
+    assert.deepEqual(
+      rows(fixture).map(({ firstAsked, since }) => [firstAsked, since]),
+      [[DELETED_AT, "2026-11-21T12:05:00Z"]],
+    );
+  });
+
+  test("is recorded by the policies that spoke", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+    const request = { call: DELETE, cluster: approved };
+    fixture.store.released(request, fixture.store.ask(request, NOW), NOW);
+    assert.deepEqual(fixture.store.policies.get("HookPolicy/team-a/protect")?.recent, [
+      {
+        namespace: "team-a",
+        cluster: "prod-1",
+        clusterUID: "uid-prod-1",
+        hook: "BeforeClusterDelete",
+        verdict: "Allowed",
+        time: "2026-11-21T12:00:00Z",
+      },
+    ]);
+  });
+});
+
+describe("an operation ends", () => {
+  const upgrade = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] });
+  const wanting = cluster({}, { topology: { className: "lab", version: "v1.35.0" } });
+  const asked = (): Fixture => {
+    const fixture = storeWith({ policies: [upgrade], clusters: [wanting] });
+    fixture.store.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
+    assert.equal(rows(fixture, upgrade).length, 1);
+    return fixture;
+  };
+  const later = { resourceVersion: "101" };
+
+  const cases = {
+    "when the Cluster is gone": undefined,
+    "when another Cluster has its name": cluster({ uid: "another", ...later }, wanting),
+    "when the target is no longer wanted": cluster(later, {
+      topology: { className: "lab", version: "v1.34.0" },
+    }),
+    "when Cluster API's mark shows that the upgrade has begun": cluster(
+      { annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" }, ...later },
+      { topology: { className: "lab", version: "v1.35.0" } },
+    ),
+  };
+  for (const [name, now] of Object.entries(cases)) {
+    test(name, () => {
+      const fixture = asked();
+      fixture.setCluster(now, "team-a/prod-1");
+      assert.deepEqual(rows(fixture, upgrade), []);
+    });
+  }
+
+  test("not by a change that says nothing about it", () => {
+    const fixture = asked();
+    fixture.setCluster(
+      cluster({ labels: { a: "b" }, ...later }, { topology: { className: "lab", version: "v1.35.0" } }),
+    );
+    assert.equal(rows(fixture, upgrade).length, 1);
+  });
+
+  test("not by a copy of the Cluster that is older than the call", () => {
+    const fixture = storeWith({ policies: [upgrade], clusters: [cluster({ resourceVersion: "90" })] });
+    fixture.store.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
+    fixture.setCluster(cluster({ resourceVersion: "95", labels: { a: "b" } }));
+    assert.equal(rows(fixture, upgrade).length, 1);
+  });
+
+  test("and another target begins another one", () => {
+    const fixture = asked();
+    const next = cluster(later, { topology: { className: "lab", version: "v1.36.0" } });
+    fixture.setCluster(next);
+    const at = new Date("2026-11-21T13:00:00Z");
+    fixture.store.ask({ call: upgradeTo("v1.36.0"), cluster: next }, at);
+    assert.deepEqual(
+      rows(fixture, upgrade).map(({ targetVersion, firstAsked }) => [targetVersion, firstAsked]),
+      [["v1.36.0", "2026-11-21T13:00:00Z"]],
+    );
+  });
+
+  test("when the mark of an After hook goes", () => {
+    const after = hookPolicy({ rules: [rule({ hooks: ["AfterControlPlaneUpgrade"] })] });
+    const marked = cluster({
+      annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade,AfterControlPlaneUpgrade" },
+    });
+    const fixture = storeWith({ policies: [after], clusters: [marked] });
+    fixture.store.ask(
+      { call: { hook: "AfterControlPlaneUpgrade", kubernetesVersion: "v1.35.0" }, cluster: marked },
+      NOW,
+    );
+    assert.equal(rows(fixture, after).length, 1);
+    fixture.setCluster(
+      cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" }, ...later }),
+    );
+    assert.deepEqual(rows(fixture, after), []);
+  });
+});
+
+describe("rows of the stored status", () => {
+  const row = {
+    namespace: "team-a",
+    cluster: "prod-1",
+    clusterUID: "uid-prod-1",
+    hook: "BeforeClusterUpgrade",
+    targetVersion: "v1.34.0",
+    rule: "confirmed-delete",
+    gate: "approved",
+    verdict: "Blocked",
+    reason: "WaitingForAnnotation",
+    message: "…",
+    firstAsked: "2026-11-20T08:00:00Z",
+    since: "2026-11-20T09:00:00Z",
+  } as const;
+  const stored = (over: object = {}): PolicyObject => ({
+    ...hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade", "BeforeClusterDelete"] })] }),
+    status: { observedGeneration: 1, decisions: [{ ...row, ...over }] },
+  });
+
+  test("are kept over a restart with their times", () => {
+    const fixture = storeWith({ policies: [stored()], clusters: [cluster()] });
+    assert.deepEqual(
+      rows(fixture).map(({ firstAsked, since, holds }) => [firstAsked, since, holds]),
+      [["2026-11-20T08:00:00Z", "2026-11-20T09:00:00Z", true]],
+    );
+  });
+
+  test("of another uid are dropped", () => {
+    assert.deepEqual(
+      rows(storeWith({ policies: [stored({ clusterUID: "gone" })], clusters: [cluster()] })),
+      [],
+    );
+  });
+
+  test("are dropped when their gate holds by now", () => {
+    const on = cluster({ annotations: { [APPROVED]: "" } });
+    assert.deepEqual(rows(storeWith({ policies: [stored()], clusters: [on] })), []);
+  });
+
+  test("written by another replica bring the earlier times with them", () => {
+    const policy = stored();
+    const { status: _, ...bare } = policy;
+    const fixture = storeWith({ policies: [bare], clusters: [cluster()] });
+    fixture.store.ask({ call: upgradeTo("v1.34.0"), cluster: cluster() }, NOW);
+    fixture.setPolicy({ ...policy, metadata: { ...policy.metadata, resourceVersion: "200" } });
+    assert.deepEqual(
+      rows(fixture).map(({ firstAsked, since }) => [firstAsked, since]),
+      [["2026-11-20T08:00:00Z", "2026-11-20T09:00:00Z"]],
+    );
+  });
+});
+
+describe("matched Clusters", () => {
+  const tier = { clusterSelector: { matchLabels: { tier: "production" } } };
+
+  test("follow the Cluster's labels", () => {
+    const fixture = storeWith({ policies: [hookPolicy(tier)], clusters: [cluster()] });
+    assert.equal(matched(fixture), 0);
+    fixture.setCluster(cluster({ labels: { tier: "production" }, resourceVersion: "101" }));
+    assert.equal(matched(fixture), 1);
+    fixture.setCluster(undefined, "team-a/prod-1");
+    assert.equal(matched(fixture), 0);
+  });
+
+  test("follow the Namespace's labels", () => {
+    const policy = clusterHookPolicy({ namespaceSelector: { matchLabels: { frozen: "true" } } });
+    const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    assert.equal(matched(fixture, policy), 0);
+    fixture.setNamespace(namespace({ labels: { frozen: "true" } }));
+    assert.equal(matched(fixture, policy), 1);
+    assert.equal(rows(fixture, policy).length, 1);
+  });
+
+  test("follow the policy's selector", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    assert.equal(matched(fixture), 1);
+    fixture.setPolicy(hookPolicy(tier, { generation: 2, resourceVersion: "101" }));
+    assert.equal(matched(fixture), 0);
+  });
+});
+
+test("a change of a Cluster that no policy can see costs nothing", () => {
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+  fixture.dirty.length = 0;
+  fixture.setCluster({ ...deleting, metadata: { ...deleting.metadata, resourceVersion: "999" } });
+  assert.deepEqual(fixture.dirty, []);
+});
+
+test("an event that a write of our own has overtaken is not taken for news", () => {
+  const fixture = storeWith({ policies: [hookPolicy({}, { resourceVersion: "200" })] });
+  fixture.setPolicy(hookPolicy({ mode: "Audit" }, { resourceVersion: "150", generation: 0 }));
+  assert.equal(fixture.store.policies.get("HookPolicy/team-a/protect")?.compiled.mode, "Enforce");
+});
+
+test("nothing is decided from memory before everything was read", () => {
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting], load: false });
+  assert.equal(fixture.store.loaded, false);
+  assert.deepEqual(rows(fixture), []);
+});
+
+test("a flood of calls about invented Clusters is forgotten", () => {
+  const fixture = storeWith({ policies: [hookPolicy()] });
+  for (let n = 0; n < 3000; n += 1) {
+    fixture.store.ask({ call: DELETE, cluster: cluster({ uid: `invented-${n}`, name: `c${n}` }) }, NOW);
+  }
+  fixture.setCluster(cluster({ uid: "invented-0", name: "c0" }));
+  assert.deepEqual(rows(fixture), []);
+  fixture.setCluster(cluster({ uid: "invented-2999", name: "c2999" }));
+  assert.equal(rows(fixture).length, 1);
+});

@@ -1,0 +1,85 @@
+/** Dependencies point one way. Each folder of src/ may import only what stands here beside it. */
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import test from "node:test";
+
+const SRC = resolve(import.meta.dirname, "../../src");
+
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  api: [],
+  policy: ["api"],
+  hooks: ["api", "policy"],
+  controller: ["api", "policy"],
+  kube: ["api"],
+  server: ["api"],
+  "log.ts": ["api"],
+  "metrics.ts": ["api"],
+  manager: ["api", "policy", "hooks", "controller", "kube", "server", "metrics.ts"],
+  cmd: ["api", "manager", "log.ts"],
+  "main.ts": ["api", "cmd", "manager", "log.ts"],
+};
+
+/** The pure core: no IO, no clock, no logger. */
+const PURE = { folders: ["api", "policy"], packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf"] };
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  readonly specifier: string;
+  readonly to: string | undefined;
+}
+
+const layerOf = (path: string): string => relative(SRC, path).split("/")[0] ?? "";
+
+function imports(): Import[] {
+  return globSync("**/*.ts", { cwd: SRC }).flatMap((file) => {
+    const path = join(SRC, file);
+    const source = readFileSync(path, "utf8");
+    const specifiers = source.matchAll(/(?:\bfrom|\bimport\(|^import)\s*["']([^"']+)["']/gm);
+    return [...specifiers].map(([, specifier = ""]) => ({
+      file,
+      from: layerOf(path),
+      specifier,
+      to: specifier.startsWith(".") ? layerOf(resolve(dirname(path), specifier)) : undefined,
+    }));
+  });
+}
+
+test("every import points down the layers", () => {
+  const found = imports();
+  assert.ok(found.length > 50, "the imports were found");
+  const wrong = found.filter(
+    ({ from, to }) =>
+      to !== undefined && !to.startsWith("..") && from !== to && ALLOWED[from]?.includes(to) !== true,
+  );
+  assert.deepEqual(
+    wrong.map(({ file, specifier }) => `${file} imports ${specifier}`),
+    [],
+  );
+});
+
+test("the pure core imports neither Node nor a package that does IO", () => {
+  const wrong = imports().filter(
+    ({ from, to, specifier }) =>
+      PURE.folders.includes(from) &&
+      to === undefined &&
+      !PURE.packages.some((name) => specifier === name || specifier.startsWith(`${name}/`)),
+  );
+  assert.deepEqual(
+    wrong.map(({ file, specifier }) => `${file} imports ${specifier}`),
+    [],
+  );
+});
+
+test("the pure core reads no clock, no environment and writes no log", () => {
+  const banned =
+    /\bDate\.now\(|\bnew Date\(\)|\bprocess\.|\bconsole\.|\bMath\.random\(|\bperformance\.|\bsetTimeout\(/;
+  const wrong = PURE.folders.flatMap((folder) =>
+    globSync(`${folder}/**/*.ts`, { cwd: SRC }).filter((file) =>
+      banned.test(readFileSync(join(SRC, file), "utf8")),
+    ),
+  );
+  assert.deepEqual(wrong, []);
+});
