@@ -119,8 +119,10 @@ function withoutDescriptions(value: unknown): unknown {
 }
 
 function generateSchemas(schemas: Readonly<Record<keyof typeof KINDS, Schema>>): string {
-  const type = 'Readonly<Record<"HookPolicy" | "ClusterHookPolicy", object>>';
+  const type = 'Readonly<Record<"HookPolicy" | "ClusterHookPolicy", CrdSchema>>';
   return `${BANNER}
+import type { CrdSchema } from "./crdschema.ts";
+
 /** The openAPIV3Schema of each kind, without descriptions. */
 export const CRD_SCHEMAS: ${type} = ${JSON.stringify(withoutDescriptions(schemas), undefined, 2)};
 `;

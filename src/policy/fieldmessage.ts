@@ -15,7 +15,7 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
       params["additionalProperty"],
       Object.keys(parentSchema?.["properties"] ?? {}),
     ),
-  type: ({ data, params }) => `found ${found(data)}, expected ${noun(String(params["type"]))}`,
+  type: ({ data, params }) => wrongType(data, String(params["type"])),
   enum: ({ data, params }) => unexpected("found", data, params["allowedValues"]),
   minLength: ({ data, params }) =>
     data === ""
@@ -39,6 +39,12 @@ function unexpected(what: string, word: unknown, expected: readonly string[]): s
   const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return `${what} ${found(word)}, expected ${choice}${hint}`;
+}
+
+/** YAML reads true, 1 and many other words as something else than a string. */
+function wrongType(data: unknown, type: string): string {
+  const unquoted = type === "string" && (typeof data === "boolean" || typeof data === "number");
+  return `found ${found(data)}, expected ${noun(type)}${unquoted ? `: write it in quotes, "${data}"` : ""}`;
 }
 
 /** Without the contents of lists and objects, and never throws: the value can be anything. */
