@@ -1,0 +1,177 @@
+/** Finds the real programs of a control plane, or builds them once from the Go modules beside this file. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { build, type Progress, withLock } from "./gobuild.ts";
+
+const run = promisify(execFile);
+
+/** `kubectl kustomize` and everything asked of it here have been stable for longer than this. */
+const MIN_KUBECTL_MINOR = 28;
+
+const PARTS = {
+  etcd: { module: "etcd", main: "go.etcd.io/etcd/server/v3", seconds: 45 },
+  "kube-apiserver": { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kube-apiserver", seconds: 240 },
+  "kube-controller-manager": {
+    module: "kubernetes",
+    main: "k8s.io/kubernetes/cmd/kube-controller-manager",
+    seconds: 60,
+  },
+  kubectl: { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kubectl", seconds: 30 },
+  "cluster-api": { module: "cluster-api", main: "sigs.k8s.io/cluster-api/core", seconds: 120 },
+} as const;
+
+type Part = keyof typeof PARTS;
+type ModuleName = (typeof PARTS)[Part]["module"];
+
+interface Module {
+  readonly folder: string;
+  /** The module whose version names the build. */
+  readonly path: string;
+  readonly version: string;
+  readonly cache: string;
+  readonly ldflags: string;
+}
+
+export interface ControlPlaneBinaries {
+  readonly etcd: string;
+  readonly kubeApiserver: string;
+  readonly kubeControllerManager: string;
+  readonly kubectl: string;
+}
+
+export interface ClusterApiBinaries {
+  readonly manager: string;
+  readonly version: string;
+  /** YAML of `core/config/default`, as Cluster API's own release would be made from it. */
+  readonly manifests: string;
+}
+
+export async function controlPlaneBinaries(progress?: Progress): Promise<ControlPlaneBinaries> {
+  const etcd = assetOf("etcd") ?? (await built("etcd", progress));
+  const kubeApiserver = assetOf("kube-apiserver") ?? (await built("kube-apiserver", progress));
+  const kubeControllerManager = await built("kube-controller-manager", progress);
+  return { etcd, kubeApiserver, kubeControllerManager, kubectl: await kubectlBinary(progress) };
+}
+
+export async function clusterApiBinaries(progress?: Progress): Promise<ClusterApiBinaries> {
+  const manager = await built("cluster-api", progress);
+  const { version, cache } = moduleOf("cluster-api");
+  const manifests = join(cache, "core.yaml");
+  if (!existsSync(manifests)) await withLock(cache, () => renderManifests(manifests, progress));
+  return { manager, version, manifests: readFileSync(manifests, "utf8") };
+}
+
+/** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
+function assetOf(name: string): string | undefined {
+  const folder = process.env["KUBEBUILDER_ASSETS"];
+  if (folder === undefined || folder === "") return undefined;
+  const file = join(folder, name);
+  return existsSync(file) ? file : undefined;
+}
+
+async function kubectlBinary(progress?: Progress): Promise<string> {
+  const asset = assetOf("kubectl");
+  if (asset !== undefined) return asset;
+  const host = await hostKubectlMinor();
+  return host !== undefined && host >= MIN_KUBECTL_MINOR ? "kubectl" : await built("kubectl", progress);
+}
+
+async function hostKubectlMinor(): Promise<number | undefined> {
+  try {
+    const { stdout } = await run("kubectl", ["version", "--client", "--output", "json"]);
+    const answer: { clientVersion: { major: string; minor: string } } = JSON.parse(stdout);
+    const { clientVersion } = answer;
+    return clientVersion.major === "1" ? Number.parseInt(clientVersion.minor, 10) : undefined;
+  } catch {
+    return undefined; // absent or broken: ours is built instead
+  }
+}
+
+async function built(part: Part, progress?: Progress): Promise<string> {
+  const { module, main, seconds } = PARTS[part];
+  const { folder, cache, ldflags, version } = moduleOf(module);
+  const target = join(cache, part);
+  if (existsSync(target)) return target;
+  await withLock(cache, async () => {
+    if (existsSync(target)) return; // another process built it while we waited
+    const title = `${part} ${version.replace(/^v/, "")}`;
+    await build({ title, seconds, folder, main, ldflags, target }, progress);
+  });
+  return target;
+}
+
+async function renderManifests(target: string, progress?: Progress): Promise<void> {
+  if (existsSync(target)) return;
+  const { folder, path } = moduleOf("cluster-api");
+  const kubectl = await kubectlBinary(progress);
+  const list = await run("go", ["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path], { cwd: folder });
+  const { stdout } = await run(kubectl, ["kustomize", join(list.stdout.trim(), "core/config/default")], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(`${target}.new`, stdout);
+  await rename(`${target}.new`, target);
+}
+
+function moduleOf(name: ModuleName): Module {
+  const folder = join(import.meta.dirname, name);
+  const goMod = readFileSync(join(folder, "go.mod"), "utf8");
+  const path = {
+    etcd: "go.etcd.io/etcd/server/v3",
+    kubernetes: "k8s.io/kubernetes",
+    "cluster-api": "sigs.k8s.io/cluster-api",
+  }[name];
+  const version = versionOf(path, goMod);
+  const ldflags = `-s -w ${stamp(name, version)}`.trim();
+  const hash = createHash("sha256")
+    .update(goMod)
+    .update(readFileSync(join(folder, "go.sum")))
+    .update(ldflags);
+  const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
+  return { folder, path, version, ldflags, cache: join(cacheRoot(), key) };
+}
+
+function cacheRoot(): string {
+  const base = process.env["XDG_CACHE_HOME"];
+  return join(
+    base === undefined || base === "" ? join(homedir(), ".cache") : base,
+    "hookpolicy",
+    "control-plane",
+  );
+}
+
+function versionOf(path: string, goMod: string): string {
+  const line = goMod.split("\n").find((l) =>
+    l
+      .replace(/^require/, "")
+      .trim()
+      .startsWith(`${path} v`),
+  );
+  const version =
+    line === undefined ? undefined : /\bv\S+/.exec(line.slice(line.indexOf(`${path} `) + path.length))?.[0];
+  if (version === undefined) throw new Error(`go.mod names no version of ${path}`);
+  return version;
+}
+
+/** Without it kube-apiserver calls itself v0.0.0, and clients refuse to talk to something that old. */
+function stamp(name: ModuleName, version: string): string {
+  const [major, minor] = version.slice(1).split(".");
+  const fields = [
+    ["gitVersion", version],
+    ["gitMajor", major],
+    ["gitMinor", minor],
+  ];
+  const target = {
+    etcd: undefined, // its version is a constant
+    kubernetes: "k8s.io/component-base/version",
+    "cluster-api": "sigs.k8s.io/cluster-api/version",
+  }[name];
+  return target === undefined
+    ? ""
+    : fields.map(([field, value]) => `-X ${target}.${field}=${value}`).join(" ");
+}

@@ -1,0 +1,135 @@
+/** One `go build` at a time, with progress that a person can read, and never a half-written binary. */
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export type Progress = (line: string) => void;
+
+const PROGRESS_EVERY_MS = 5_000;
+
+export interface GoBuild {
+  /** For people: "kube-apiserver 1.36.3" */
+  readonly title: string;
+  /** Measured on two cores with nothing cached, so that a person knows whether to wait. */
+  readonly seconds: number;
+  /** Where go.mod is. */
+  readonly folder: string;
+  /** The package with func main. */
+  readonly main: string;
+  readonly ldflags: string;
+  readonly target: string;
+}
+
+const toStderr: Progress = (line) => void process.stderr.write(`${line}\n`);
+
+export async function build(request: GoBuild, progress: Progress = toStderr): Promise<void> {
+  const { title, folder, main, ldflags, target } = request;
+  const partial = `${target}.${process.pid}.new`;
+  const headline = `Building ${title} (once, about ${about(request.seconds)})`;
+  const started = Date.now();
+  const elapsed = (): string => `${Math.round((Date.now() - started) / 1000)} s`;
+  progress(headline);
+  const timer = setInterval(() => progress(`${headline} … ${elapsed()}`), PROGRESS_EVERY_MS);
+  try {
+    const args = ["build", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, main];
+    await go(args, folder, title);
+    await rename(partial, target);
+  } finally {
+    clearInterval(timer);
+    await rm(partial, { force: true });
+  }
+  progress(`Built ${title} in ${elapsed()}`);
+}
+
+function about(seconds: number): string {
+  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
+}
+
+async function go(args: readonly string[], folder: string, title: string): Promise<void> {
+  const child = spawn("go", args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const output: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => output.push(text));
+  }
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", (error) => reject(cannotRun(error, folder, title)));
+    child.once("close", resolve);
+  });
+  if (code === 0) return;
+  const tail = output.join("").trimEnd().split("\n").slice(-15).join("\n");
+  const command = `go ${args.map((a) => (a.includes(" ") ? `"${a}"` : a)).join(" ")}`;
+  throw new Error(
+    `Building ${title} failed (exit code ${code}).\n${hint(tail, folder)}In ${folder}:\n  ${command}\n${tail}`,
+  );
+}
+
+function cannotRun(error: Error, folder: string, title: string): Error {
+  const missing = codeOf(error) === "ENOENT";
+  const what = missing
+    ? `Go is not installed. Install Go ${goVersion(folder)} or newer (https://go.dev/dl) and have \`go\` in the PATH`
+    : `Go could not be started (${error.message})`;
+  const instead = "or point KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl";
+  return new Error(`${title} has to be built once from source, but: ${what}, ${instead}.`, { cause: error });
+}
+
+function hint(output: string, folder: string): string {
+  if (/requires go >=|GOTOOLCHAIN=local/.test(output)) return `Install Go ${goVersion(folder)} or newer.\n`;
+  if (/dial tcp|no such host|i\/o timeout|proxyconnect|TLS handshake|connection refused/.test(output)) {
+    return "Go could not download its modules: is the network there, and does `go env GOPROXY` name a reachable proxy?\n";
+  }
+  return "";
+}
+
+function goVersion(folder: string): string {
+  return /^go (\S+)$/m.exec(readFileSync(join(folder, "go.mod"), "utf8"))?.[1] ?? "(see go.mod)";
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+/** Runs `work` in one process at a time; the lock of a process that died is taken over. */
+export async function withLock(folder: string, work: () => Promise<void>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const lock = join(folder, "lock");
+  while (!(await acquired(lock))) {
+    const owner = ownerOf(lock);
+    if (owner !== undefined && !isAlive(owner)) await rm(lock, { force: true });
+    await sleep(250);
+  }
+  try {
+    await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function acquired(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function ownerOf(lock: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(lock, "utf8"));
+    return Number.isInteger(pid) && pid > 0 ? pid : undefined; // empty: being written just now
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
