@@ -1,0 +1,249 @@
+/** A small Kubernetes client for tests: own code, so that a bug in the operator's client cannot hide itself. */
+import { Agent, request as httpsRequest } from "node:https";
+import { text } from "node:stream/consumers";
+import { parseAllDocuments } from "yaml";
+import { waitFor } from "./processes.ts";
+
+export interface Metadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** spec and status are whatever the test knows them to be. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Metadata;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read fields of many foreign kinds
+  readonly [field: string]: any;
+}
+
+export interface Ref {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export type ListRef = Omit<Ref, "name"> & { readonly labelSelector?: string };
+
+export interface PatchOptions {
+  readonly type?: "merge" | "json" | "strategic-merge";
+  readonly subresource?: "status" | "scale";
+}
+
+/** An answer of the API server that is not a success. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: number;
+  readonly reason: string;
+  constructor(code: number, reason: string, message: string) {
+    super(message);
+    this.code = code;
+    this.reason = reason;
+  }
+}
+
+export interface ClientOptions {
+  readonly url: string;
+  /** PEM */
+  readonly ca: string;
+  readonly token: string;
+}
+
+interface Resource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #agent: Agent;
+  readonly #resources = new Map<string, Resource>();
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#agent = new Agent({ ca: options.ca, keepAlive: true });
+  }
+
+  /** The same server with somebody else's token. */
+  as(token: string): Client {
+    return new Client({ ...this.#options, token });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** Server-side apply of objects, or of YAML with any number of documents, in their order. */
+  async apply(what: string | KubeObject | readonly KubeObject[]): Promise<KubeObject[]> {
+    const applied: KubeObject[] = [];
+    for (const object of objectsOf(what)) {
+      const path = await this.#pathOf({ ...object, ...object.metadata });
+      const query = "fieldManager=hookpolicy-test&force=true";
+      const body = JSON.stringify(object);
+      const type = "application/apply-patch+yaml"; // JSON is YAML
+      applied.push(await this.request<KubeObject>("PATCH", `${path}?${query}`, body, type));
+    }
+    return applied;
+  }
+
+  async create(object: KubeObject): Promise<KubeObject> {
+    const { name: _, ...collection } = {
+      ...object.metadata,
+      apiVersion: object.apiVersion,
+      kind: object.kind,
+    };
+    return await this.request<KubeObject>("POST", await this.#pathOf(collection), JSON.stringify(object));
+  }
+
+  async get(ref: Ref): Promise<KubeObject> {
+    return await this.request<KubeObject>("GET", await this.#pathOf(ref));
+  }
+
+  /** Undefined when there is no such object; a kind that does not exist is an error. */
+  async find(ref: Ref): Promise<KubeObject | undefined> {
+    const path = await this.#pathOf(ref);
+    try {
+      return await this.request<KubeObject>("GET", path);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async list(ref: ListRef): Promise<KubeObject[]> {
+    const path = await this.#pathOf(ref);
+    const query =
+      ref.labelSelector === undefined ? "" : `?labelSelector=${encodeURIComponent(ref.labelSelector)}`;
+    const { items } = await this.request<{ items: KubeObject[] }>("GET", `${path}${query}`);
+    return items.map((item) => ({ ...item, apiVersion: ref.apiVersion, kind: ref.kind }));
+  }
+
+  /** A JSON merge patch unless told otherwise. */
+  async patch(ref: Ref, patch: unknown, options: PatchOptions = {}): Promise<KubeObject> {
+    const path = await this.#pathOf(ref);
+    const subresource = options.subresource === undefined ? "" : `/${options.subresource}`;
+    const type = `application/${options.type ?? "merge"}-patch+json`;
+    return await this.request<KubeObject>("PATCH", `${path}${subresource}`, JSON.stringify(patch), type);
+  }
+
+  async patchStatus(ref: Ref, status: unknown): Promise<KubeObject> {
+    return await this.patch(ref, { status }, { subresource: "status" });
+  }
+
+  /** Asks for deletion; does not wait for it, and an object that is not there is fine. */
+  async delete(ref: Ref, propagation: "Background" | "Foreground" | "Orphan" = "Background"): Promise<void> {
+    const body = JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: propagation });
+    const path = await this.#pathOf(ref);
+    try {
+      await this.request("DELETE", path, body);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  }
+
+  /** Any request; JSON in, JSON out (or the text, where it is not JSON, as of /readyz). */
+  async request<T = unknown>(
+    method: string,
+    path: string,
+    body?: string,
+    type = "application/json",
+  ): Promise<T> {
+    const answer = await this.#send(method, path, body, type);
+    if (answer.status < 300) return parsed(answer.text);
+    const failure: { reason?: string; message?: string } = parsed(answer.text);
+    const { reason = "Unknown", message = answer.text } = failure;
+    throw new ApiError(answer.status, reason, `${method} ${path}: ${message || answer.status}`);
+  }
+
+  #send(
+    method: string,
+    path: string,
+    body: string | undefined,
+    type: string,
+  ): Promise<{ status: number; text: string }> {
+    const headers = {
+      authorization: `Bearer ${this.#options.token}`,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) }),
+    };
+    return new Promise((resolve, reject) => {
+      const url = new URL(path, this.#options.url);
+      const outgoing = httpsRequest(url, { method, headers, agent: this.#agent }, (response) => {
+        const status = response.statusCode ?? 0;
+        text(response).then((answer) => resolve({ status, text: answer }), reject);
+      });
+      outgoing.setTimeout(REQUEST_TIMEOUT_MS, () =>
+        outgoing.destroy(new Error(`${method} ${path}: no answer`)),
+      );
+      outgoing.once("error", reject);
+      outgoing.end(body);
+    });
+  }
+
+  async #pathOf(ref: ListRef & { readonly name?: string }): Promise<string> {
+    const resource = await this.#resourceOf(ref.apiVersion, ref.kind);
+    const namespace =
+      resource.namespaced && ref.namespace !== undefined ? `/namespaces/${ref.namespace}` : "";
+    const name = ref.name === undefined ? "" : `/${ref.name}`;
+    return `${groupPath(ref.apiVersion)}${namespace}/${resource.name}${name}`;
+  }
+
+  /** A kind whose CRD was applied a moment ago is not served yet, so absence is believed only after a while. */
+  async #resourceOf(apiVersion: string, kind: string): Promise<Resource> {
+    const key = `${apiVersion}/${kind}`;
+    const known = this.#resources.get(key);
+    if (known !== undefined) return known;
+    const found = await waitFor(`${apiVersion} to serve ${kind}`, () => this.#discover(apiVersion, kind), {
+      timeoutMs: 15_000,
+    });
+    this.#resources.set(key, found);
+    return found;
+  }
+
+  async #discover(apiVersion: string, kind: string): Promise<Resource | undefined> {
+    const { resources } = await this.request<{ resources: Resource[] }>("GET", groupPath(apiVersion));
+    return resources.find((r) => r.kind === kind && !r.name.includes("/"));
+  }
+}
+
+function groupPath(apiVersion: string): string {
+  return apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+}
+
+export function objectsOf(what: string | KubeObject | readonly KubeObject[]): readonly KubeObject[] {
+  if (typeof what !== "string") return isList(what) ? what : [what];
+  return parseAllDocuments(what).flatMap((document) => {
+    const object: KubeObject | null = document.toJS();
+    return object === null ? [] : [object];
+  });
+}
+
+/** Array.isArray does not narrow readonly arrays. */
+function isList(what: KubeObject | readonly KubeObject[]): what is readonly KubeObject[] {
+  return Array.isArray(what);
+}
+
+/** Typed like JSON.parse. */
+function parsed(answer: string) {
+  let value;
+  try {
+    value = JSON.parse(answer);
+  } catch {
+    value = answer;
+  }
+  return value;
+}
