@@ -1,0 +1,76 @@
+/**
+ * Who is connected and who waits for an answer, so that a drain can be short and bounded. Neither Fastify's close nor
+ * Node's is: both wait for connections that went idle after the close began (fastify#7044), and no call of Node's
+ * closes a connection whose TLS handshake never ended.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server } from "node:https";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+export class Connections {
+  /** TCP connections, with TLS or on the way to it. */
+  readonly #accepted = new Set<Socket>();
+  /** TLS sockets, with how many requests of each wait for their answer. */
+  readonly #waiting = new Map<Socket, number>();
+  readonly #drained = Promise.withResolvers<void>();
+  #draining = false;
+
+  constructor(server: Server) {
+    server.on("connection", (socket: Socket) => {
+      this.#accepted.add(socket);
+      socket.once("close", () => this.#accepted.delete(socket));
+    });
+    server.on("secureConnection", (socket: Socket) => {
+      this.#waiting.set(socket, 0);
+      socket.once("close", () => {
+        this.#waiting.delete(socket);
+        this.#check();
+      });
+    });
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#add(request.socket, 1);
+      response.once("close", () => this.#answered(request.socket));
+    });
+  }
+
+  /** Answers given while this is true must carry `connection: close`. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Whether a request of this connection waits for its answer. */
+  isWaiting(socket: Duplex): boolean {
+    return socket instanceof Socket && (this.#waiting.get(socket) ?? 0) > 0;
+  }
+
+  /**
+   * Closes idle connections at once and the others after their answer; when the last answer is out, or after
+   * `deadlineMs`, whatever is left. The server must have stopped to accept connections.
+   */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    for (const [socket, count] of this.#waiting) if (count === 0) socket.destroy();
+    this.#check();
+    const timer = setTimeout(() => this.#drained.resolve(), deadlineMs);
+    await this.#drained.promise;
+    clearTimeout(timer);
+    for (const socket of [...this.#waiting.keys(), ...this.#accepted]) socket.destroy();
+  }
+
+  #answered(socket: Socket): void {
+    // In a drain the last one stays counted until the socket closes: only then is the answer out.
+    if (this.#draining && this.#waiting.get(socket) === 1) socket.destroySoon();
+    else this.#add(socket, -1);
+  }
+
+  #add(socket: Socket, change: 1 | -1): void {
+    const count = this.#waiting.get(socket);
+    if (count !== undefined) this.#waiting.set(socket, count + change);
+  }
+
+  #check(): void {
+    if (this.#draining && [...this.#waiting.values()].every((count) => count === 0)) this.#drained.resolve();
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Reads the body of a hook request. Not Fastify's own reader: that answers a body that is too large while the client
+ * still sends, and the reset that follows can take the answer away from the client.
+ */
+
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+
+export type Body = Buffer | "too-large" | "incomplete";
+
+/** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
+const DISCARD_FACTOR = 2;
+
+const reading = new WeakMap<Duplex, () => void>();
+/** Connections on which nothing more can be read. */
+const broken = new WeakSet<Duplex>();
+
+/** Never rejects. After "too-large" and "incomplete" the connection cannot be used for another request. */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
+  if (isBroken(request.socket) && !request.complete) return "incomplete";
+  const discardLimit = limit * DISCARD_FACTOR;
+  if (Number(request.headers["content-length"] ?? 0) > discardLimit) return "too-large";
+  const { promise, resolve } = Promise.withResolvers<Body>();
+  let chunks: Buffer[] = [];
+  let size = 0;
+  const incomplete = (): void => resolve(size > limit ? "too-large" : "incomplete");
+  reading.set(request.socket, () => {
+    if (!request.complete) incomplete();
+  });
+  request.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= limit) chunks.push(chunk);
+    else chunks = [];
+    if (size > discardLimit) resolve("too-large");
+  });
+  request.once("end", () => resolve(size > limit ? "too-large" : Buffer.concat(chunks, size)));
+  request.once("error", incomplete);
+  request.once("close", incomplete);
+  const body = await promise;
+  reading.delete(request.socket);
+  request.removeAllListeners("data");
+  request.on("error", () => undefined); // the client goes away while its answer is made
+  return body;
+}
+
+/** To be called when a connection stops to be HTTP or takes too long; a body that is being read there is incomplete. */
+export function breakOff(socket: Duplex): void {
+  broken.add(socket);
+  reading.get(socket)?.();
+}
+
+/** Then an answer on it must be the last one. */
+export function isBroken(socket: Duplex): boolean {
+  return broken.has(socket);
+}

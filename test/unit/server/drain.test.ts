@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { before, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+
+import type { KeyPair } from "../../../src/server/certificate.ts";
+import { createHookServer } from "../../../src/server/hookserver.ts";
+import { issue } from "./certificates.ts";
+import { createRecorder } from "./recorder.ts";
+
+const FAST = "POST /fast HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+const SLOW = FAST.replace("/fast", "/slow");
+/** Longer than any test waits: what ends earlier did not end by it. */
+const FAR_MS = 60_000;
+
+let pair: KeyPair;
+before(async () => {
+  pair = await issue("drain");
+});
+
+async function start(t: TestContext, slow: () => Promise<string>) {
+  const asked = Promise.withResolvers<void>();
+  const server = createHookServer({
+    host: "127.0.0.1",
+    port: 0,
+    tls: pair,
+    routes: [
+      { path: "/fast", handle: () => "{}" },
+      {
+        path: "/slow",
+        handle: async () => {
+          asked.resolve();
+          return await slow();
+        },
+      },
+    ],
+    undecodable: (_path, reason) => JSON.stringify({ reason }),
+    log: createRecorder(),
+  });
+  const { port } = await server.listen();
+  t.after(() => server.close(0));
+  return { server, port, asked: asked.promise };
+}
+
+/** A TLS connection that sends `text`, and all that it hears until it is closed. */
+async function dial(port: number, text: string): Promise<{ socket: TLSSocket; all: Promise<string> }> {
+  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  let heard = "";
+  socket.on("data", (chunk: Buffer) => (heard += chunk.toString()));
+  socket.on("error", () => undefined);
+  const all = new Promise<string>((resolve) => socket.once("close", () => resolve(heard)));
+  await once(socket, "secureConnect");
+  if (text !== "") socket.write(text);
+  return { socket, all };
+}
+
+/** A connection that had an answer and is kept. */
+async function idle(port: number): Promise<{ all: Promise<string> }> {
+  const connection = await dial(port, FAST);
+  await once(connection.socket, "data");
+  return connection;
+}
+
+test("close answers what is in flight and takes no longer than that", { timeout: 5_000 }, async (t) => {
+  const { server, port, asked } = await start(t, async () => await sleep(300, '{"slow":true}'));
+  const kept = await idle(port);
+  const silent = await dial(port, "");
+  const busy = await dial(port, SLOW);
+  await asked;
+
+  const started = performance.now();
+  await server.close(FAR_MS);
+  const took = performance.now() - started;
+  assert.ok(took > 200 && took < 1_000, `took ${took} ms`);
+  assert.match(await busy.all, /^HTTP\/1\.1 200 [^]*connection: close[^]*{"slow":true}$/);
+  await Promise.all([kept.all, silent.all]);
+});
+
+test("idle connections are closed before the request in flight ends", { timeout: 5_000 }, async (t) => {
+  const release = Promise.withResolvers<string>();
+  const { server, port, asked } = await start(t, async () => await release.promise);
+  const kept = await idle(port);
+  const silent = await dial(port, "");
+  const busy = await dial(port, SLOW);
+  await asked;
+  const closed = server.close(FAR_MS);
+  await Promise.all([kept.all, silent.all]);
+  await assert.rejects(dial(port, ""), { code: "ECONNREFUSED" });
+  release.resolve("{}");
+  await closed;
+  assert.match(await busy.all, /{}$/);
+});
+
+test("a handshake that never ends does not hold the close", { timeout: 5_000 }, async (t) => {
+  const { server, port } = await start(t, async () => "{}");
+  const socket = connectTcp(port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  await idle(port); // accepted in order: the one above is known to the server now
+  const ended = once(socket, "close");
+  await server.close(FAR_MS);
+  await ended;
+});
+
+test("the deadline cuts what does not end", { timeout: 5_000 }, async (t) => {
+  const { server, port, asked } = await start(t, async () => await new Promise(() => undefined));
+  const busy = await dial(port, SLOW);
+  await asked;
+  await server.close(50);
+  assert.equal(await busy.all, "");
+});
+
+test("a large answer to a slow reader is not cut before the deadline", { timeout: 5_000 }, async (t) => {
+  const answer = JSON.stringify("x".repeat(30 * 1024 * 1024));
+  const { server, port, asked } = await start(t, async () => answer);
+  const busy = await dial(port, SLOW);
+  busy.socket.pause();
+  await asked;
+  const closed = server.close(FAR_MS);
+  await new Promise((resolve) => setImmediate(resolve));
+  busy.socket.resume();
+  await closed;
+  assert.ok((await busy.all).endsWith(answer.slice(-1000)));
+});
+
+test("closing twice, and closing a server that never listened, ends", { timeout: 5_000 }, async (t) => {
+  const { server } = await start(t, async () => "{}");
+  await Promise.all([server.close(FAR_MS), server.close(FAR_MS)]);
+  const options = { port: 0, tls: pair, routes: [], undecodable: () => "", log: createRecorder() };
+  await createHookServer(options).close(FAR_MS);
+});
