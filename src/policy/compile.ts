@@ -16,6 +16,9 @@ export interface ServedHooks {
 
 export const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
+/** Whatever the API server has stored under these names, the rules mean what they say. */
+const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
+
 const everything: LabelMatcher = () => true;
 
 export function compilePolicy(
@@ -23,12 +26,16 @@ export function compilePolicy(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const errors = validatePolicy(kind, object).filter((error) => isBelow(error.path, "spec"));
+  const errors = validatePolicy(kind, object).filter(
+    ({ path }) => !NOT_THE_SPEC.some((part) => isBelow(path, part)),
+  );
   const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? object.spec : {};
   const { name, namespace, uid, generation } = object.metadata;
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
-    errorsBelow(errors, `spec.${field}`).length > 0 ? everything : compileSelector(spec[field]);
+    errors.some(({ path }) => isBelow(path, `spec.${field}`) || isBelow(`spec.${field}`, path))
+      ? everything
+      : compileSelector(spec[field]);
   return {
     ref: { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) },
     uid,
@@ -117,14 +124,10 @@ export function describeErrors(errors: readonly FieldError[]): string {
   return errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
 }
 
-function errorsBelow(errors: readonly FieldError[], path: string): readonly FieldError[] {
-  return errors.filter((error) => isBelow(error.path, path));
-}
-
 /** Whether `path` is `parent` or a field or item of it; with `item`, only a numbered item of it. */
 function isBelow(path: string, parent: string, item = false): boolean {
   if (item) return path.startsWith(`${parent}[`);
-  return path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
+  return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

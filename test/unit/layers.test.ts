@@ -13,12 +13,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   hooks: ["api", "policy"],
   controller: ["api", "policy"],
   kube: ["api"],
-  server: ["api"],
+  server: ["api", "log.ts"],
   "log.ts": ["api"],
-  "metrics.ts": ["api"],
-  manager: ["api", "policy", "hooks", "controller", "kube", "server", "metrics.ts"],
+  "metrics.ts": ["api", "version.ts"],
+  "version.ts": [],
+  manager: ["api", "policy", "hooks", "controller", "kube", "server", "log.ts", "metrics.ts", "version.ts"],
   cmd: ["api", "manager", "log.ts"],
-  "main.ts": ["api", "cmd", "manager", "log.ts"],
+  "main.ts": ["api", "cmd", "manager", "log.ts", "version.ts"],
 };
 
 /** The pure core: no IO, no clock, no logger. */
@@ -37,13 +38,17 @@ function imports(): Import[] {
   return globSync("**/*.ts", { cwd: SRC }).flatMap((file) => {
     const path = join(SRC, file);
     const source = readFileSync(path, "utf8");
-    const specifiers = source.matchAll(/(?:\bfrom|\bimport\(|^import)\s*["']([^"']+)["']/gm);
-    return [...specifiers].map(([, specifier = ""]) => ({
-      file,
-      from: layerOf(path),
-      specifier,
-      to: specifier.startsWith(".") ? layerOf(resolve(dirname(path), specifier)) : undefined,
-    }));
+    const specifiers = source.matchAll(
+      /^(?:import|export)[^;"']*?\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"/gm,
+    );
+    return [...specifiers]
+      .map(([, statically, lazily]) => statically ?? lazily ?? "")
+      .map((specifier) => ({
+        file,
+        from: layerOf(path),
+        specifier,
+        to: specifier.startsWith(".") ? layerOf(resolve(dirname(path), specifier)) : undefined,
+      }));
   });
 }
 

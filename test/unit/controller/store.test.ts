@@ -137,7 +137,7 @@ describe("an operation ends", () => {
 
   const cases = {
     "when the Cluster is gone": undefined,
-    "when another Cluster has its name": cluster({ uid: "another", ...later }, wanting),
+    "when another Cluster has its name": cluster({ uid: "another", ...later }),
     "when the target is no longer wanted": cluster(later, {
       topology: { className: "lab", version: "v1.34.0" },
     }),

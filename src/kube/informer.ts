@@ -1,0 +1,251 @@
+/**
+ * List and watch of one kind, for life.
+ *
+ * Not client-node's ListWatch/Watch: in 2.0.1 a 5xx, a dropped socket or a failing credentials plugin ends the
+ * informer for good, a throwing handler or plugin ends the process (unhandled rejection), stop() can leave a
+ * watch open, bookmarks are never asked for, and events reset its back-off so that it reconnects 19 times a
+ * second (kubernetes-client/javascript#596, #447, #1933, #3034, #3052; each seen against a real API server).
+ * An informer that is dead without anyone noticing lets stale policies decide.
+ */
+import type { Logger } from "../api/logger.ts";
+import type { KubeClient } from "./client.ts";
+import { abortedError, childOf, pause, withDeadline } from "./deadline.ts";
+import { KubeError, fromTransport, isAborted } from "./errors.ts";
+import { Projection } from "./projection.ts";
+import { Recovery } from "./recovery.ts";
+import { keyOf } from "./resource.ts";
+import type { KubeObject, Resource } from "./resource.ts";
+import { Store } from "./store.ts";
+import type { Change, Stored } from "./store.ts";
+import { DEFAULT_TUNING } from "./tuning.ts";
+import type { InformerTuning } from "./tuning.ts";
+import { followWatch } from "./watchsession.ts";
+import type { WatchEvent } from "./watchstream.ts";
+
+export interface InformerOptions<T extends Stored> {
+  readonly client: Pick<KubeClient, "list" | "watch">;
+  /** A function is asked before every list, for a kind whose served version is found by discovery. */
+  readonly resource: Resource | ((signal: AbortSignal) => Promise<Resource>);
+  /** Keeps only what is used; runs before anything is stored. A throw skips that object: see Projection. */
+  readonly project: (raw: KubeObject) => T;
+  /** Called when the store already holds the change; what it throws is logged and stops nothing. */
+  readonly onChange?: (change: Change<T>) => void;
+  readonly metadataOnly?: boolean;
+  readonly log: Logger;
+  readonly tuning?: Partial<InformerTuning>;
+  /** Milliseconds of a clock that never jumps. */
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+interface Position {
+  readonly resource: Resource;
+  readonly resourceVersion: string;
+}
+
+export class Informer<T extends Stored> {
+  readonly #options: InformerOptions<T>;
+  readonly #tuning: InformerTuning;
+  readonly #projection: Projection<T>;
+  readonly #recovery: Recovery;
+  readonly #store = new Store<T>();
+  readonly #now: () => number;
+  readonly #random: () => number;
+  readonly #firstList = Promise.withResolvers<void>();
+  #running = false;
+  #synced = false;
+  #position: Position | undefined;
+  #listedAt = -Infinity;
+  #refreshDue = false;
+  #refreshTimer: NodeJS.Timeout | undefined;
+  #session: AbortController | undefined;
+
+  constructor(options: InformerOptions<T>) {
+    const { project, log, now = (): number => performance.now(), random = Math.random } = options;
+    this.#options = options;
+    this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
+    this.#now = now;
+    this.#random = random;
+    this.#projection = new Projection(project, log);
+    this.#recovery = new Recovery({ tuning: this.#tuning, log, now, random });
+  }
+
+  /** Until `signal` fires; never rejects. Run once. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#running = true;
+    while (!signal.aborted) {
+      let isWatching = false;
+      try {
+        this.#position ??= await this.#relist(signal);
+        isWatching = true;
+        await this.#follow(this.#position, signal);
+      } catch (error) {
+        if (!signal.aborted)
+          await pause(this.#recover(fromTransport("list and watch", error), isWatching), signal);
+      }
+    }
+    this.#running = false;
+    clearTimeout(this.#refreshTimer);
+  }
+
+  /** The first list is in the store, and onChange has seen it. Stays true. */
+  synced(): boolean {
+    return this.#synced;
+  }
+
+  /** Rejects with a KubeError (Aborted) when `signal` fires first. */
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    const stopped = Promise.withResolvers<never>();
+    const stop = (): void => stopped.reject(abortedError("wait for the first list"));
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    await Promise.race([this.#firstList.promise, stopped.promise]).finally(() =>
+      signal.removeEventListener("abort", stop),
+    );
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): T[] {
+    return this.#store.list();
+  }
+
+  byNamespace(namespace: string): T[] {
+    return this.#store.byNamespace(namespace);
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  /** Objects that could not be projected, counted each time. */
+  get projectionFailures(): number {
+    return this.#projection.failures;
+  }
+
+  /** Why the store may be out of date now; undefined while a watch is open. 404: the kind is not served. */
+  failure(): KubeError | undefined {
+    return this.#recovery.failure;
+  }
+
+  /** Since the last list, event or bookmark (since the start, before the first list). */
+  contactAgeMs(): number {
+    return this.#recovery.contactAgeMs();
+  }
+
+  /** How often contact was lost and had to be made again. */
+  get restarts(): number {
+    return this.#recovery.restarts;
+  }
+
+  /**
+   * The caller has evidence that the store is stale: list again, soon. Many calls make one list, and the watch
+   * goes on until then.
+   */
+  refresh(): void {
+    if (!this.#running || !this.#synced || this.#refreshDue || this.#refreshTimer !== undefined) return;
+    const wait = Math.max(0, this.#listedAt + this.#tuning.refreshIntervalMs - this.#now());
+    this.#refreshTimer = setTimeout(() => {
+      this.#refreshTimer = undefined;
+      this.#refreshDue = true;
+      this.#session?.abort();
+    }, wait);
+  }
+
+  async #relist(signal: AbortSignal): Promise<Position> {
+    await pause(this.#recovery.untilListMs(), signal);
+    this.#listedAt = this.#now();
+    this.#refreshDue = false;
+    const resource = await this.#resolve(signal);
+    const { client, metadataOnly = false, log } = this.#options;
+    const project = this.#projection.entry;
+    const { items, resourceVersion } = await client.list(resource, { metadataOnly, signal, project });
+    this.#recovery.listed(this.#listedAt);
+    for (const change of this.#store.replace(this.#projection.merge(items, this.#store)))
+      this.#deliver(change);
+    if (!this.#synced) log.info("Listed for the first time", { objects: this.size });
+    this.#synced = true;
+    this.#firstList.resolve();
+    return { resource, resourceVersion };
+  }
+
+  async #resolve(signal: AbortSignal): Promise<Resource> {
+    const { resource } = this.#options;
+    if (typeof resource !== "function") return resource;
+    return withDeadline(
+      "find the served version",
+      { timeoutMs: this.#tuning.resolveTimeoutMs, signal },
+      resource,
+    );
+  }
+
+  /** Returns when a working watch has ended, or when a refresh is due; throws when there is something to recover from. */
+  async #follow(position: Position, signal: AbortSignal): Promise<void> {
+    if (this.#refreshDue) {
+      this.#position = undefined;
+      return;
+    }
+    const session = childOf(signal);
+    this.#session = session.controller;
+    let lived: boolean;
+    const [min, max] = this.#tuning.watchTimeoutSeconds;
+    try {
+      await followWatch(this.#options.client, {
+        ...position,
+        timeoutSeconds: Math.round(min + (max - min) * this.#random()),
+        metadataOnly: this.#options.metadataOnly ?? false,
+        idleTimeoutMs: this.#tuning.idleTimeoutMs,
+        signal: session.controller.signal,
+        onOpen: () => this.#recovery.watchOpened(),
+        onEvent: (event) => this.#apply(position.resource, event),
+      });
+    } finally {
+      this.#session = undefined;
+      session.release();
+      lived = this.#recovery.watchEnded();
+    }
+    if (!lived)
+      throw new KubeError("watch: closed at once by the server", { code: 0, reason: "WatchClosed" });
+    this.#recovery.heard();
+  }
+
+  #apply(resource: Resource, event: WatchEvent): void {
+    if (event.type === "ERROR") {
+      // Only a list tells what was lost.
+      this.#position = undefined;
+      throw event.error;
+    }
+    this.#recovery.heard();
+    if (event.type === "BOOKMARK") {
+      this.#position = { resource, resourceVersion: event.resourceVersion };
+      return;
+    }
+    this.#position = { resource, resourceVersion: event.object.metadata.resourceVersion };
+    if (event.type === "DELETED") return this.#deliver(this.#store.remove(keyOf(event.object.metadata)));
+    const { key, object } = this.#projection.entry(event.object);
+    if (object !== undefined) this.#deliver(this.#store.put(key, object));
+  }
+
+  #deliver(change: Change<T> | undefined): void {
+    if (change === undefined || this.#options.onChange === undefined) return;
+    const report = (error: unknown): void =>
+      this.#options.log.error("Change handler failed", { key: change.key, error: String(error) });
+    try {
+      const result: unknown = this.#options.onChange(change);
+      // The type allows an async handler; its rejection must not end the process.
+      if (result instanceof Promise) result.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  /** How long to wait; drops the position when the next attempt must be a list. */
+  #recover(error: KubeError, wasWatching: boolean): number {
+    if (this.#refreshDue && isAborted(error)) return 0;
+    const { relist, pauseMs } = this.#recovery.after(error, wasWatching);
+    if (relist) this.#position = undefined;
+    return pauseMs;
+  }
+}

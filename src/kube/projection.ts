@@ -1,0 +1,61 @@
+import type { Logger } from "../api/logger.ts";
+import { keyOf } from "./resource.ts";
+import type { KubeObject } from "./resource.ts";
+import type { Store, Stored } from "./store.ts";
+
+export interface Entry<T> {
+  /** "" when the object has no name. */
+  readonly key: string;
+  readonly uid: string;
+  /** Undefined when it could not be projected. */
+  readonly object: T | undefined;
+}
+
+/**
+ * Reduces raw objects to what is stored. An object that cannot be projected exists all the same: until it can,
+ * the copy known before (of the same uid) stays, since a policy must not vanish by being unreadable.
+ */
+export class Projection<T extends Stored> {
+  failures = 0;
+  readonly #project: (raw: KubeObject) => T;
+  readonly #log: Logger;
+
+  constructor(project: (raw: KubeObject) => T, log: Logger) {
+    this.#project = project;
+    this.#log = log;
+  }
+
+  /** Bound, to be handed over as the projection of a list. */
+  readonly entry = (raw: KubeObject): Entry<T> => {
+    let key = "";
+    let uid = "";
+    try {
+      ({ uid } = raw.metadata);
+      key = keyOf(raw.metadata);
+      return { key, uid, object: this.#project(withoutManagedFields(raw)) };
+    } catch (error) {
+      this.failures++;
+      this.#log.error("Object cannot be read", { key, error: String(error) });
+      return { key, uid, object: undefined };
+    }
+  };
+
+  /** What the store is to hold after a list of `entries`. */
+  merge(entries: readonly Entry<T>[], store: Store<T>): Map<string, T> {
+    const objects = new Map<string, T>();
+    for (const { key, uid, object } of entries) {
+      const known = store.get(key);
+      const kept = object ?? (known?.metadata.uid === uid ? known : undefined);
+      if (kept !== undefined) objects.set(key, kept);
+    }
+    return objects;
+  }
+}
+
+/** They are most of an object's size, and nobody reads them. */
+function withoutManagedFields(raw: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = raw.metadata as KubeObject["metadata"] & {
+    managedFields?: unknown;
+  };
+  return { ...raw, metadata };
+}

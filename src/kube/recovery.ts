@@ -1,0 +1,107 @@
+import type { Logger } from "../api/logger.ts";
+import { Backoff } from "./deadline.ts";
+import { isGone, isThrottled } from "./errors.ts";
+import type { KubeError } from "./errors.ts";
+import type { InformerTuning } from "./tuning.ts";
+
+export interface RecoveryOptions {
+  readonly tuning: InformerTuning;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+/** What an informer does after a failure. */
+export interface NextAttempt {
+  /** List again, instead of a watch from the last position. */
+  readonly relist: boolean;
+  readonly pauseMs: number;
+}
+
+/** So many failures without any event between them, and the next attempt is a list: the position may be bad. */
+const FRUITLESS_WATCHES = 2;
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** Whether an informer is in contact, and how fast it may try to be again. */
+export class Recovery {
+  /** Failures so far. */
+  restarts = 0;
+  failure: KubeError | undefined;
+  readonly #options: RecoveryOptions;
+  /** After a failure; reset by a list, or by a watch that worked. */
+  readonly #retry: Backoff;
+  /** Between lists without a working watch between them: a 410 after each of them must not become a storm. */
+  readonly #relists: Backoff;
+  #fruitless = 0;
+  #contactAt: number;
+  #nextListAt = -Infinity;
+  #openedAt = Infinity;
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+    const { backoffMinMs: minMs, backoffMaxMs: maxMs } = options.tuning;
+    this.#retry = new Backoff({ minMs, maxMs, random: options.random });
+    this.#relists = new Backoff({ minMs, maxMs, random: options.random });
+    this.#contactAt = options.now();
+  }
+
+  contactAgeMs(): number {
+    return this.#options.now() - this.#contactAt;
+  }
+
+  untilListMs(): number {
+    return Math.max(0, this.#nextListAt - this.#options.now());
+  }
+
+  listed(startedAt: number): void {
+    this.#nextListAt = startedAt + this.#relists.next();
+    this.#retry.reset();
+    this.heard();
+  }
+
+  watchOpened(): void {
+    if (this.failure !== undefined) this.#options.log.info("In contact with the API server again");
+    this.failure = undefined;
+    this.#openedAt = this.#options.now();
+  }
+
+  /** True when the watch lived long enough to count as a working one, however it ended. */
+  watchEnded(): boolean {
+    const lived = this.#options.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
+    this.#openedAt = Infinity;
+    if (!lived) return false;
+    this.#retry.reset();
+    this.#relists.reset();
+    this.#nextListAt = -Infinity;
+    return true;
+  }
+
+  /** An event, a bookmark, or the proper end of a working watch. */
+  heard(): void {
+    this.#contactAt = this.#options.now();
+    this.#fruitless = 0;
+  }
+
+  /** `wasWatching`: it is the watch that failed, not the list. */
+  after(error: KubeError, wasWatching: boolean): NextAttempt {
+    this.restarts++;
+    this.#fruitless++;
+    const relist = this.#fruitless >= FRUITLESS_WATCHES || isRefusal(error);
+    // The next list has its own spacing; that a position grows too old is not a loss of contact.
+    if (wasWatching && isGone(error)) return { relist, pauseMs: 0 };
+    const level = this.failure?.reason === error.reason ? "debug" : "warn";
+    this.#options.log[level]("Lost contact with the API server", { error: error.message });
+    this.failure = error;
+    const asked = Math.min((error.retryAfterSeconds ?? 0) * 1000, MAX_RETRY_AFTER_MS);
+    return { relist, pauseMs: Math.max(this.#retry.next(), asked) };
+  }
+}
+
+/**
+ * Only a list tells what is wrong: the request is not wanted as it is (not served any more, not allowed, too
+ * old), or an event may have been lost (an ERROR event has the code of a Status, an unreadable line has none).
+ */
+function isRefusal(error: KubeError): boolean {
+  if (isGone(error) || error.reason === "InvalidResponse" || error.reason === "ResponseTooLarge") return true;
+  return error.code >= 400 && error.code < 500 && !isThrottled(error);
+}

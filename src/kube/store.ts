@@ -1,0 +1,71 @@
+import type { ObjectMeta } from "../api/meta.ts";
+
+export interface Stored {
+  readonly metadata: ObjectMeta;
+}
+
+/** `old` and `new` with different uids: deleted and created again under the same name. */
+export interface Change<T> {
+  readonly key: string;
+  readonly old: T | undefined;
+  readonly new: T | undefined;
+}
+
+/** What an informer knows, by key and by namespace. */
+export class Store<T extends Stored> {
+  #objects = new Map<string, T>();
+  #namespaces = new Map<string, Map<string, T>>();
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): T[] {
+    return [...this.#objects.values()];
+  }
+
+  byNamespace(namespace: string): T[] {
+    return [...(this.#namespaces.get(namespace)?.values() ?? [])];
+  }
+
+  /** Undefined when this very version is there already. */
+  put(key: string, object: T): Change<T> | undefined {
+    const old = this.#objects.get(key);
+    this.#objects.set(key, object);
+    const namespace = namespaceOf(key);
+    const siblings = this.#namespaces.get(namespace) ?? new Map<string, T>();
+    this.#namespaces.set(namespace, siblings.set(key, object));
+    return old !== undefined && isSameVersion(old, object) ? undefined : { key, old, new: object };
+  }
+
+  remove(key: string): Change<T> | undefined {
+    const old = this.#objects.get(key);
+    if (old === undefined) return undefined;
+    this.#objects.delete(key);
+    const namespace = namespaceOf(key);
+    const siblings = this.#namespaces.get(namespace);
+    siblings?.delete(key);
+    if (siblings?.size === 0) this.#namespaces.delete(namespace);
+    return { key, old, new: undefined };
+  }
+
+  /** Makes `objects` everything there is, and tells how that differs from before; deletions first. */
+  replace(objects: ReadonlyMap<string, T>): Change<T>[] {
+    const gone = [...this.#objects.keys()].filter((key) => !objects.has(key));
+    const removed = gone.map((key) => this.remove(key));
+    const written = [...objects].map(([key, object]) => this.put(key, object));
+    return [...removed, ...written].filter((change) => change !== undefined);
+  }
+}
+
+function namespaceOf(key: string): string {
+  return key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+}
+
+function isSameVersion(a: Stored, b: Stored): boolean {
+  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}

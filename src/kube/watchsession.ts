@@ -1,0 +1,52 @@
+import type { KubeClient } from "./client.ts";
+import { childOf } from "./deadline.ts";
+import { KubeError } from "./errors.ts";
+import { resourceName } from "./resource.ts";
+import type { Resource } from "./resource.ts";
+import type { WatchEvent } from "./watchstream.ts";
+
+export interface WatchSession {
+  readonly resource: Resource;
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+  readonly metadataOnly: boolean;
+  readonly idleTimeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onOpen: () => void;
+  /** What it throws ends the watch and is thrown on. */
+  readonly onEvent: (event: WatchEvent) => void;
+}
+
+/** One watch, from its request to its end. Returns when the server ends it; throws a KubeError when it breaks or stalls. */
+export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
+  const { resource, idleTimeoutMs, onEvent } = session;
+  const life = childOf(session.signal);
+  const stalled = new KubeError(
+    `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`,
+    {
+      code: 0,
+      reason: "Stalled",
+    },
+  );
+  let idle: NodeJS.Timeout | undefined;
+  let isStalled = false;
+  try {
+    const events = await client.watch(resource, { ...session, signal: life.controller.signal });
+    session.onOpen();
+    idle = setTimeout(() => {
+      isStalled = true;
+      life.controller.abort();
+    }, idleTimeoutMs);
+    for await (const event of events) {
+      idle.refresh();
+      onEvent(event);
+    }
+  } catch (error) {
+    throw isStalled ? stalled : error;
+  } finally {
+    clearTimeout(idle);
+    life.release();
+    // Also when a handler threw: the connection must not stay open.
+    life.controller.abort();
+  }
+}

@@ -1,0 +1,169 @@
+import type { Logger } from "../api/logger.ts";
+import { backoffMs } from "./deadline.ts";
+import { KubeError, isConflict, isThrottled } from "./errors.ts";
+
+export interface Result {
+  /** Absent: nothing to do until the key is added again. */
+  readonly requeueAfterMs?: number;
+}
+
+export interface WorkQueueOptions {
+  /** Brings one object to its spec; reads the newest copy itself. What it throws is tried again. */
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Result | undefined>;
+  readonly log: Logger;
+  /** Keys at a time; never the same key twice. */
+  readonly concurrency?: number;
+  /** For metrics. */
+  readonly onError?: (key: string, error: unknown) => void;
+  readonly minBackoffMs?: number;
+  readonly maxBackoffMs?: number;
+  readonly random?: () => number;
+}
+
+/** A conflict is cured by reading again; only a key that keeps conflicting is slowed down. */
+const CONFLICT_MS = 50;
+const QUICK_CONFLICTS = 5;
+/** "At once" every time would be a hot loop. */
+const MIN_REQUEUE_MS = 10;
+/** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+interface Delayed {
+  readonly dueAt: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Keys that want work, each at most once; a key added while it is worked on is worked on again afterwards
+ * (the semantics of controller-runtime's queue).
+ */
+export class WorkQueue {
+  readonly #options: WorkQueueOptions;
+  readonly #backoff: { readonly minMs: number; readonly maxMs: number; readonly random: () => number };
+  /** In the order added. */
+  readonly #waiting = new Set<string>();
+  readonly #processing = new Set<string>();
+  /** Added while processing. */
+  readonly #dirty = new Set<string>();
+  readonly #delayed = new Map<string, Delayed>();
+  readonly #failures = new Map<string, number>();
+  readonly #working = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+    const { minBackoffMs: minMs = 500, maxBackoffMs: maxMs = 60_000, random = Math.random } = options;
+    this.#backoff = { minMs, maxMs, random };
+  }
+
+  /** Keys that are ready and wait for a worker. */
+  get depth(): number {
+    return this.#waiting.size + this.#dirty.size;
+  }
+
+  add(key: string): void {
+    if (this.#processing.has(key)) this.#dirty.add(key);
+    else this.#waiting.add(key);
+    this.#dispatch();
+  }
+
+  /** Adds the key later; of several wishes the earliest counts. */
+  addAfter(key: string, ms: number): void {
+    if (!(ms > 0)) return this.add(key);
+    if (this.#signal?.aborted === true) return;
+    const delay = Math.min(ms, MAX_TIMER_MS);
+    const dueAt = performance.now() + delay;
+    const earlier = this.#delayed.get(key);
+    if (earlier !== undefined && earlier.dueAt <= dueAt) return;
+    clearTimeout(earlier?.timer);
+    const timer = setTimeout(() => {
+      this.#delayed.delete(key);
+      this.add(key);
+    }, delay);
+    this.#delayed.set(key, { dueAt, timer });
+  }
+
+  /** The next failure of the key counts as its first. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** Works until `signal` fires, then until what is under way has ended. Never rejects. Run once. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    const stopped = Promise.withResolvers<void>();
+    if (signal.aborted) stopped.resolve();
+    signal.addEventListener("abort", () => stopped.resolve(), { once: true });
+    this.#dispatch();
+    await stopped.promise;
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer);
+    this.#delayed.clear();
+    await Promise.allSettled(this.#working);
+  }
+
+  #dispatch(): void {
+    const signal = this.#signal;
+    if (signal === undefined) return;
+    const { concurrency = 2 } = this.#options;
+    for (const key of this.#waiting) {
+      if (signal.aborted || this.#processing.size >= concurrency) return;
+      this.#waiting.delete(key);
+      this.#processing.add(key);
+      const work = this.#work(key, signal);
+      this.#working.add(work);
+      void work.finally(() => this.#working.delete(work));
+    }
+  }
+
+  async #work(key: string, signal: AbortSignal): Promise<void> {
+    let outcome: { readonly result: Result | undefined } | { readonly error: unknown };
+    try {
+      outcome = { result: await this.#options.reconcile(key, signal) };
+    } catch (error) {
+      outcome = { error };
+    }
+    this.#processing.delete(key);
+    if (this.#dirty.delete(key)) this.#waiting.add(key);
+    if (!signal.aborted) this.#settle(key, outcome);
+    this.#dispatch();
+  }
+
+  /** The only place that decides about another attempt, and that logs an error. */
+  #settle(key: string, outcome: { readonly result: Result | undefined } | { readonly error: unknown }): void {
+    if (!("error" in outcome)) {
+      this.forget(key);
+      const after = outcome.result?.requeueAfterMs;
+      if (after !== undefined) this.addAfter(key, after > MIN_REQUEUE_MS ? after : MIN_REQUEUE_MS);
+      return;
+    }
+    const { error } = outcome;
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    const retryInMs = Math.round(this.#retryDelay(error, failures));
+    this.#report(key, error, retryInMs);
+    this.addAfter(key, retryInMs);
+  }
+
+  #retryDelay(error: unknown, failures: number): number {
+    if (isConflict(error) && failures < QUICK_CONFLICTS) return CONFLICT_MS * (0.5 + this.#backoff.random());
+    const delay = backoffMs(failures, this.#backoff);
+    const asked =
+      error instanceof KubeError && isThrottled(error) ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+    return Math.max(delay, asked);
+  }
+
+  #report(key: string, error: unknown, retryInMs: number): void {
+    const { log, onError } = this.#options;
+    const fields = { key, error: error instanceof Error ? error.message : String(error), retryInMs };
+    if (isConflict(error)) log.debug("Object changed meanwhile", fields);
+    // A stack tells something about a mistake of ours, and nothing about an answer of the API server.
+    else if (error instanceof KubeError) log.error("Reconcile failed", fields);
+    else
+      log.error("Reconcile failed", { ...fields, stack: error instanceof Error ? error.stack : undefined });
+    try {
+      onError?.(key, error);
+    } catch (hookError) {
+      log.error("Error hook failed", { key, error: String(hookError) });
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { LogFields, Logger } from "../../../src/api/logger.ts";
+import { KubeClient } from "../../../src/kube/client.ts";
+import type { KubeClientOptions } from "../../../src/kube/client.ts";
+import { loadKubeConfig } from "../../../src/kube/config.ts";
+import { FakeApiServer } from "./fakeapiserver.ts";
+
+export function scratch(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), "hookpolicy-kube-"));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** JSON is YAML. */
+export function writeKubeConfig(
+  t: TestContext,
+  server: string,
+  more: { cluster?: object; user?: object } = {},
+): string {
+  const file = join(scratch(t), "config");
+  const config = {
+    "current-context": "test",
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+    clusters: [{ name: "test", cluster: { server, ...more.cluster } }],
+    users: [{ name: "test", user: more.user ?? {} }],
+  };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+export interface Lab {
+  readonly server: FakeApiServer;
+  readonly client: KubeClient;
+}
+
+/** A server over plain HTTP and a client for it, both closed at the end of the test. */
+export async function startLab(t: TestContext, options: KubeClientOptions = {}): Promise<Lab> {
+  const server = new FakeApiServer();
+  const address = await server.start();
+  const kubeconfig = writeKubeConfig(t, `http://${address}`);
+  const client = new KubeClient(loadKubeConfig({ kubeconfig }), options);
+  t.after(async () => {
+    await client.close();
+    await server.stop();
+  });
+  return { server, client };
+}
+
+/** For conditions that no event announces; fails with the text when it does not come true. */
+export async function until(what: string, condition: () => boolean, timeoutMs = 4_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`timed out: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+export class MemoryLogger implements Logger {
+  readonly lines: LogLine[] = [];
+  debug(message: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "debug", message, fields });
+  }
+  info(message: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "info", message, fields });
+  }
+  warn(message: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "warn", message, fields });
+  }
+  error(message: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "error", message, fields });
+  }
+  child(): Logger {
+    return this;
+  }
+  messages(level: LogLine["level"]): string[] {
+    return this.lines.filter((line) => line.level === level).map((line) => line.message);
+  }
+}
+
+export interface Identity {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** A self-signed server certificate for 127.0.0.1: its own CA. */
+export async function selfSigned(): Promise<Identity> {
+  await import("reflect-metadata"); // needed by the next
+  const x509 = await import("@peculiar/x509");
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const now = Date.now();
+  const cert = await x509.X509CertificateGenerator.createSelfSigned({
+    name: "CN=fake-apiserver",
+    notBefore: new Date(now - 3_600_000),
+    notAfter: new Date(now + 3_600_000),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }]),
+    ],
+  });
+  const pkcs8 = Buffer.from(await crypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  const key = `-----BEGIN PRIVATE KEY-----\n${pkcs8.replaceAll(/(.{64})/g, "$1\n")}\n-----END PRIVATE KEY-----\n`;
+  return { key, cert: cert.toString("pem") };
+}

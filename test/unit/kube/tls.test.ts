@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import { KubeClient } from "../../../src/kube/client.ts";
+import type { KubeClientOptions } from "../../../src/kube/client.ts";
+import { loadKubeConfig } from "../../../src/kube/config.ts";
+import { KubeError, isUnreachable } from "../../../src/kube/errors.ts";
+import { FakeApiServer, WIDGETS } from "./fakeapiserver.ts";
+import { scratch, selfSigned, writeKubeConfig } from "./fixtures.ts";
+
+const identity = await selfSigned();
+const KEY = { namespace: "team-a", name: "w1" };
+
+interface TlsLab {
+  readonly server: FakeApiServer;
+  readonly connect: (user: object, cluster?: object, options?: KubeClientOptions) => KubeClient;
+}
+
+async function startTlsLab(t: TestContext): Promise<TlsLab> {
+  const server = new FakeApiServer({ ...identity });
+  const address = await server.start();
+  server.put("team-a/w1", 1);
+  t.after(() => server.stop());
+  const connect = (user: object, more: object = {}, options: KubeClientOptions = {}): KubeClient => {
+    const cluster = { "certificate-authority-data": Buffer.from(identity.cert).toString("base64"), ...more };
+    const kubeconfig = writeKubeConfig(t, `https://${address}`, { cluster, user });
+    const client = new KubeClient(loadKubeConfig({ kubeconfig }), options);
+    t.after(() => client.close());
+    return client;
+  };
+  return { server, connect };
+}
+
+/** An exec plugin that is the shell script. */
+function plugin(t: TestContext, script: string): object {
+  const command = join(scratch(t), "plugin");
+  writeFileSync(command, `#!/bin/sh\n${script}\n`);
+  chmodSync(command, 0o755);
+  return { exec: { apiVersion: "client.authentication.k8s.io/v1", command, args: [] } };
+}
+
+function credential(token: string, more: object = {}): string {
+  const status = { token, expirationTimestamp: "2001-01-01T00:00:00Z", ...more };
+  return `echo '${JSON.stringify({ kind: "ExecCredential", status })}'`;
+}
+
+async function failure(promise: Promise<unknown>): Promise<KubeError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof KubeError, `not a KubeError: ${String(error)}`);
+  return error;
+}
+
+test("a hundred reads use at most two connections", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const client = connect({ token: "t" });
+  for (let i = 0; i < 100; i++) await client.get(WIDGETS, KEY);
+  assert.ok(server.connections <= 2, `${server.connections} connections`);
+});
+
+test("parallel reads are bounded to sixteen connections", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const client = connect({ token: "t" });
+  await Promise.all(Array.from({ length: 60 }, () => client.get(WIDGETS, KEY)));
+  assert.ok(server.connections <= 16, `${server.connections} connections`);
+});
+
+test("a changed CA file is used without a restart, an unchanged one keeps its connections", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const other = await selfSigned();
+  const file = join(scratch(t), "ca.crt");
+  writeFileSync(file, other.cert);
+  const client = connect({}, { "certificate-authority-data": undefined, "certificate-authority": file });
+  assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "TLS");
+  writeFileSync(file, identity.cert);
+  await client.get(WIDGETS, KEY);
+  writeFileSync(file, identity.cert);
+  await client.get(WIDGETS, KEY);
+  assert.equal(server.connections, 1);
+});
+
+test("the cluster's CA is used for a context without a user", async (t) => {
+  const { server } = await startTlsLab(t);
+  const file = join(scratch(t), "config");
+  const ca = Buffer.from(identity.cert).toString("base64");
+  const cluster = { server: `https://127.0.0.1:${server.port}`, "certificate-authority-data": ca };
+  const contexts = [{ name: "x", context: { cluster: "c" } }];
+  writeFileSync(
+    file,
+    JSON.stringify({ "current-context": "x", contexts, clusters: [{ name: "c", cluster }] }),
+  );
+  const client = new KubeClient(loadKubeConfig({ kubeconfig: file }));
+  t.after(() => client.close());
+  await client.get(WIDGETS, KEY);
+});
+
+test("an unknown CA and a closed port are transport errors", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const error = await failure(connect({}, { "certificate-authority-data": undefined }).get(WIDGETS, KEY));
+  assert.equal(error.reason, "TLS");
+  assert.ok(isUnreachable(error));
+  await server.stop();
+  assert.equal((await failure(connect({}).get(WIDGETS, KEY))).reason, "ConnectionRefused");
+  await server.start();
+});
+
+test("sends the kubeconfig's token", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  server.token = "s3cr3t-s3cr3t";
+  await connect({ token: "s3cr3t-s3cr3t" }).get(WIDGETS, KEY);
+  const error = await failure(connect({ token: "wrong" }).get(WIDGETS, KEY));
+  assert.deepEqual([error.code, error.reason], [401, "Unauthorized"]);
+});
+
+test("a credentials plugin's token is asked for again when it has expired", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const file = join(scratch(t), "n");
+  const client = connect(plugin(t, `echo x >> ${file}; n=$(wc -l < ${file}); ${credential("token-'$n'")}`));
+  await client.get(WIDGETS, KEY);
+  await client.get(WIDGETS, KEY);
+  const tokens = server.requests.map(({ headers }) => headers.authorization);
+  assert.deepEqual(tokens, ["Bearer token-1", "Bearer token-2"]);
+});
+
+const plugins: Record<string, { script: string; says: RegExp }> = {
+  "exits with an error": { script: "echo no login >&2; exit 1", says: /credentials: no login/ },
+  "fails silently": { script: "exit 1", says: /credentials: the credentials plugin failed/ },
+  "prints a bare token": { script: "echo s3cr3t-s3cr3t", says: /did not print JSON/ },
+  "prints another JSON": { script: "echo '{}'", says: /credentials: / },
+};
+for (const [name, { script, says }] of Object.entries(plugins)) {
+  test(`a credentials plugin that ${name} is an error to try again`, async (t) => {
+    const { connect } = await startTlsLab(t);
+    const error = await failure(connect(plugin(t, script)).get(WIDGETS, KEY));
+    assert.equal(error.reason, "Credentials");
+    assert.ok(isUnreachable(error));
+    assert.match(error.message, says);
+    assert.doesNotMatch(error.message, /s3cr3t/);
+    assert.equal(error.cause, undefined);
+  });
+}
+
+test("a credentials plugin that is not there is an error to try again", async (t) => {
+  const { connect } = await startTlsLab(t);
+  const error = await failure(connect({ exec: { command: "/no/such/plugin" } }).get(WIDGETS, KEY));
+  assert.equal(error.reason, "Credentials");
+});
+
+test("a credentials plugin that hangs ends with the time-out", async (t) => {
+  const { connect } = await startTlsLab(t);
+  const client = connect(plugin(t, "exec sleep 1"), {}, { timeoutMs: 50 });
+  assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "Timeout");
+});
+
+test("a token file that disappears is an error to try again, and its line feed is not sent", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const tokenFile = join(scratch(t), "token");
+  const client = connect({ "auth-provider": { name: "tokenFile", config: { tokenFile } } });
+  assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "Credentials");
+  writeFileSync(tokenFile, "t0ken\n");
+  await client.get(WIDGETS, KEY);
+  assert.equal(server.last("get").headers.authorization, "Bearer t0ken");
+});
