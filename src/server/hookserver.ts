@@ -121,7 +121,6 @@ interface Parts {
 function createApp(options: HookServerOptions, { server, limits, connections }: Parts): FastifyInstance {
   const app = fastify({
     logger: false,
-    exposeHeadRoutes: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
     serverFactory: (handler) => server.on("request", handler),
     clientErrorHandler: (error, socket) => {

@@ -35,7 +35,7 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   });
   request.once("end", () => resolve(size > limit ? "too-large" : Buffer.concat(chunks, size)));
   request.once("error", incomplete);
-
+  request.once("close", incomplete);
   const body = await promise;
   reading.delete(request.socket);
   request.removeAllListeners("data");
