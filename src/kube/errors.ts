@@ -129,7 +129,7 @@ export function fromTransport(attempt: Attempt, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const root = rootOf(error);
   const code = codeOf(root);
-  const reason = transportReason(code);
+  const reason = root instanceof Error && root.name === "AbortError" ? "Aborted" : transportReason(code);
   const detail = cleanLine(root instanceof Error ? root.message : String(root));
   return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
 }
