@@ -157,10 +157,12 @@ export class FakeApiServer {
   /** The server's proper end of a watch. */
   endWatches(): void {
     for (const { response } of this.#watches) response.end();
+    this.#watches.clear();
   }
 
   dropWatches(): void {
     for (const { response } of this.#watches) response.socket?.destroy();
+    this.#watches.clear();
   }
 
   compact(): void {

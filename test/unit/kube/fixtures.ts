@@ -34,6 +34,7 @@ export function writeKubeConfig(
 export interface Lab {
   readonly server: FakeApiServer;
   readonly client: KubeClient;
+  readonly close: () => Promise<void>;
 }
 
 /** A server over plain HTTP and a client for it, both closed at the end of the test. */
@@ -42,11 +43,15 @@ export async function startLab(t: TestContext, options: KubeClientOptions = {}):
   const address = await server.start();
   const kubeconfig = writeKubeConfig(t, `http://${address}`);
   const client = new KubeClient(loadKubeConfig({ kubeconfig }), options);
-  t.after(async () => {
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
     await client.close();
     await server.stop();
-  });
-  return { server, client };
+  };
+  t.after(close);
+  return { server, client, close };
 }
 
 /** For conditions that no event announces; fails with the text when it does not come true. */

@@ -78,9 +78,12 @@ test("a changed CA file is used without a restart, an unchanged one keeps its co
   assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "TLS");
   writeFileSync(file, identity.cert);
   await client.get(WIDGETS, KEY);
-  writeFileSync(file, identity.cert);
-  await client.get(WIDGETS, KEY);
-  assert.equal(server.connections, 1);
+  const before = server.connections;
+  for (let i = 0; i < 20; i++) {
+    writeFileSync(file, identity.cert);
+    await client.get(WIDGETS, KEY);
+  }
+  assert.ok(server.connections <= before + 1, `${server.connections - before} more connections`);
 });
 
 test("the cluster's CA is used for a context without a user", async (t) => {

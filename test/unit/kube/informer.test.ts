@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KubeError } from "../../../src/kube/errors.ts";
+import type { Change } from "../../../src/kube/store.ts";
+import { WIDGETS } from "./fakeapiserver.ts";
+import { until } from "./fixtures.ts";
+import { startInformer, toSize } from "./informerlab.ts";
+import type { Size } from "./informerlab.ts";
+
+const brief = (changes: readonly Change<Size>[]): string[] =>
+  changes.map(({ key, old, new: now }) => `${key}:${old?.size ?? ""}>${now?.size ?? ""}`);
+
+test("holds what was listed, then what is watched", async (t) => {
+  const { server, informer, changes, caughtUp } = await startInformer(t, {
+    prepare: (fake) => void fake.put("team-a/w1", 1),
+  });
+  await informer.whenSynced(new AbortController().signal);
+  assert.deepEqual(brief(changes), ["team-a/w1:>1"]);
+  server.put("team-a/w2", 2);
+  server.put("team-a/w1", 10);
+  server.remove("team-a/w2");
+  server.put("team-b/w3", 3);
+  await caughtUp();
+  assert.deepEqual(brief(changes).slice(1), [
+    "team-a/w2:>2",
+    "team-a/w1:1>10",
+    "team-a/w2:2>",
+    "team-b/w3:>3",
+  ]);
+  assert.deepEqual([server.count("list"), server.count("watch")], [1, 1]);
+});
+
+test("is not synced before the first list is in the store, and stays synced", async (t) => {
+  const { server, informer, caughtUp, stop } = await startInformer(t, {
+    prepare: (fake) => fake.next("list", (_, response) => void response.writeHead(500).end(), 2),
+  });
+  await until("a list failed", () => informer.failure() !== undefined);
+  assert.equal(informer.synced(), false);
+  server.put("team-a/w1", 1);
+  await informer.whenSynced(stop.signal);
+  assert.equal(informer.size, 1);
+  server.always("list", (_, response) => void response.writeHead(500).end());
+  server.always("watch", (_, response) => void response.writeHead(500).end());
+  server.dropWatches();
+  await until("contact is lost", () => informer.failure() !== undefined);
+  assert.equal(informer.synced(), true);
+  server.always("list", undefined);
+  server.always("watch", undefined);
+  await caughtUp();
+});
+
+test("all objects of a list are in the store before the first change is told", async (t) => {
+  const sizes: number[] = [];
+  const { informer, stop } = await startInformer(t, {
+    prepare: (fake) => void (fake.put("team-a/w1", 1), fake.put("team-a/w2", 2)),
+    onChange: () => sizes.push(informer.size),
+  });
+  await informer.whenSynced(stop.signal);
+  assert.deepEqual(sizes, [2, 2]);
+});
+
+test("whenSynced ends with the signal, and leaves the informer alone", async (t) => {
+  const { server, informer } = await startInformer(t, {
+    prepare: (fake) => fake.always("list", (_, response) => void response.writeHead(500).end()),
+  });
+  const wait = new AbortController();
+  const waiting = informer.whenSynced(wait.signal);
+  wait.abort();
+  await assert.rejects(waiting, (error: unknown) => error instanceof KubeError && error.reason === "Aborted");
+  server.always("list", undefined);
+  await informer.whenSynced(new AbortController().signal);
+});
+
+test("finds objects by key and by namespace", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t);
+  server.put("team-a/w1", 1);
+  server.put("team-a/w2", 2);
+  server.put("team-b/w1", 3);
+  await caughtUp();
+  assert.equal(informer.get("team-b/w1")?.size, 3);
+  assert.deepEqual(
+    informer.byNamespace("team-a").map(({ size }) => size),
+    [1, 2],
+  );
+  assert.equal(informer.list().length, 3);
+  server.remove("team-a/w1");
+  server.remove("team-a/w2");
+  await caughtUp();
+  assert.deepEqual(informer.byNamespace("team-a"), []);
+});
+
+test("keeps no managedFields, even when the projection does", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t, {
+    prepare: (fake) => void fake.put("team-a/w1", 1, { managedFields: [{ manager: "kubectl" }] }),
+  });
+  await caughtUp();
+  server.put("team-a/w2", 2, { managedFields: [{ manager: "kubectl" }] });
+  await caughtUp();
+  for (const object of informer.list()) assert.equal("managedFields" in object.metadata, false);
+});
+
+test("an object that cannot be projected does not cost the others, and is counted", async (t) => {
+  const { server, informer, log, caughtUp } = await startInformer(t, {
+    prepare: (fake) => void (fake.put("team-a/bad", -1), fake.put("team-a/good", 1)),
+    project: (raw) => {
+      const sized = toSize(raw);
+      if (sized.size < 0) throw new Error("negative");
+      return sized;
+    },
+  });
+  await until("the good one is there", () => informer.get("team-a/good") !== undefined);
+  assert.equal(informer.projectionFailures, 1);
+  server.put("team-a/bad", -2);
+  server.put("team-a/good", 2);
+  await until("the good one changed", () => informer.get("team-a/good")?.size === 2);
+  assert.equal(informer.projectionFailures, 2);
+  assert.deepEqual(log.messages("error"), ["Object cannot be read", "Object cannot be read"]);
+  server.put("team-a/bad", 3);
+  await caughtUp();
+});
+
+test("an object that cannot be projected any more keeps its last copy, until it is deleted", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t, {
+    project: (raw) => {
+      const sized = toSize(raw);
+      if (sized.size < 0) throw new Error("negative");
+      return sized;
+    },
+  });
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  server.put("team-a/w1", -1);
+  server.compact();
+  server.dropWatches();
+  await until("relisted", () => server.count("list") === 2 && informer.projectionFailures >= 1);
+  assert.equal(informer.get("team-a/w1")?.size, 1);
+  server.remove("team-a/w1");
+  await until("deleted", () => informer.size === 0);
+});
+
+test("a handler that throws, or rejects, costs neither the other changes nor the informer", async (t) => {
+  const seen: string[] = [];
+  const { server, log, caughtUp, informer } = await startInformer(t, {
+    prepare: (fake) => void (fake.put("team-a/w1", 1), fake.put("team-a/w2", 2)),
+    // oxlint-disable-next-line typescript/no-misused-promises -- what the type cannot forbid
+    onChange: ({ key }) => {
+      seen.push(key);
+      if (key === "team-a/w1") throw new Error("handler");
+      return Promise.reject(new Error("async handler"));
+    },
+  });
+  await caughtUp();
+  server.put("team-a/w1", 10);
+  server.put("team-a/w3", 3);
+  await caughtUp();
+  assert.deepEqual(seen, ["team-a/w1", "team-a/w2", "team-a/w1", "team-a/w3"]);
+  assert.equal(log.messages("error").length, 4);
+  assert.equal(informer.restarts, 0);
+});
+
+test("asks for bookmarks and a random end, and goes on from a bookmark", async (t) => {
+  const { server, caughtUp } = await startInformer(t, { random: () => 0.5 });
+  await until("watching", () => server.watchCount === 1);
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  const { query } = server.last("watch");
+  assert.deepEqual([query.get("allowWatchBookmarks"), query.get("timeoutSeconds")], ["true", "440"]);
+  server.compact();
+  server.bookmark();
+  server.endWatches();
+  await until("watching again", () => server.count("watch") === 2 && server.watchCount === 1);
+  assert.equal(server.last("watch").query.get("resourceVersion"), server.version);
+});
+
+test("a watch that the server ends is taken up where it ended, at once and without a failure", async (t) => {
+  const { server, informer, changes, caughtUp } = await startInformer(t, {
+    tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },
+  });
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  await new Promise((resolve) => setTimeout(resolve, 5)); // longer than healthyWatchMs
+  server.isMute = true;
+  server.put("team-a/w2", 2);
+  server.isMute = false;
+  server.endWatches();
+  await caughtUp();
+  assert.deepEqual(brief(changes), ["team-a/w1:>1", "team-a/w2:>2"]);
+  assert.deepEqual([server.count("list"), informer.restarts, informer.failure()], [1, 0, undefined]);
+});
+
+test("no watch is opened after the signal, and the open one is closed", async (t) => {
+  const { server, stop, done } = await startInformer(t);
+  await until("watching", () => server.watchCount === 1);
+  stop.abort();
+  await done;
+  await until("the server sees the end", () => server.watchCount === 0);
+  assert.equal(server.count("watch"), 1);
+});
+
+test("no watch is opened when the signal comes during the list", async (t) => {
+  let answer = (): void => undefined;
+  const { server, stop, done, log } = await startInformer(t, {
+    prepare: (fake) => {
+      fake.next("list", (_, response) => {
+        answer = () => void response.end('{"metadata":{"resourceVersion":"1"},"items":[]}');
+      });
+    },
+  });
+  await until("listing", () => server.count("list") === 1);
+  stop.abort();
+  answer();
+  await done;
+  assert.deepEqual([server.count("watch"), log.messages("warn")], [0, []]);
+});
+
+test("the signal ends a back-off", async (t) => {
+  const { informer, stop, done } = await startInformer(t, {
+    prepare: (fake) => fake.always("list", (_, response) => void response.writeHead(500).end()),
+    tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },
+  });
+  await until("it failed", () => informer.failure() !== undefined);
+  stop.abort();
+  await done;
+});
+
+test("contact is a list, an event or a bookmark", async (t) => {
+  let now = 1_000;
+  const { server, informer, stop, caughtUp } = await startInformer(t, {
+    now: () => now,
+    tuning: { healthyWatchMs: -1 },
+  });
+  await informer.whenSynced(stop.signal);
+  await until("watching", () => server.watchCount === 1);
+  now += 700;
+  assert.equal(informer.contactAgeMs(), 700);
+  server.bookmark();
+  await until("a bookmark counts", () => informer.contactAgeMs() === 0);
+  now += 300;
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  assert.equal(informer.contactAgeMs(), 0);
+});
+
+test("the served version is looked up before each list", async (t) => {
+  let version = "v1";
+  const { server, informer, caughtUp, stop } = await startInformer(t, {
+    resource: async () => ({ ...WIDGETS, version }),
+  });
+  await informer.whenSynced(stop.signal);
+  await until("watching", () => server.watchCount === 1);
+  version = "v2";
+  server.compact();
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  server.put("team-a/w2", 1);
+  server.compact();
+  server.isMute = true;
+  server.put("team-a/w3", 1);
+  server.compact();
+  server.isMute = false;
+  server.dropWatches();
+  await caughtUp();
+  assert.deepEqual(
+    server.requests.filter(({ verb }) => verb === "list").map(({ path }) => path),
+    ["/apis/example.com/v1/widgets", "/apis/example.com/v2/widgets"],
+  );
+  assert.equal(server.last("watch").path, "/apis/example.com/v2/widgets");
+});
+
+test("a served version that cannot be found is a failure to try again", async (t) => {
+  let attempts = 0;
+  const { informer, stop } = await startInformer(t, {
+    tuning: { resolveTimeoutMs: 20 },
+    resource: async () => {
+      attempts++;
+      if (attempts === 1)
+        throw new KubeError("get /apis/example.com: not found", { code: 404, reason: "NotFound" });
+      if (attempts === 2) return new Promise<never>(() => undefined);
+      return WIDGETS;
+    },
+  });
+  await until("it failed", () => informer.failure()?.code === 404);
+  await until("it timed out", () => informer.failure()?.reason === "Timeout");
+  await informer.whenSynced(stop.signal);
+});
+
+test("refresh lists again and tells what was missed; many calls make one list", async (t) => {
+  const { server, informer, changes, caughtUp } = await startInformer(t);
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  server.isMute = true;
+  server.remove("team-a/w1");
+  server.put("team-a/w2", 2);
+  server.isMute = false;
+  for (let i = 0; i < 50; i++) informer.refresh();
+  await caughtUp();
+  assert.deepEqual(brief(changes), ["team-a/w1:>1", "team-a/w1:1>", "team-a/w2:>2"]);
+  assert.deepEqual([server.count("list"), informer.restarts, informer.failure()], [2, 0, undefined]);
+  await until("watching again", () => server.watchCount === 1);
+});
+
+test("refresh cannot storm, and the watch goes on until its list", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t, { tuning: { refreshIntervalMs: 80 } });
+  await until("watching", () => server.watchCount === 1);
+  const storm = setInterval(() => informer.refresh(), 1);
+  t.after(() => clearInterval(storm));
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  assert.equal(server.count("list"), 1);
+  await until("three lists", () => server.count("list") >= 4);
+  const lists = server.requests.filter(({ verb }) => verb === "list");
+  const gaps = lists.slice(1).map(({ at }, i) => at - (lists[i]?.at ?? 0));
+  assert.ok(Math.min(...gaps) > 70, `gaps: ${gaps.join(", ")}`);
+});
