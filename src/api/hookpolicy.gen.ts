@@ -48,8 +48,8 @@ export interface LabelGateSpec {
   value?: string;
   /**
    * The label must have the Cluster's name, the Cluster's UID, or the Kubernetes version that the
-   * operation leads to (upgrade hooks only). A version with a '+', such as v1.34.0+k3s1, cannot be
-   * a label value: use an annotation for it.
+   * operation leads to (upgrade hooks only). A label value cannot have the '+' of a version such
+   * as v1.34.0+k3s1: it is written as '_'.
    */
   valueFrom?: "ClusterName" | "ClusterUID" | "TargetVersion";
 }

@@ -61,7 +61,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     {
                       "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value"
+                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                     }
                   ]
                 },
@@ -69,7 +69,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                   {
                     "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
                     "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "a key is not a label key"
+                    "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
               },
@@ -92,7 +92,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                         {
                           "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key"
+                          "message": "must be a label key, as name or as prefix/name"
                         }
                       ]
                     },
@@ -116,7 +116,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                           {
                             "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                             "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value"
+                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                           }
                         ]
                       }
@@ -165,7 +165,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     {
                       "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a DNS label"
+                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                     }
                   ]
                 },
@@ -211,7 +211,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                           {
                             "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
                             "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a DNS label"
+                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                           }
                         ]
                       },
@@ -229,7 +229,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be an annotation key"
+                                "message": "must be an annotation key, as name or as prefix/name"
                               }
                             ]
                           },
@@ -277,7 +277,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be a label key"
+                                "message": "must be a label key, as name or as prefix/name"
                               }
                             ]
                           },
@@ -296,7 +296,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                "message": "must be a label value"
+                                "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                               }
                             ]
                           },
@@ -679,7 +679,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     {
                       "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value"
+                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                     }
                   ]
                 },
@@ -687,7 +687,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                   {
                     "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
                     "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "a key is not a label key"
+                    "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
               },
@@ -710,7 +710,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                         {
                           "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key"
+                          "message": "must be a label key, as name or as prefix/name"
                         }
                       ]
                     },
@@ -734,7 +734,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                           {
                             "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                             "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value"
+                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                           }
                         ]
                       }
@@ -774,7 +774,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     {
                       "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value"
+                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                     }
                   ]
                 },
@@ -782,7 +782,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                   {
                     "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
                     "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "a key is not a label key"
+                    "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
               },
@@ -805,7 +805,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                         {
                           "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key"
+                          "message": "must be a label key, as name or as prefix/name"
                         }
                       ]
                     },
@@ -829,7 +829,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                           {
                             "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                             "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value"
+                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                           }
                         ]
                       }
@@ -878,7 +878,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     {
                       "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a DNS label"
+                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                     }
                   ]
                 },
@@ -924,7 +924,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                           {
                             "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
                             "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a DNS label"
+                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                           }
                         ]
                       },
@@ -942,7 +942,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be an annotation key"
+                                "message": "must be an annotation key, as name or as prefix/name"
                               }
                             ]
                           },
@@ -990,7 +990,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be a label key"
+                                "message": "must be a label key, as name or as prefix/name"
                               }
                             ]
                           },
@@ -1009,7 +1009,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                               {
                                 "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                "message": "must be a label value"
+                                "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                               }
                             ]
                           },

@@ -1,0 +1,137 @@
+/** The CRDs are written by hand: what a generator would have kept consistent is tested here. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { celEnv, parse as parseCel, plan } from "@bufbuild/cel";
+import formats from "ajv-formats";
+import { parse } from "yaml";
+import type { CrdSchema } from "../../src/api/crdschema.ts";
+import {
+  CLUSTER_HOOK_POLICIES,
+  GROUP,
+  HOOK_POLICIES,
+  MAX_CONDITION_MESSAGE,
+  MAX_DECISIONS,
+  MAX_RECENT,
+  MAX_ROW_MESSAGE,
+  VERSION,
+} from "../../src/api/hookpolicy.ts";
+import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import type { KubeObject } from "../controlplane/client.ts";
+
+const own = read(HOOK_POLICIES);
+const fleet = read(CLUSTER_HOOK_POLICIES);
+
+function read(plural: string): KubeObject {
+  return parse(readFileSync(join(import.meta.dirname, `../../crds/${GROUP}_${plural}.yaml`), "utf8"));
+}
+
+function schemaOf({ spec }: KubeObject): CrdSchema {
+  return spec.versions[0].schema.openAPIV3Schema;
+}
+
+/** By dots; [] for items. */
+function at(crd: KubeObject, path: string): CrdSchema {
+  const found = schemas(schemaOf(crd)).get(path);
+  assert.ok(found, path);
+  return found;
+}
+
+/** Every schema of the CRD by its path. The fields of metadata are not ours. */
+function schemas(schema: CrdSchema, path = "", all = new Map<string, CrdSchema>()): Map<string, CrdSchema> {
+  all.set(path, schema);
+  for (const [key, field] of Object.entries(schema.properties ?? {})) {
+    if (key !== "metadata") schemas(field, path === "" ? key : `${path}.${key}`, all);
+  }
+  if (schema.items !== undefined) schemas(schema.items, `${path}[]`, all);
+  if (schema.additionalProperties !== undefined) schemas(schema.additionalProperties, `${path}{}`, all);
+  return all;
+}
+
+function withoutDescription(schema: CrdSchema): object {
+  return { ...schema, description: undefined };
+}
+
+test("the two kinds differ only in names, scope, description and namespaceSelector", () => {
+  const { namespaceSelector, ...fields } = at(fleet, "spec").properties ?? {};
+  assert.deepEqual(fields, at(own, "spec").properties);
+  assert.deepEqual(at(fleet, "status"), at(own, "status"));
+  assert.ok(namespaceSelector);
+  assert.deepEqual(
+    withoutDescription(namespaceSelector),
+    withoutDescription(at(own, "spec.clusterSelector")),
+  );
+  assert.deepEqual(fleet.metadata.labels, own.metadata.labels);
+  assert.deepEqual(
+    { ...fleet.spec.versions[0], schema: undefined },
+    { ...own.spec.versions[0], schema: undefined },
+  );
+});
+
+test("the CRDs agree with the constants", () => {
+  assert.deepEqual(at(own, "spec.rules[].hooks[]").enum, [...HOOK_NAMES]);
+  assert.deepEqual(at(own, "status.decisions[].hook").enum, [...HOOK_NAMES]);
+  assert.deepEqual(at(own, "status.recent[].hook").enum, [...HOOK_NAMES]);
+  assert.equal(at(own, "status.decisions").maxItems, MAX_DECISIONS);
+  assert.equal(at(own, "status.decisions[].message").maxLength, MAX_ROW_MESSAGE);
+  assert.equal(at(own, "status.recent").maxItems, MAX_RECENT);
+  assert.equal(at(own, "status.conditions[].message").maxLength, MAX_CONDITION_MESSAGE);
+  assert.ok(HOOK_NAMES.join(",").length <= (at(own, "status.hooks").maxLength ?? 0));
+  assert.equal(own.spec.versions[0].name, VERSION);
+});
+
+test("clusterctl move finds the kinds, and moves objects that belong to no Cluster", () => {
+  assert.deepEqual(own.metadata.labels, {
+    "clusterctl.cluster.x-k8s.io": "",
+    "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
+  });
+});
+
+for (const crd of [own, fleet]) {
+  const all = schemas(schemaOf(crd));
+  const { name } = crd.metadata;
+
+  test(`${name} compiles in ajv's strict mode as it is`, () => {
+    const ajv = new Ajv({ strict: true });
+    formats.default(ajv);
+    ajv.addVocabulary(
+      ["list-type", "list-map-keys", "map-type", "validations"].map((k) => `x-kubernetes-${k}`),
+    );
+    assert.ok(ajv.compile(schemaOf(crd)));
+  });
+
+  test(`${name} bounds every list, map and text`, () => {
+    const unbounded = [...all].filter(
+      ([path, { type, maxItems, maxLength, enum: words, additionalProperties, maxProperties }]) =>
+        path.includes(".") &&
+        ((type === "array" && maxItems === undefined) ||
+          (type === "string" && maxLength === undefined && words === undefined) ||
+          (additionalProperties !== undefined && maxProperties === undefined)),
+    );
+    assert.deepEqual(unbounded, []);
+  });
+
+  test(`${name} describes every field`, () => {
+    const fields = [...all].filter(([path]) => /\w$/.test(path));
+    assert.deepEqual(
+      fields.filter(([, schema]) => !("description" in schema)),
+      [],
+    );
+  });
+
+  test(`${name} has no key that YAML 1.1 reads as a boolean`, () => {
+    for (const path of all.keys()) assert.doesNotMatch(path, /\b(on|off|y|n|yes|no)$/i);
+  });
+
+  test(`${name} has CEL rules that compile, and blame one plain field`, () => {
+    const rules = [...all.values()].flatMap((schema) => schema["x-kubernetes-validations"] ?? []);
+    assert.ok(rules.length > 10);
+    for (const { rule, messageExpression = "true", fieldPath = ".x" } of rules) {
+      for (const expression of [rule, messageExpression]) assert.ok(plan(celEnv(), parseCel(expression)));
+      assert.match(fieldPath, /^\.[a-z]+$/i);
+    }
+  });
+}
