@@ -9,7 +9,10 @@ export interface ApiServer {
   readonly url: string;
   readonly port: number;
   readonly running: () => boolean;
-  /** SIGKILL for a crash. Resolves when the process has ended. */
+  /**
+   * SIGKILL for a crash. SIGTERM stops listening at once and leaves open watches two more seconds.
+   * Resolves when the process has ended.
+   */
   readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>;
   /** Same port, same data; resolves when it is ready. */
   readonly start: () => Promise<void>;
@@ -32,6 +35,9 @@ export interface ApiServerRequest {
 
 const READY_TIMEOUT_MS = 60_000;
 
+/** On SIGTERM it stops listening at once, but then waits up to a minute for clients to end their watches. */
+const GRACE_MS = 2_000;
+
 /** Returns as soon as the process runs; ready() tells when it answers. */
 export async function startApiServer(
   request: ApiServerRequest,
@@ -40,7 +46,13 @@ export async function startApiServer(
   const args = await prepare(request);
   const url = `https://127.0.0.1:${port}`;
   const launch = (): Daemon =>
-    processes.start({ name: "kube-apiserver", command: request.binary, args: [...args, ...request.args] });
+    processes.start({
+      name: "kube-apiserver",
+      command: request.binary,
+      args: [...args, ...request.args],
+      stopSignal: "SIGKILL",
+      graceMs: GRACE_MS,
+    });
   let daemon = launch();
   const ready = async (): Promise<void> => {
     const client = new Client({ url, ca: authority.certificate, token });

@@ -199,6 +199,7 @@ function startEtcd(request: Running & { readonly etcdPort: number; readonly peer
   const peer = `http://127.0.0.1:${peerPort}`;
   processes.start({
     name: "etcd",
+    stopSignal: "SIGKILL",
     command: binaries.etcd,
     args: flags({
       "data-dir": join(folder, "etcd"),
@@ -219,6 +220,7 @@ function startControllers(
   const { processes, binaries, folder, adminKubeconfig, managerPort } = request;
   processes.start({
     name: "kube-controller-manager",
+    stopSignal: "SIGKILL",
     command: binaries.kubeControllerManager,
     args: flags({
       kubeconfig: adminKubeconfig,

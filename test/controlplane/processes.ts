@@ -21,7 +21,9 @@ export interface ProcessSpec {
   /** The whole environment; default: the parent's without its proxy settings. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** How long stop() waits after the signal before it kills; default 10 s. */
+  /** What stop() and stopAll() send; default SIGTERM, SIGKILL for what leaves nothing worth saving. */
+  readonly stopSignal?: NodeJS.Signals;
+  /** How long they wait after it before they kill; default 10 s. */
   readonly graceMs?: number;
 }
 
@@ -41,6 +43,8 @@ export interface Daemon {
 
 export interface Processes {
   readonly start: (spec: ProcessSpec) => Daemon;
+  /** Of the running processes with that name. */
+  readonly pids: (name: string) => readonly number[];
   /** The first process that ended without being asked to, with its last log lines. */
   readonly failure: () => Error | undefined;
   /** Ends everything, the last started first. */
@@ -66,6 +70,7 @@ export function createProcesses(logFolder: string, guarded?: string): Processes 
       void daemon.ended.then(report);
       return daemon;
     },
+    pids: (name) => daemons.filter((d) => d.name === name && d.running()).map((d) => d.pid),
     failure: () => failed,
     stopAll: async () => {
       for (const daemon of daemons.splice(0).toReversed()) await daemon.stop();
@@ -123,7 +128,7 @@ function startDaemon(spec: ProcessSpec, logFile: string, onFailure: (error: Erro
     log: () => readFileSync(logFile, "utf8"),
     signal,
     ended,
-    stop: async (name = "SIGTERM") => {
+    stop: async (name = spec.stopSignal ?? "SIGTERM") => {
       wanted = false;
       child.ref(); // now we wait for it
       signal(name);
