@@ -87,7 +87,10 @@ export class Client {
     this.#agent.destroy();
   }
 
-  /** Server-side apply of objects, or of YAML with any number of documents, in their order. */
+  /**
+   * Server-side apply of objects, or of YAML with any number of documents, in their order. The kinds that
+   * applied CRDs define are served when it resolves.
+   */
   async apply(what: string | KubeObject | readonly KubeObject[]): Promise<KubeObject[]> {
     const applied: KubeObject[] = [];
     for (const object of objectsOf(what)) {
@@ -97,6 +100,7 @@ export class Client {
       const type = "application/apply-patch+yaml"; // JSON is YAML
       applied.push(await this.request<KubeObject>("PATCH", `${path}?${query}`, body, type));
     }
+    for (const object of applied) await this.#served(object);
     return applied;
   }
 
@@ -212,6 +216,13 @@ export class Client {
     });
     this.#resources.set(key, found);
     return found;
+  }
+
+  async #served({ kind, spec }: KubeObject): Promise<void> {
+    if (kind !== "CustomResourceDefinition") return;
+    const versions: readonly { name: string; served: boolean }[] = spec.versions;
+    const version = versions.find(({ served }) => served)?.name;
+    if (version !== undefined) await this.#resourceOf(`${spec.group}/${version}`, spec.names.kind);
   }
 
   async #discover(apiVersion: string, kind: string): Promise<Resource | undefined> {

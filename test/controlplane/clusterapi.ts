@@ -1,0 +1,123 @@
+/** The real Cluster API core manager as a process: its own manifests, minus what needs Pods and cert-manager. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { clusterApiBinaries } from "./binaries.ts";
+import { type KubeObject, objectsOf } from "./client.ts";
+import type { ControlPlane } from "./controlplane.ts";
+import type { Progress } from "./gobuild.ts";
+import { type Daemon, environment, flags, freePorts } from "./processes.ts";
+
+/** The rest (Deployment, Service, RBAC, cert-manager's kinds) has no meaning for a process that is an admin. */
+const KEPT_KINDS = new Set([
+  "Namespace",
+  "CustomResourceDefinition",
+  "MutatingWebhookConfiguration",
+  "ValidatingWebhookConfiguration",
+]);
+
+const READY_TIMEOUT_MS = 60_000;
+
+export interface ManagerOptions {
+  /** Such as HTTPS_PROXY. The test's own proxy settings are never passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** More flags; of a flag given twice the last wins. */
+  readonly args?: readonly string[];
+  /** Default: the administrator's. */
+  readonly kubeconfig?: string;
+}
+
+export interface InstallOptions extends ManagerOptions {
+  readonly progress?: Progress;
+}
+
+export interface ClusterApi {
+  readonly version: string;
+  /** The manager's process now: its log and pid. */
+  readonly daemon: () => Daemon;
+  readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>;
+  /** With other options than before, when given; resolves when its webhooks answer. */
+  readonly start: (options?: ManagerOptions) => Promise<void>;
+  readonly restart: (options?: ManagerOptions) => Promise<void>;
+}
+
+export async function installClusterApi(cp: ControlPlane, options: InstallOptions = {}): Promise<ClusterApi> {
+  const binaries = await clusterApiBinaries(options.progress);
+  const [webhookPort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
+  const certDir = await servingCertificate(cp);
+  await cp.apply(localManifests(binaries.manifests, webhookPort, cp.authority.caBundle));
+
+  let current: ManagerOptions = options;
+  const launch = (): Daemon =>
+    cp.processes.start({
+      name: "cluster-api",
+      command: binaries.manager,
+      env: environment(current.env),
+      args: [
+        ...flags({
+          kubeconfig: current.kubeconfig ?? cp.adminKubeconfig,
+          "webhook-cert-dir": certDir,
+          "webhook-port": webhookPort,
+          "health-addr": `127.0.0.1:${healthPort}`,
+          "diagnostics-address": `127.0.0.1:${diagnosticsPort}`,
+          "insecure-diagnostics": true,
+          "feature-gates": "ClusterTopology=true,RuntimeSDK=true",
+        }),
+        ...(current.args ?? []),
+      ],
+    });
+  let daemon: Daemon | undefined;
+  const start = async (changed?: ManagerOptions): Promise<void> => {
+    current = changed ?? current;
+    if (daemon?.running() !== true) daemon = launch();
+    await cp.waitFor("Cluster API's webhooks to answer", () => answers(healthPort), READY_TIMEOUT_MS);
+  };
+  const stop = async (signal?: "SIGTERM" | "SIGKILL"): Promise<void> => await daemon?.stop(signal);
+  await start();
+  return {
+    version: binaries.version,
+    daemon: () => daemon ?? launch(),
+    stop,
+    start,
+    restart: async (changed) => {
+      await stop();
+      await start(changed);
+    },
+  };
+}
+
+/** Its readiness check dials its own webhook server (core/main.go, setupChecks). */
+async function answers(healthPort: number): Promise<boolean> {
+  return (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok;
+}
+
+async function servingCertificate(cp: ControlPlane): Promise<string> {
+  const folder = join(cp.folder, "cluster-api-certificates");
+  const { certificate, key } = await cp.authority.issue({ commonName: "cluster-api", names: ["127.0.0.1"] });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "tls.crt"), certificate);
+  await writeFile(join(folder, "tls.key"), key, { mode: 0o600 });
+  return folder;
+}
+
+interface ClientConfig {
+  readonly service?: { readonly path: string };
+}
+
+/** kube-apiserver cannot reach a Service here, so its webhooks are named by URL. */
+function localManifests(yaml: string, port: number, caBundle: string): KubeObject[] {
+  const local = ({ service }: ClientConfig): unknown => ({
+    url: `https://127.0.0.1:${port}${service?.path ?? ""}`,
+    caBundle,
+  });
+  return objectsOf(yaml)
+    .filter(({ kind }) => KEPT_KINDS.has(kind))
+    .map((object) => withLocalWebhooks(object, local));
+}
+
+function withLocalWebhooks(object: KubeObject, local: (config: ClientConfig) => unknown): KubeObject {
+  const copy = structuredClone(object);
+  for (const webhook of copy["webhooks"] ?? []) webhook.clientConfig = local(webhook.clientConfig);
+  const conversion = copy["spec"]?.conversion?.webhook;
+  if (conversion !== undefined) conversion.clientConfig = local(conversion.clientConfig);
+  return copy;
+}

@@ -1,0 +1,157 @@
+/** The life of a Cluster without machines: each function does what a user or a provider would do next. */
+import type { KubeObject, Ref } from "./client.ts";
+import type { ControlPlane } from "./controlplane.ts";
+import {
+  CLUSTER_API,
+  LAB_CLASS,
+  LAB_CONTROL_PLANE,
+  LAB_INFRASTRUCTURE,
+  LAB_NAMESPACE,
+  LAB_WORKER_CLASS,
+  labClass,
+  labDefinitions,
+} from "./labkinds.ts";
+
+export const FIRST_VERSION = "v1.34.0";
+export const NEXT_VERSION = "v1.35.0";
+
+export interface LabCluster {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Default: FIRST_VERSION */
+  readonly version?: string;
+}
+
+/** The provider kinds and the ClusterClass; after installClusterApi, whose webhook judges the class. */
+export async function installLab(cp: ControlPlane): Promise<void> {
+  await cp.apply(labDefinitions());
+  await cp.apply(labClass());
+  const ref = { apiVersion: CLUSTER_API, kind: "ClusterClass", namespace: LAB_NAMESPACE, name: LAB_CLASS };
+  await cp.waitFor("the ClusterClass to be reconciled", async () => {
+    const { status, metadata } = await cp.get(ref);
+    return status?.observedGeneration === metadata.generation;
+  });
+}
+
+export function clusterRef(namespace: string, name: string): Ref {
+  return { apiVersion: CLUSTER_API, kind: "Cluster", namespace, name };
+}
+
+/** Creates the Namespace, too, where it is missing. Hook: BeforeClusterCreate. */
+export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
+  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION } = cluster;
+  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  return await cp.create({
+    apiVersion: CLUSTER_API,
+    kind: "Cluster",
+    metadata: { namespace, name, labels, annotations },
+    spec: {
+      topology: {
+        classRef: { name: LAB_CLASS, namespace: LAB_NAMESPACE },
+        version,
+        workers: { machineDeployments: [{ class: LAB_WORKER_CLASS, name: "md", replicas: 0 }] },
+      },
+    },
+  });
+}
+
+/** What the providers do once BeforeClusterCreate has let them. Hook: AfterControlPlaneInitialized. */
+export async function provision(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  const { version, infrastructure, controlPlane } = await partsOf(cp, namespace, name);
+  await cp.patch(infrastructure, { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 1 } } });
+  await cp.patchStatus(infrastructure, {
+    initialization: { provisioned: true },
+    conditions: [trueCondition("Ready")],
+  });
+  await cp.patchStatus(controlPlane, {
+    initialization: { controlPlaneInitialized: true },
+    version,
+    conditions: [trueCondition("Available")],
+  });
+}
+
+/** Asks for a version. Hooks: BeforeClusterUpgrade, then BeforeControlPlaneUpgrade. */
+export async function upgrade(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  version = NEXT_VERSION,
+): Promise<void> {
+  await cp.patch(clusterRef(namespace, name), { spec: { topology: { version } } });
+}
+
+/**
+ * What the control plane's provider does once the version has reached it. Hooks: AfterControlPlaneUpgrade,
+ * BeforeWorkersUpgrade, AfterWorkersUpgrade, AfterClusterUpgrade.
+ */
+export async function finishControlPlaneUpgrade(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const { version, controlPlane } = await partsOf(cp, namespace, name);
+  const released = async (): Promise<boolean> => (await cp.get(controlPlane))["spec"]?.version === version;
+  await cp.waitFor(`the control plane of ${namespace}/${name} to be told ${version}`, released, timeoutMs);
+  await cp.patchStatus(controlPlane, { version });
+}
+
+/** Asks for deletion. Hook: BeforeClusterDelete, until it is allowed. */
+export async function deleteCluster(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  await cp.delete(clusterRef(namespace, name));
+}
+
+export async function waitUntilGone(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const gone = async (): Promise<boolean> => (await cp.find(clusterRef(namespace, name))) === undefined;
+  await cp.waitFor(`Cluster ${namespace}/${name} to be gone`, gone, timeoutMs);
+}
+
+/** Where Cluster API tells users which hooks hold a Cluster; empty before its first reconciliation. */
+export async function topologyMessage(cp: ControlPlane, namespace: string, name: string): Promise<string> {
+  const { status } = await cp.get(clusterRef(namespace, name));
+  const conditions: { type: string; message?: string }[] = status?.conditions ?? [];
+  return conditions.find(({ type }) => type === "TopologyReconciled")?.message ?? "";
+}
+
+interface Parts {
+  /** What the Cluster's topology asks for. */
+  readonly version: string;
+  readonly infrastructure: Ref;
+  readonly controlPlane: Ref;
+}
+
+/** Cluster API creates both, under names of its own, after BeforeClusterCreate was allowed. */
+async function partsOf(cp: ControlPlane, namespace: string, name: string): Promise<Parts> {
+  return await cp.waitFor(`Cluster ${namespace}/${name} to have its parts`, async () => {
+    const { spec } = await cp.get(clusterRef(namespace, name));
+    const { infrastructureRef, controlPlaneRef, topology } = spec;
+    if (infrastructureRef?.name === undefined || controlPlaneRef?.name === undefined) return undefined;
+    return {
+      version: topology.version,
+      infrastructure: {
+        apiVersion: LAB_INFRASTRUCTURE,
+        kind: "LabCluster",
+        namespace,
+        name: infrastructureRef.name,
+      },
+      controlPlane: {
+        apiVersion: LAB_CONTROL_PLANE,
+        kind: "LabControlPlane",
+        namespace,
+        name: controlPlaneRef.name,
+      },
+    };
+  });
+}
+
+function trueCondition(type: string): unknown {
+  const lastTransitionTime = new Date().toISOString();
+  return { type, status: "True", reason: "Lab", message: "", lastTransitionTime };
+}

@@ -1,0 +1,170 @@
+/** The real Cluster API calls a tiny extension through a whole Cluster life: the ground the e2e tests stand on. */
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:https";
+import { json } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "../../src/api/runtimehooks.ts";
+import type { CertificateAuthority } from "../controlplane/certificates.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { extensionRef, registerExtension } from "../controlplane/extension.ts";
+import * as lab from "../controlplane/lab.ts";
+import { portOf } from "../controlplane/processes.ts";
+
+const SERVICE = { namespace: "extensions", name: "tiny" };
+const SERVICE_AUTHORITY = "tiny.extensions.svc:443";
+
+interface TinyExtension {
+  readonly port: number;
+  /** The hooks called, in their order, without repetitions in a row. */
+  readonly hooks: () => readonly HookName[];
+  readonly hold: (hook: HookName, message: string) => void;
+  readonly allow: (hook: HookName) => void;
+  readonly forget: () => void;
+  readonly stop: () => void;
+}
+
+describe("the lab", () => {
+  let cp: ControlPlane;
+  let capi: ClusterApi;
+  let extension: TinyExtension;
+  let services: ConnectProxy;
+  before(async () => {
+    cp = await startControlPlane();
+    extension = await startTinyExtension(cp.authority);
+    services = await startConnectProxy();
+    capi = await installClusterApi(cp, { env: { HTTPS_PROXY: services.url } });
+    await lab.installLab(cp);
+  });
+  after(async () => {
+    extension?.stop();
+    await services?.stop();
+    await cp?.stop();
+  });
+
+  const called = async (...hooks: readonly HookName[]): Promise<void> => {
+    const all = () => hooks.every((hook) => extension.hooks().includes(hook));
+    await cp.waitFor(`${hooks.join(", ")} to be called`, all, 60_000);
+  };
+
+  test("discovers the extension's handlers", async () => {
+    const handlers = await registerExtension(cp, {
+      name: "tiny",
+      url: `https://127.0.0.1:${extension.port}/`,
+    });
+    assert.deepEqual(
+      handlers.map(({ requestHook }) => requestHook.hook).toSorted(),
+      [...HOOK_NAMES].toSorted(),
+    );
+  });
+
+  test("calls every hook of a Cluster's life in its order", async () => {
+    await lab.createCluster(cp, { namespace: "team-a", name: "one", labels: { tier: "production" } });
+    await lab.provision(cp, "team-a", "one");
+    await called("AfterControlPlaneInitialized");
+    await lab.upgrade(cp, "team-a", "one");
+    await lab.finishControlPlaneUpgrade(cp, "team-a", "one");
+    await called("AfterClusterUpgrade");
+
+    extension.hold("BeforeClusterDelete", "not before tea");
+    await lab.deleteCluster(cp, "team-a", "one");
+    const told = async () => (await lab.topologyMessage(cp, "team-a", "one")).includes("not before tea");
+    await cp.waitFor("the Cluster to say what holds it", told);
+    assert.match(
+      await lab.topologyMessage(cp, "team-a", "one"),
+      /blocking.*BeforeClusterDelete: not before tea/,
+    );
+    extension.allow("BeforeClusterDelete");
+    await lab.waitUntilGone(cp, "team-a", "one");
+
+    assert.deepEqual(extension.hooks(), HOOK_NAMES);
+  });
+
+  test("holds a Cluster's creation and upgrade while the extension asks for it", async () => {
+    extension.forget();
+    extension.hold("BeforeClusterCreate", "no quota");
+    await lab.createCluster(cp, { namespace: "team-a", name: "two" });
+    const message = async () => (await lab.topologyMessage(cp, "team-a", "two")).includes("no quota");
+    await cp.waitFor("the Cluster to say that it waits", message);
+    assert.deepEqual(
+      await cp.list({
+        apiVersion: "controlplane.cluster.x-k8s.io/v1beta2",
+        kind: "LabControlPlane",
+        namespace: "team-a",
+      }),
+      [],
+    );
+    extension.allow("BeforeClusterCreate");
+    await lab.provision(cp, "team-a", "two");
+    await called("AfterControlPlaneInitialized");
+
+    extension.hold("BeforeClusterUpgrade", "frozen");
+    await lab.upgrade(cp, "team-a", "two");
+    await cp.waitFor("the upgrade to be held", async () =>
+      (await lab.topologyMessage(cp, "team-a", "two")).includes("frozen"),
+    );
+    await assert.rejects(lab.finishControlPlaneUpgrade(cp, "team-a", "two", 1_500), /to be told v1\.35\.0/);
+    extension.allow("BeforeClusterUpgrade");
+    await lab.finishControlPlaneUpgrade(cp, "team-a", "two");
+    await called("AfterClusterUpgrade");
+    await lab.deleteCluster(cp, "team-a", "two");
+    await lab.waitUntilGone(cp, "team-a", "two");
+  });
+
+  test("reaches an extension behind a Service, and Cluster API can be restarted", async () => {
+    await cp.delete(extensionRef("tiny"));
+    extension.forget();
+    services.route(SERVICE_AUTHORITY, extension.port);
+    await registerExtension(cp, { name: "tiny-service", service: SERVICE });
+    await capi.restart();
+    await lab.createCluster(cp, { namespace: "team-b", name: "three" });
+    await called("BeforeClusterCreate");
+    assert.ok(services.count(SERVICE_AUTHORITY) >= 2, "one connection before the restart and one after it");
+    await lab.deleteCluster(cp, "team-b", "three");
+    await lab.waitUntilGone(cp, "team-b", "three");
+  });
+});
+
+async function startTinyExtension(authority: CertificateAuthority): Promise<TinyExtension> {
+  const names = ["127.0.0.1", "tiny.extensions.svc"];
+  const { certificate, key } = await authority.issue({ commonName: "tiny", names });
+  const calls: HookName[] = [];
+  const held = new Map<HookName, string>();
+  const server: Server = createServer({ cert: certificate, key }, (req, res) => {
+    void answer(req.url ?? "/").then((body) => res.end(JSON.stringify(body)));
+    void json(req).catch(() => undefined);
+  });
+  const answer = async (url: string): Promise<unknown> => {
+    const segment = new URL(url, "https://tiny").pathname.split("/")[3] ?? "";
+    if (segment === "discovery") return discovery();
+    const hook = HOOK_NAMES.find((name) => name.toLowerCase() === segment);
+    if (hook === undefined) throw new Error(`no hook in ${url}`);
+    if (calls.at(-1) !== hook) calls.push(hook);
+    const message = held.get(hook);
+    const verdict = message === undefined ? {} : { message, retryAfterSeconds: 1 };
+    return { apiVersion: HOOKS_GROUP_VERSION, kind: `${hook}Response`, status: "Success", ...verdict };
+  };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: portOf(server),
+    hooks: () => calls,
+    hold: (hook, message) => void held.set(hook, message),
+    allow: (hook) => void held.delete(hook),
+    forget: () => void calls.splice(0),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function discovery(): unknown {
+  const handlers = HOOK_NAMES.map((hook) => ({
+    name: hook.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
+    requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+    timeoutSeconds: 10,
+    failurePolicy: "Fail",
+  }));
+  return { apiVersion: HOOKS_GROUP_VERSION, kind: "DiscoveryResponse", status: "Success", handlers };
+}
