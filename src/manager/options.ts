@@ -1,0 +1,183 @@
+/** The flags of `hookpolicy run`: names, defaults and texts in one table, and what is made of them. */
+
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log.ts";
+import { isHost, parseAddress, type Address } from "../server/address.ts";
+
+export interface Options {
+  /** Absent: as kubectl finds it, or the Pod's service account. */
+  readonly kubeconfig?: string;
+  /** Absent: all interfaces. */
+  readonly webhookHost?: string;
+  readonly webhookPort: number;
+  readonly webhookCertDir: string;
+  readonly webhookCertName: string;
+  readonly webhookKeyName: string;
+  /** Absent: not served. */
+  readonly healthAddress?: Address;
+  /** Absent: not served. */
+  readonly diagnosticsAddress?: Address;
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevel;
+  readonly capiVersion: CapiVersion;
+}
+
+/** `text` is `1.<minor>`, whatever was typed. */
+export interface CapiVersion {
+  readonly minor: number;
+  readonly text: string;
+}
+
+/** Something typed on the command line is wrong; the message is one line for the person who typed it. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export interface Flag {
+  readonly argument: string;
+  readonly default?: string;
+  readonly description: string;
+  readonly group: string;
+}
+
+/** The names are those of Cluster API's own managers where they have the flag too. */
+export const FLAGS = {
+  "capi-version": {
+    argument: "version",
+    default: "1.14",
+    description: "Cluster API version that calls; decides which hooks are advertised",
+    group: "Cluster API:",
+  },
+  kubeconfig: {
+    argument: "file",
+    description: "how to reach the API server; default: KUBECONFIG, ~/.kube/config or the service account",
+    group: "API server:",
+  },
+  "webhook-host": {
+    argument: "host",
+    description: "host name or IP address to serve hooks on; default: all interfaces",
+    group: "Hook server:",
+  },
+  "webhook-port": {
+    argument: "port",
+    default: "9443",
+    description: "port to serve hooks on",
+    group: "Hook server:",
+  },
+  "webhook-cert-dir": {
+    argument: "dir",
+    default: "/tmp/k8s-webhook-server/serving-certs",
+    description: "directory of certificate and key; followed while running",
+    group: "Hook server:",
+  },
+  "webhook-cert-name": {
+    argument: "file",
+    default: "tls.crt",
+    description: "certificate in that directory, PEM",
+    group: "Hook server:",
+  },
+  "webhook-key-name": {
+    argument: "file",
+    default: "tls.key",
+    description: "private key in that directory, PEM",
+    group: "Hook server:",
+  },
+  "health-addr": {
+    argument: "address",
+    default: ":9440",
+    description: "serves /healthz and /readyz in plain HTTP; 0: not at all",
+    group: "Diagnostics:",
+  },
+  "diagnostics-address": {
+    argument: "address",
+    default: ":8080",
+    description: "serves /metrics in plain HTTP; 0: not at all",
+    group: "Diagnostics:",
+  },
+  "log-format": {
+    argument: "format",
+    default: "text",
+    description: LOG_FORMATS.join(" or "),
+    group: "Diagnostics:",
+  },
+  "log-level": {
+    argument: "level",
+    default: "info",
+    description: LOG_LEVELS.join(", "),
+    group: "Diagnostics:",
+  },
+} as const satisfies Readonly<Record<string, Flag>>;
+
+export type FlagName = keyof typeof FLAGS;
+
+/** What was typed; a flag that is absent has its default. */
+export type FlagValues = { readonly [name in FlagName]?: string | undefined };
+
+const OLDEST_CAPI_MINOR = 2; // the first with the Runtime SDK
+
+/** Throws a UsageError for the first value that is wrong. */
+export function parseOptions(values: FlagValues): Options {
+  const text = (name: FlagName): string => {
+    const flag: Flag = FLAGS[name];
+    return values[name] ?? flag.default ?? "";
+  };
+  return Object.freeze({
+    ...(values.kubeconfig !== undefined && { kubeconfig: parsePath("kubeconfig", values.kubeconfig) }),
+    ...(values["webhook-host"] !== undefined && { webhookHost: parseHost(values["webhook-host"]) }),
+    webhookPort: parsePort(text("webhook-port")),
+    webhookCertDir: parsePath("webhook-cert-dir", text("webhook-cert-dir")),
+    webhookCertName: parsePath("webhook-cert-name", text("webhook-cert-name")),
+    webhookKeyName: parsePath("webhook-key-name", text("webhook-key-name")),
+    ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
+    ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
+    logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
+    logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),
+    capiVersion: parseCapiVersion(text("capi-version")),
+  });
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65535) throw wrong("webhook-port", text, "1 to 65535");
+  return port;
+}
+
+function parseHost(text: string): string {
+  if (!isHost(text)) throw wrong("webhook-host", text, "a host name or an IP address");
+  return text;
+}
+
+function parsePath(name: FlagName, text: string): string {
+  if (text === "" || text.includes("\0")) throw wrong(name, text, "a path");
+  return text;
+}
+
+function parseChoice<T extends string>(name: FlagName, text: string, choices: readonly T[]): T {
+  const choice = choices.find((each) => each === text);
+  if (choice === undefined) throw wrong(name, text, choices.join(", "));
+  return choice;
+}
+
+function optionalAddress<K extends string>(
+  key: K,
+  name: FlagName,
+  text: string,
+): { readonly [P in K]?: Address };
+function optionalAddress(key: string, name: FlagName, text: string): Record<string, Address> {
+  const address = parseAddress(text);
+  if (address instanceof Error) throw wrong(name, text, "host:port, :port, or 0 for none");
+  return address === undefined ? {} : { [key]: Object.freeze(address) };
+}
+
+/** A minor that is not out yet is taken: it calls at least the hooks that are known. */
+function parseCapiVersion(text: string): CapiVersion {
+  const [, digits] = /^v?1\.(0|[1-9]\d{0,3})(?:\.\d+(?:-[\w.]+)?)?$/.exec(text) ?? [];
+  const minor = Number(digits ?? -1);
+  if (minor < OLDEST_CAPI_MINOR) {
+    throw wrong("capi-version", text, `1.${OLDEST_CAPI_MINOR} or newer, such as 1.12, v1.12 or 1.12.3`);
+  }
+  return Object.freeze({ minor, text: `1.${minor}` });
+}
+
+function wrong(name: FlagName, given: string, allowed: string): UsageError {
+  return new UsageError(`--${name} is ${JSON.stringify(given)}; allowed: ${allowed}`);
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { FLAGS, parseOptions, UsageError, type Flag, type FlagValues } from "../../src/manager/options.ts";
+
+test("without flags: Cluster API's defaults, all interfaces, all hooks", () => {
+  assert.deepEqual(parseOptions({}), {
+    webhookPort: 9443,
+    webhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
+    webhookCertName: "tls.crt",
+    webhookKeyName: "tls.key",
+    healthAddress: { port: 9440 },
+    diagnosticsAddress: { port: 8080 },
+    logFormat: "text",
+    logLevel: "info",
+    capiVersion: { minor: 14, text: "1.14" },
+  });
+});
+
+test("every flag is taken", () => {
+  const options = parseOptions({
+    kubeconfig: "k",
+    "webhook-host": "::1",
+    "webhook-port": "1",
+    "webhook-cert-dir": "d",
+    "webhook-cert-name": "c",
+    "webhook-key-name": "e",
+    "health-addr": "[::1]:1",
+    "diagnostics-address": "127.0.0.1:2",
+    "log-format": "json",
+    "log-level": "debug",
+    "capi-version": "1.12",
+  });
+  assert.deepEqual(options, {
+    kubeconfig: "k",
+    webhookHost: "::1",
+    webhookPort: 1,
+    webhookCertDir: "d",
+    webhookCertName: "c",
+    webhookKeyName: "e",
+    healthAddress: { host: "::1", port: 1 },
+    diagnosticsAddress: { host: "127.0.0.1", port: 2 },
+    logFormat: "json",
+    logLevel: "debug",
+    capiVersion: { minor: 12, text: "1.12" },
+  });
+});
+
+test("address 0 means not served", () => {
+  const options = parseOptions({ "health-addr": "0", "diagnostics-address": "0" });
+  assert.ok(!("healthAddress" in options) && !("diagnosticsAddress" in options));
+});
+
+test("options cannot be changed afterwards, in depth", () => {
+  const options = parseOptions({});
+  for (const each of [options, options.capiVersion, options.healthAddress, options.diagnosticsAddress]) {
+    assert.ok(Object.isFrozen(each));
+  }
+});
+
+const VERSIONS = { "1.2": 2, "1.14": 14, "v1.12": 12, "1.12.3": 12, "v1.15.0-rc.1": 15, "1.99": 99 };
+for (const [text, minor] of Object.entries(VERSIONS)) {
+  test(`Cluster API ${text} has minor ${minor}`, () => {
+    assert.deepEqual(parseOptions({ "capi-version": text }).capiVersion, { minor, text: `1.${minor}` });
+  });
+}
+
+const REFUSED: readonly (readonly [flag: keyof FlagValues, given: string, message: string])[] = [
+  ...["0", "65536", "-1", "9443x", "", "1e3"].map(
+    (given) => ["webhook-port", given, `--webhook-port is "${given}"; allowed: 1 to 65535`] as const,
+  ),
+  ["webhook-host", "a b", '--webhook-host is "a b"; allowed: a host name or an IP address'],
+  ["webhook-host", "", '--webhook-host is ""; allowed: a host name or an IP address'],
+  ["kubeconfig", "", '--kubeconfig is ""; allowed: a path'],
+  ["webhook-cert-dir", "", '--webhook-cert-dir is ""; allowed: a path'],
+  ["webhook-cert-name", "", '--webhook-cert-name is ""; allowed: a path'],
+  ["webhook-key-name", "a\0", '--webhook-key-name is "a\\u0000"; allowed: a path'],
+  ["health-addr", "9440", '--health-addr is "9440"; allowed: host:port, :port, or 0 for none'],
+  ["diagnostics-address", "", '--diagnostics-address is ""; allowed: host:port, :port, or 0 for none'],
+  ["log-format", "xml", '--log-format is "xml"; allowed: text, json'],
+  ["log-level", "INFO", '--log-level is "INFO"; allowed: debug, info, warn, error'],
+  ...["1.1", "2.0", "0.4", "1", "1.x", "latest", "v1beta1", "1.014", "1.2.", ""].map(
+    (given) =>
+      [
+        "capi-version",
+        given,
+        `--capi-version is "${given}"; allowed: 1.2 or newer, such as 1.12, v1.12 or 1.12.3`,
+      ] as const,
+  ),
+];
+for (const [flag, given, message] of REFUSED) {
+  test(`--${flag}=${JSON.stringify(given)} is refused in one line`, () => {
+    assert.throws(
+      () => parseOptions({ [flag]: given }),
+      (error) => {
+        assert.ok(error instanceof UsageError);
+        assert.equal(error.message, message);
+        return true;
+      },
+    );
+  });
+}
+
+test("the default of every flag is a value that the flag takes", () => {
+  const flags: Readonly<Record<string, Flag>> = FLAGS;
+  for (const [name, flag] of Object.entries(flags)) {
+    if (flag.default !== undefined) assert.doesNotThrow(() => parseOptions({ [name]: flag.default }));
+  }
+});
