@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { test } from "node:test";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const MAIN = join(ROOT, "src/main.ts");
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(command: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+  const [file = "", ...args] = command;
+  return spawn(file, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function outcome(child: ChildProcess): Promise<Outcome> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code]: unknown[] = await once(child, "close");
+  return { code: typeof code === "number" ? code : null, stdout, stderr };
+}
+
+const hookpolicy = async (...args: string[]): Promise<Outcome> =>
+  await outcome(start([process.execPath, MAIN, ...args]));
+
+/** `hookpolicy run` with `body` in the place of the manager: `async (options, { log, signal }) => { body }`. */
+function runWith(body: string, ...flags: string[]): ChildProcess {
+  const manager = `export async function runManager(options, { log, signal }) { ${body} }`;
+  const asUrl = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`;
+  const hooks = `import { registerHooks } from "node:module";
+    registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier.endsWith("/manager/manager.ts")
+          ? { url: ${JSON.stringify(asUrl(manager))}, shortCircuit: true }
+          : next(specifier, context),
+    });`;
+  return start([process.execPath, "--import", asUrl(hooks), MAIN, "run", ...flags]);
+}
+
+const UNTIL_ABORT = `
+  const alive = setInterval(() => undefined, 1000);
+  log.info("Ready");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));`;
+
+async function ready(child: ChildProcess): Promise<void> {
+  await new Promise<void>((resolveReady) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
+      if (chunk.toString().includes("Ready")) resolveReady();
+    });
+  });
+}
+
+const USAGE: Record<string, { args: string[]; line: string }> = {
+  "a flag that does not exist": {
+    args: ["run", "--foo"],
+    line: "error: unknown option '--foo'; see 'hookpolicy run --help'",
+  },
+  "a flag with a typing error": {
+    args: ["run", "--webhook-prt=1"],
+    line: "error: unknown option '--webhook-prt=1' (did you mean --webhook-port?); see 'hookpolicy run --help'",
+  },
+  "a command with a typing error": {
+    args: ["rnu"],
+    line: "error: unknown command 'rnu' (did you mean run?); see 'hookpolicy --help'",
+  },
+  "help for a command that does not exist": {
+    args: ["help", "nope"],
+    line: "error: unknown command 'nope'; see 'hookpolicy --help'",
+  },
+  "an argument too many": {
+    args: ["run", "extra"],
+    line: "error: too many arguments for 'run'. Expected 0 arguments but got 1: extra; see 'hookpolicy run --help'",
+  },
+  "a flag without its value": {
+    args: ["run", "--webhook-port"],
+    line: "error: option '--webhook-port <port>' argument missing; see 'hookpolicy run --help'",
+  },
+  "a wrong value": {
+    args: ["run", "--log-level=loud"],
+    line: `error: --log-level is "loud"; allowed: debug, info, warn, error; see 'hookpolicy run --help'`,
+  },
+  "a line break in a flag": {
+    args: ["run", "--a\nb"],
+    line: "error: unknown option '--a\\nb'; see 'hookpolicy run --help'",
+  },
+};
+for (const [name, { args, line }] of Object.entries(USAGE)) {
+  test(`${name} is one line on stderr and exit 2`, async () => {
+    assert.deepEqual(await hookpolicy(...args), { code: 2, stdout: "", stderr: `${line}\n` });
+  });
+}
+
+test("without arguments: the help on stderr and exit 2", async () => {
+  const { code, stdout, stderr } = await hookpolicy();
+  assert.equal(code, 2);
+  assert.equal(stdout, "");
+  assert.match(stderr, /^Usage: hookpolicy /);
+});
+
+test("--help, help and help run explain every flag, with its default, and exit 0", async () => {
+  const top = await hookpolicy("--help");
+  assert.match(top.stdout, /run the operator[^]*Examples:/);
+  assert.deepEqual(await hookpolicy("help"), top);
+  const run = await hookpolicy("run", "--help");
+  assert.deepEqual(await hookpolicy("help", "run"), run);
+  assert.deepEqual({ code: run.code, stderr: run.stderr }, { code: 0, stderr: "" });
+  for (const text of ["Hook server:", "--capi-version <version>", "(default: :9440)", "Examples:"]) {
+    assert.ok(run.stdout.includes(text), text);
+  }
+});
+
+test("--version from source and from the bundle is that of package.json, and the bundle can be executed", async (t) => {
+  const { version, scripts }: { version: string; scripts: { build: string } } = JSON.parse(
+    await readFile(join(ROOT, "package.json"), "utf8"),
+  );
+  assert.deepEqual(await hookpolicy("--version"), { code: 0, stdout: `${version}\n`, stderr: "" });
+
+  const dir = await mkdtemp(join(tmpdir(), "hookpolicy-bundle-"));
+  t.after(() => rm(dir, { recursive: true }));
+  const bundle = join(dir, "main.mjs");
+  const path = [join(ROOT, "node_modules/.bin"), dirname(process.execPath), process.env["PATH"]].join(
+    delimiter,
+  );
+  const build = await outcome(
+    start(["sh", "-c", scripts.build.replaceAll("dist/main.js", bundle)], { PATH: path }),
+  );
+  assert.equal(build.code, 0, build.stderr);
+  assert.match(await readFile(bundle, "utf8"), /^#!\/usr\/bin\/env node\n/);
+  const direct = start([bundle, "--version"], { PATH: path });
+  assert.deepEqual(await outcome(direct), { code: 0, stdout: `${version}\n`, stderr: "" });
+});
+
+test("help into a closed pipe ends quietly", async () => {
+  const child = start([process.execPath, MAIN, "--help"]);
+  child.stdout?.destroy();
+  const { code, stderr } = await outcome(child);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+});
+
+test("an error at start is one log line without a stack, and exit 1", async () => {
+  const body = `throw new Error("cannot listen on :9443 (--webhook-port)", { cause: new Error("in use") });`;
+  const text = await outcome(runWith(body));
+  assert.equal(text.code, 1);
+  assert.match(
+    text.stdout,
+    /^\S+Z ERROR Cannot run error="cannot listen on :9443 \(--webhook-port\): in use"\n$/,
+  );
+  const json = await outcome(runWith(body, "--log-format=json"));
+  const { level, msg, error }: Record<string, unknown> = JSON.parse(json.stdout);
+  assert.deepEqual(
+    [level, msg, error],
+    ["error", "Cannot run", "cannot listen on :9443 (--webhook-port): in use"],
+  );
+});
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  test(`${signal} drains and exits 0`, async () => {
+    const child = runWith(`${UNTIL_ABORT} log.info("Drained");`);
+    const ended = outcome(child);
+    await ready(child);
+    child.kill(signal);
+    const { code, stdout } = await ended;
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`Stopping signal=${signal}\\n.*Drained\\n.*Stopped\\n$`));
+  });
+}
+
+test("the second signal ends a drain that hangs", async () => {
+  const child = runWith(`${UNTIL_ABORT} await new Promise(() => undefined);`);
+  const ended = outcome(child);
+  await ready(child);
+  child.stdout?.on("data", (chunk: Buffer) => {
+    if (chunk.toString().includes("Stopping")) child.kill("SIGTERM");
+  });
+  child.kill("SIGTERM");
+  assert.equal((await ended).code, 1);
+});
+
+const BUGS = {
+  uncaughtException: `setImmediate(() => { throw new Error("a bug"); });`,
+  unhandledRejection: `void Promise.reject(new Error("a bug"));`,
+};
+for (const [origin, bug] of Object.entries(BUGS)) {
+  test(`an ${origin} is one log line with its stack, and exit 1`, async () => {
+    const { code, stdout, stderr } = await outcome(runWith(`${bug} await new Promise(() => undefined);`));
+    assert.equal(code, 1);
+    assert.equal(stderr, "");
+    assert.match(stdout, new RegExp(`^\\S+ ERROR Bug, exiting error="a bug" origin=${origin} stack=".*\\n$`));
+  });
+}
+
+test("the operator keeps running when nobody reads its log any more", async () => {
+  const child = runWith(`${UNTIL_ABORT} for (let n = 0; n < 100; n++) log.info("Line");`);
+  await ready(child);
+  child.stdout?.destroy();
+  child.kill("SIGTERM");
+  const { code, stderr } = await outcome(child);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+});
