@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import { computeStatus, type HeldRow, type StatusInput } from "../../../src/controller/status.ts";
 import { servedHooks } from "../../../src/hooks/catalog.ts";

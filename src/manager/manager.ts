@@ -1,0 +1,172 @@
+/** Builds the operator and decides what starts first and what stops last. */
+
+import type { Logger } from "../api/logger.ts";
+import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
+import { AnswerLog } from "../hooks/answerlog.ts";
+import { DISCOVERY_PATH, hookPath, servedHooks } from "../hooks/catalog.ts";
+import { undecodableResponse } from "../hooks/codec.ts";
+import { discoveryResponse } from "../hooks/discovery.ts";
+import { createHandler, type HandlerDeps } from "../hooks/handler.ts";
+import { KubeClient } from "../kube/client.ts";
+import { loadKubeConfig } from "../kube/config.ts";
+import { createMetrics, type Metrics } from "../metrics.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import { CertWatcher } from "../server/certwatcher.ts";
+import type { KeyPair } from "../server/certificate.ts";
+import {
+  createHealthServer,
+  createMetricsServer,
+  type HealthCheck,
+  type PlainServer,
+} from "../server/health.ts";
+import { createHookServer, type HookServerOptions } from "../server/hookserver.ts";
+import { VERSION } from "../version.ts";
+import { type Controller, createController } from "./controller.ts";
+import type { Options } from "./options.ts";
+
+export interface ManagerDeps {
+  readonly log: Logger;
+  /** Aborted: stop accepting, finish what is under way, return. */
+  readonly signal: AbortSignal;
+}
+
+/** Below the Deployment's terminationGracePeriodSeconds, and above what one hook call may take. */
+const DRAIN_MS = 15_000;
+/** From then on a replica without policies is better than none: Cluster API's start needs discovery. */
+const READY_ANYWAY_MS = 10_000;
+
+/** Runs until `signal` aborts; rejects when the operator cannot start. */
+export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
+  const served = servedHooks(options.capiVersion.minor);
+  const metrics = createMetrics({ capiVersion: served.capiVersion });
+  const client = new KubeClient(loadKubeConfig(options), { version: VERSION });
+  const controller = createController({ client, served, metrics, log });
+  const readiness = new Readiness(controller);
+  const certificates: CertWatcher = createCertWatcher(options, log, (pair) => server.setCertificate(pair));
+  const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });
+  const server = createHookServer({
+    ...(options.webhookHost !== undefined && { host: options.webhookHost }),
+    port: options.webhookPort,
+    tls: await certificates.load(),
+    ...createRoutes(served, { source: controller.source, metrics: hookMetrics(metrics), answers, log, now }),
+    log,
+  });
+  metrics.certificateExpiry.follow(() => expiryOf(certificates));
+  // Discovery first: it needs nothing else, and Cluster API's start depends on it.
+  const { port } = await server.listen();
+  readiness.listening();
+  const plain = plainServers(options, { checks: readiness.checks, metrics, log });
+  await Promise.all(plain.map((each) => each.listen()));
+  log.info("Serving Cluster API's lifecycle hooks", {
+    port,
+    capiVersion: served.capiVersion,
+    version: VERSION,
+  });
+  const running = Promise.all([controller.run(signal), certificates.run(signal)]);
+  await aborted(signal);
+  readiness.stopping();
+  await server.close(DRAIN_MS);
+  await running;
+  await Promise.all([...plain.map((each) => each.close()), client.close()]);
+}
+
+const now = (): Date => new Date();
+
+function createCertWatcher(options: Options, log: Logger, onChange: (pair: KeyPair) => void): CertWatcher {
+  const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
+  return new CertWatcher({ dir, certName, keyName, log, onChange, now });
+}
+
+/** One route per advertised hook, and discovery; made once, because the set is fixed per process. */
+function createRoutes(
+  served: ServedHooks,
+  deps: HandlerDeps,
+): Pick<HookServerOptions, "routes" | "undecodable"> {
+  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+  const discovery = discoveryResponse(served);
+  const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
+  return {
+    routes: [
+      { path: DISCOVERY_PATH, handle: () => discovery },
+      ...hooks.map((hook) => ({
+        path: hookPath(hook),
+        handle: createHandler(hook, served.blocking.has(hook), deps),
+      })),
+    ],
+    undecodable: (path) => {
+      const hook = byPath.get(path);
+      // Discovery takes anything: a request that is broken off still learns what is served.
+      return hook === undefined ? discovery : undecodableResponse(hook, served.blocking.has(hook));
+    },
+  };
+}
+
+function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
+  return {
+    answered: (hook, verdict, seconds) => {
+      metrics.hookCalls.inc({ hook, verdict });
+      metrics.hookCallDuration.observe({ hook }, seconds);
+    },
+    unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
+  };
+}
+
+interface Diagnostics {
+  readonly checks: readonly HealthCheck[];
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+function plainServers(options: Options, { checks, metrics, log }: Diagnostics): PlainServer[] {
+  const { healthAddress, diagnosticsAddress } = options;
+  return [
+    ...(healthAddress === undefined ? [] : [createHealthServer({ address: healthAddress, checks, log })]),
+    ...(diagnosticsAddress === undefined
+      ? []
+      : [createMetricsServer({ address: diagnosticsAddress, metrics, log })]),
+  ];
+}
+
+function expiryOf({ notAfter }: CertWatcher): { labels: Record<never, string>; value: number }[] {
+  return notAfter === undefined ? [] : [{ labels: {}, value: notAfter.getTime() / 1000 }];
+}
+
+/**
+ * Ready when everything is in memory, or 10 s after the hook server listens, whichever is first; withdrawn
+ * only for the shutdown. Until it is loaded it holds everything, which is safe, and answers discovery.
+ */
+class Readiness {
+  readonly #controller: Controller;
+  #listeningSince: number | undefined;
+  #stopping = false;
+
+  constructor(controller: Controller) {
+    this.#controller = controller;
+  }
+
+  readonly checks: readonly HealthCheck[] = [
+    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
+    { name: "policies", check: () => this.#waiting() },
+    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
+  ];
+
+  listening(): void {
+    this.#listeningSince = performance.now();
+  }
+
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  #waiting(): string | undefined {
+    const waitingFor = this.#controller.waitingFor();
+    const since = this.#listeningSince ?? Infinity;
+    if (waitingFor.length === 0 || performance.now() - since > READY_ANYWAY_MS) return undefined;
+    return `waiting for ${waitingFor.join(", ")}`;
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}

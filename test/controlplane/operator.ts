@@ -1,0 +1,176 @@
+/** HookPolicy itself as a process, as it is shipped: dist/main.js under the shipped ClusterRole, with real TLS. */
+import { mkdir, writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { request as post } from "node:https";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
+import { hookPath } from "../../src/hooks/catalog.ts";
+import type { KeyPair } from "./certificates.ts";
+import { objectsOf } from "./client.ts";
+import type { ControlPlane } from "./controlplane.ts";
+import { type Daemon, flags, freePorts } from "./processes.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+export const NAMESPACE = "hookpolicy-system";
+/** The name of the shipped Service, which the serving certificate has to be for. */
+export const SERVICE_HOST = `hookpolicy-webhook-service.${NAMESPACE}.svc`;
+
+export interface OperatorOptions {
+  /** Default: a ServiceAccount token under the shipped ClusterRole. */
+  readonly kubeconfig?: string;
+  /** More flags for `hookpolicy run`, which win over the ones here. */
+  readonly flags?: Readonly<Record<string, string | number>>;
+  /** Keep the ports of an operator that was stopped: Cluster API goes on calling there. */
+  readonly ports?: OperatorPorts;
+  readonly name?: string;
+}
+
+export interface OperatorPorts {
+  readonly webhook: number;
+  readonly health: number;
+  readonly metrics: number;
+}
+
+export interface Operator {
+  /** For the ExtensionConfig: https://127.0.0.1:<port>/ */
+  readonly url: string;
+  readonly ports: OperatorPorts;
+  readonly daemon: Daemon;
+  readonly certDir: string;
+  /** Calls a hook as Cluster API does: no content-type, and a query that is not part of the path. */
+  readonly ask: (hook: HookName, request: object) => Promise<HookResponse>;
+  /** Lines of the log, as JSON objects. */
+  readonly lines: () => readonly LogLine[];
+  /** /readyz answers 200. */
+  readonly ready: () => Promise<boolean>;
+  /** The sum of a metric's series whose line holds all of `labels`. */
+  readonly metric: (name: string, ...labels: readonly string[]) => Promise<number>;
+}
+
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
+
+/** CRDs, namespace, ServiceAccount and RBAC from manifests/; the rest of them a kubelet would be needed for. */
+export async function installHookPolicy(cp: ControlPlane): Promise<void> {
+  const rendered = await cp.kubectl("kustomize", join(ROOT, "manifests"));
+  const without = new Set(["Deployment", "Service", "PodDisruptionBudget", "ExtensionConfig"]);
+  await cp.apply(objectsOf(rendered).filter(({ kind }) => !without.has(kind)));
+  await cp.waitFor("the CRDs to be established", async () => {
+    const crds = await cp.kubectl(
+      "get",
+      "crd",
+      "hookpolicies.hookpolicy.dev",
+      "clusterhookpolicies.hookpolicy.dev",
+      "-o",
+      "jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}",
+    );
+    return crds === "True True";
+  });
+}
+
+/** Resolves when it is ready; with `waitReady: false` as soon as the process runs. */
+export async function startOperator(
+  cp: ControlPlane,
+  options: OperatorOptions & { readonly waitReady?: boolean } = {},
+): Promise<Operator> {
+  const name = options.name ?? "hookpolicy";
+  const ports = options.ports ?? (await operatorPorts());
+  const kubeconfig = options.kubeconfig ?? (await cp.kubeconfigFor(NAMESPACE, "hookpolicy"));
+  const certDir = join(cp.folder, `${name}-certs`);
+  await writeServingCertificate(certDir, await issueServingCertificate(cp));
+  const daemon = cp.processes.start({
+    name,
+    command: process.execPath,
+    args: [
+      join(ROOT, "dist/main.js"),
+      "run",
+      ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),
+    ],
+    graceMs: 15_000,
+  });
+  const operator = describeOperator({ daemon, ports, certDir, ca: cp.authority.certificate });
+  if (options.waitReady !== false) await cp.waitFor(`${name} to be ready`, operator.ready);
+  return operator;
+}
+
+export async function operatorPorts(): Promise<OperatorPorts> {
+  const [webhook = 0, health = 0, metrics = 0] = await freePorts(3);
+  return { webhook, health, metrics };
+}
+
+function defaultFlags(ports: OperatorPorts): Record<string, string | number> {
+  return {
+    "webhook-host": "127.0.0.1",
+    "webhook-port": ports.webhook,
+    "health-addr": `127.0.0.1:${ports.health}`,
+    "diagnostics-address": `127.0.0.1:${ports.metrics}`,
+    "log-format": "json",
+  };
+}
+
+export async function issueServingCertificate(cp: ControlPlane): Promise<KeyPair> {
+  return await cp.authority.issue({
+    commonName: SERVICE_HOST,
+    names: [SERVICE_HOST, "localhost", "127.0.0.1"],
+  });
+}
+
+export async function writeServingCertificate(dir: string, { certificate, key }: KeyPair): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, "tls.crt"), certificate);
+  await writeFile(join(dir, "tls.key"), key, { mode: 0o600 });
+}
+
+function describeOperator(
+  parts: Pick<Operator, "daemon" | "ports" | "certDir"> & { readonly ca: string },
+): Operator {
+  const { daemon, ports, certDir, ca } = parts;
+  return {
+    ask: (hook, request) => ask(ports.webhook, ca, hook, request),
+    url: `https://127.0.0.1:${ports.webhook}/`,
+    ports,
+    daemon,
+    certDir,
+    lines: () => parseLines(daemon.log()),
+    ready: async () => (await fetch(`http://127.0.0.1:${ports.health}/readyz`)).ok,
+    metric: async (metric, ...labels) => {
+      const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
+      return text
+        .split("\n")
+        .filter(
+          (line) => new RegExp(`^${metric}[{ ]`).test(line) && labels.every((label) => line.includes(label)),
+        )
+        .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    },
+  };
+}
+
+async function ask(port: number, ca: string, hook: HookName, body: object): Promise<HookResponse> {
+  const url = `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    post(url, { method: "POST", ca, agent: false }, resolve)
+      .once("error", reject)
+      .end(JSON.stringify(body));
+  });
+  return JSON.parse(await text(response)) as HookResponse;
+}
+
+function parseLines(log: string): LogLine[] {
+  return log.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as LogLine];
+    } catch {
+      return []; // The last line may be half written.
+    }
+  });
+}
+
+/** For "nothing happens": the only way to see it is to look for a while. */
+export async function holdsFor(ms: number, check: () => Promise<void>): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    await check();
+    await sleep(250);
+  }
+}

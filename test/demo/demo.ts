@@ -1,0 +1,207 @@
+/** `make demo`: the lifecycle hooks lab, with a policy instead of a server of one's own, on real parts. */
+
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { styleText } from "node:util";
+import { installClusterApi } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { registerExtension } from "../controlplane/extension.ts";
+import { clusterRef, installLab, provision } from "../controlplane/lab.ts";
+import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
+
+const NAMESPACE = "ns-lifecycle-hooks";
+const CLUSTER = "lab-cluster-lifecycle-hooks";
+const CLUSTERS = "clusters.cluster.x-k8s.io";
+const FILES = import.meta.dirname;
+
+const stop = new AbortController();
+process.on("SIGINT", () => stop.abort());
+process.on("SIGTERM", () => stop.abort());
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function chapter(title: string): void {
+  say(`\n${styleText(["bold", "cyan"], `## ${title}`)}`);
+}
+
+/** A step that takes a while: what it is, and how long it took. */
+async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
+  stop.signal.throwIfAborted();
+  const started = performance.now();
+  const result = await work();
+  say(`  ${title} ${styleText("dim", `(${((performance.now() - started) / 1000).toFixed(1)} s)`)}`);
+  return result;
+}
+
+/** Runs kubectl as a person would, and shows the command and what it prints. */
+async function kubectl(cp: ControlPlane, ...args: readonly string[]): Promise<string> {
+  stop.signal.throwIfAborted();
+  const shown = args.map((arg) => arg.replace(`${FILES}/`, "test/demo/"));
+  const quoted = shown.map((arg) => (/[\s{}"'*()$]/.test(arg) ? `'${arg}'` : arg));
+  say(`\n${styleText("green", `$ kubectl ${quoted.join(" ")}`)}`);
+  const output = await cp.kubectl(...args);
+  say(output.trimEnd());
+  return output;
+}
+
+/** The operator's log lines about the Cluster that have not been shown yet. */
+function follow(operator: Operator): () => void {
+  let shown = 0;
+  return () => {
+    const lines = operator.daemon.log().split("\n").slice(0, -1);
+    for (const line of lines.slice(shown)) {
+      if (line.includes(`${NAMESPACE}/${CLUSTER}`))
+        say(styleText("yellow", `  hookpolicy │ ${line.slice(0, 240)}`));
+    }
+    shown = lines.length;
+  };
+}
+
+interface Stage {
+  readonly cp: ControlPlane;
+  readonly operator: Operator;
+  readonly showLog: () => void;
+}
+
+async function build(cp: ControlPlane): Promise<Stage> {
+  const progress = (line: string): void => say(`  ${line}`);
+  await step("CustomResourceDefinitions and the shipped ClusterRole are applied", () =>
+    installHookPolicy(cp),
+  );
+  // Every call is logged, so that one can watch Cluster API poll.
+  const flags = { "log-format": "text", "log-level": "debug" };
+  const operator = await step("HookPolicy runs under its own ServiceAccount", () =>
+    startOperator(cp, { flags }),
+  );
+  const { version } = await step("Cluster API's manager runs", () => installClusterApi(cp, { progress }));
+  await step("A ClusterClass and its providers are installed", () => installLab(cp));
+  const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
+    registerExtension(cp, { name: "hookpolicy", url: operator.url }),
+  );
+  say(`  ${handlers.length} handlers: ${handlers.map(({ requestHook }) => requestHook.hook).join(", ")}`);
+  return { cp, operator, showLog: follow(operator) };
+}
+
+async function create({ cp, operator, showLog }: Stage): Promise<void> {
+  chapter("A policy, and a Cluster that it protects");
+  await kubectl(cp, "apply", "-f", join(FILES, "namespace.yaml"));
+  await kubectl(cp, "apply", "-f", join(FILES, "policies.yaml"));
+  await kubectl(
+    cp,
+    "wait",
+    "hookpolicy/protect-production",
+    "-n",
+    NAMESPACE,
+    "--for=condition=Ready",
+    "--timeout=20s",
+  );
+  await kubectl(cp, "apply", "-f", join(FILES, "cluster.yaml"));
+  await provision(cp, NAMESPACE, CLUSTER);
+  await cp.waitFor("AfterControlPlaneInitialized to be called", () =>
+    operator.daemon.log().includes("AfterControlPlaneInitialized is called"),
+  );
+  showLog();
+}
+
+async function hold({ cp, operator, showLog }: Stage): Promise<void> {
+  chapter("kubectl delete is held");
+  await kubectl(cp, "delete", "-n", NAMESPACE, CLUSTERS, CLUSTER, "--wait=false");
+  say("\n  Cluster API asks every 5 s:");
+  const calls = (): number => operator.daemon.log().split("BeforeClusterDelete is called").length - 1;
+  for (let seen = 1; seen <= 3; seen += 1) {
+    await cp.waitFor("Cluster API to ask again", () => calls() >= seen);
+    stop.signal.throwIfAborted();
+    showLog();
+  }
+  await kubectl(cp, "get", CLUSTERS, "-n", NAMESPACE);
+  await kubectl(cp, "get", "hookpolicy", "-n", NAMESPACE);
+  chapter("Why? The Cluster says it");
+  const path = `jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].message}`;
+  await kubectl(cp, "get", CLUSTERS, "-n", NAMESPACE, CLUSTER, "-o", path);
+}
+
+async function release({ cp, showLog }: Stage): Promise<void> {
+  chapter("The command of that message lets it go");
+  const uid = (await cp.get(clusterRef(NAMESPACE, CLUSTER))).metadata.uid ?? "";
+  await kubectl(
+    cp,
+    "annotate",
+    CLUSTERS,
+    "-n",
+    NAMESPACE,
+    CLUSTER,
+    `hooks.example.com/delete-approved=${uid}`,
+  );
+  const started = performance.now();
+  await kubectl(cp, "wait", `${CLUSTERS}/${CLUSTER}`, "-n", NAMESPACE, "--for=delete", "--timeout=30s");
+  showLog();
+  say(
+    `  Gone ${((performance.now() - started) / 1000).toFixed(1)} s after the annotation (retryAfterSeconds is 5).`,
+  );
+  await cp.waitFor(
+    "the status to follow",
+    async () =>
+      (await cp.kubectl(
+        "get",
+        "hookpolicy",
+        "-n",
+        NAMESPACE,
+        "-o",
+        "jsonpath={.items[0].status.blocked}",
+      )) === "0",
+  );
+  await kubectl(cp, "get", "hookpolicy", "-n", NAMESPACE, "-o", "wide");
+  const rows =
+    "custom-columns=CLUSTER:.status.recent[*].cluster,HOOK:.status.recent[*].hook,VERDICT:.status.recent[*].verdict";
+  await kubectl(cp, "get", "hookpolicy", "-n", NAMESPACE, "-o", rows);
+}
+
+async function cleanUp({ cp }: Stage): Promise<void> {
+  chapter("Cleaning up");
+  await kubectl(cp, "delete", "hookpolicy", "-n", NAMESPACE, "protect-production");
+  await kubectl(cp, "delete", "extensionconfig", "hookpolicy");
+}
+
+async function play(cp: ControlPlane): Promise<void> {
+  const stage = await build(cp);
+  await create(stage);
+  await hold(stage);
+  await release(stage);
+  if (process.env["KEEP"] === undefined) return cleanUp(stage);
+  say(
+    `\nEverything keeps running until Ctrl-C. In another terminal:\n\n  export KUBECONFIG=${cp.adminKubeconfig}\n`,
+  );
+  await sleep(2 ** 31 - 1, undefined, { signal: stop.signal });
+}
+
+async function main(): Promise<void> {
+  say(styleText("bold", "HookPolicy on a real etcd, kube-apiserver and Cluster API manager"));
+  chapter("Starting");
+  const progress = (line: string): void => say(`  ${line}`);
+  const cp = await step("etcd, kube-apiserver and kube-controller-manager run", () =>
+    startControlPlane({ progress }),
+  );
+  const stopped = new Promise<never>((_, reject) => {
+    stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
+  });
+  try {
+    await Promise.race([play(cp), stopped]);
+    say(styleText("bold", "\nDone. Nothing is left behind."));
+  } finally {
+    await cp.stop();
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  if (stop.signal.aborted) {
+    say("\nStopped. Nothing is left behind.");
+    process.exitCode = 130;
+  } else {
+    process.stderr.write(`\nerror: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}
