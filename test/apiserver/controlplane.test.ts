@@ -1,10 +1,13 @@
 /** The harness itself, on the real thing: what other tests take for granted is proven here. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { get as httpsGet } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { ApiError, Client } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { waitFor } from "../controlplane/processes.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 
 const configMap = (namespace: string, name: string) =>
@@ -172,6 +175,34 @@ data: {key: a}
     assert.equal(existsSync(other.folder), false);
   });
 });
+
+test("a control plane does not outlive its starter, not even when that is killed", async () => {
+  const source = `
+    import { startControlPlane } from ${JSON.stringify(import.meta.resolve("../controlplane/controlplane.ts"))};
+    const { folder, processes } = await startControlPlane();
+    const pids = ["etcd", "kube-apiserver", "kube-controller-manager"].flatMap(processes.pids);
+    process.stdout.write(JSON.stringify({ folder, pids }));
+    setInterval(() => undefined, 1000);`;
+  const starter = spawn(process.execPath, ["--input-type=module", "--eval", source], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [output] = await once(starter.stdout, "data");
+  const { folder, pids }: { folder: string; pids: number[] } = JSON.parse(String(output));
+  assert.equal(pids.length, 3);
+  assert.ok(existsSync(folder));
+  starter.kill("SIGKILL");
+  await waitFor("its processes to be gone", () => !pids.some(isAlive));
+  await waitFor("its folder to be gone", () => !existsSync(folder));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 describe("a proxy in front of it", () => {
   let cp: ControlPlane;

@@ -34,6 +34,7 @@ export interface ClusterApi {
   readonly version: string;
   /** The manager's process now: its log and pid. */
   readonly daemon: () => Daemon;
+  /** SIGTERM unless told otherwise. */
   readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>;
   /** With other options than before, when given; resolves when its webhooks answer. */
   readonly start: (options?: ManagerOptions) => Promise<void>;
@@ -52,6 +53,7 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
       name: "cluster-api",
       command: binaries.manager,
       env: environment(current.env),
+      stopSignal: "SIGKILL",
       args: [
         ...flags({
           kubeconfig: current.kubeconfig ?? cp.adminKubeconfig,
@@ -71,7 +73,7 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
     if (daemon?.running() !== true) daemon = launch();
     await cp.waitFor("Cluster API's webhooks to answer", () => answers(healthPort), READY_TIMEOUT_MS);
   };
-  const stop = async (signal?: "SIGTERM" | "SIGKILL"): Promise<void> => await daemon?.stop(signal);
+  const stop = async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> => await daemon?.stop(signal);
   await start();
   return {
     version: binaries.version,

@@ -90,7 +90,10 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
-/** Runs `work` in one process at a time; the lock of a process that died is taken over. */
+/**
+ * Runs `work` in one process at a time; the lock of a process that died is taken over. Should two take it over
+ * at once, both build, and the later rename replaces one complete binary by another.
+ */
 export async function withLock(folder: string, work: () => Promise<void>): Promise<void> {
   await mkdir(folder, { recursive: true });
   const lock = join(folder, "lock");

@@ -45,7 +45,7 @@ export interface Processes {
   readonly start: (spec: ProcessSpec) => Daemon;
   /** Of the running processes with that name. */
   readonly pids: (name: string) => readonly number[];
-  /** The first process that ended without being asked to, with its last log lines. */
+  /** The first process that ended without being asked to by stop() or stopAll(), with its last log lines. */
   readonly failure: () => Error | undefined;
   /** Ends everything, the last started first. */
   readonly stopAll: () => Promise<void>;
