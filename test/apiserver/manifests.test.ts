@@ -1,0 +1,194 @@
+/** What is shipped in manifests/, as a real API server sees it. */
+
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { after, before, test } from "node:test";
+import { clusterApiBinaries } from "../controlplane/binaries.ts";
+import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+
+const MANIFESTS = join(import.meta.dirname, "../../manifests");
+const NAMESPACE = "hookpolicy-system";
+const OPERATOR = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
+
+interface ContainerPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
+interface PolicyRule {
+  readonly apiGroups: readonly string[];
+}
+
+let cp: ControlPlane;
+let rendered: readonly KubeObject[];
+
+before(async () => {
+  cp = await startControlPlane();
+  rendered = objectsOf(await cp.kubectl("kustomize", MANIFESTS));
+  await cp.apply(await extensionConfigCrd());
+  // A dry run of an object needs its namespace, and RBAC is tested for real.
+  const real = new Set([
+    "Namespace",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+  ]);
+  await cp.apply(rendered.filter(({ kind }) => real.has(kind)));
+  await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
+});
+after(async () => await cp?.stop());
+
+/** Without the conversion webhook, behind which nothing answers here. */
+async function extensionConfigCrd(): Promise<KubeObject> {
+  const { manifests } = await clusterApiBinaries();
+  const crd = objectsOf(manifests).find(
+    ({ metadata }) => metadata.name === "extensionconfigs.runtime.cluster.x-k8s.io",
+  );
+  assert.ok(crd);
+  return { ...crd, spec: { ...crd["spec"], conversion: undefined } };
+}
+
+function find(kind: string): KubeObject {
+  const object = rendered.find((o) => o.kind === kind);
+  assert.ok(object, kind);
+  return object;
+}
+
+test("every object is accepted, without unknown fields or warnings", async () => {
+  const output = await cp.kubectl(
+    "apply",
+    "--server-side",
+    "--force-conflicts",
+    "--dry-run=server",
+    "--validate=strict",
+    "-k",
+    MANIFESTS,
+  );
+  assert.equal(output.trim().split("\n").length, rendered.length);
+  assert.deepEqual(rendered.map(({ kind }) => kind).toSorted(), [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "CustomResourceDefinition",
+    "Deployment",
+    "ExtensionConfig",
+    "Namespace",
+    "PodDisruptionBudget",
+    "Service",
+    "ServiceAccount",
+  ]);
+});
+
+test("a Pod of the Deployment is admitted to the restricted namespace", async () => {
+  const { metadata, spec } = find("Deployment")["spec"].template;
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...metadata, name: "probe", namespace: NAMESPACE },
+    spec,
+  };
+  await cp.request(
+    "POST",
+    `/api/v1/namespaces/${NAMESPACE}/pods?dryRun=All&fieldValidation=Strict`,
+    JSON.stringify(pod),
+  );
+  const privileged = structuredClone(pod);
+  privileged.spec.containers[0].securityContext.allowPrivilegeEscalation = true;
+  await assert.rejects(
+    cp.request("POST", `/api/v1/namespaces/${NAMESPACE}/pods?dryRun=All`, JSON.stringify(privileged)),
+    /violates PodSecurity "restricted/,
+  );
+});
+
+test("the parts name each other", () => {
+  const { spec } = find("Deployment");
+  const pod = spec.template.spec;
+  const [container] = pod.containers;
+  const labels = spec.template.metadata.labels;
+  const matches = (selector: object): boolean =>
+    Object.entries(selector).every(([key, value]) => labels[key] === value);
+  assert.ok(matches(spec.selector.matchLabels));
+  assert.ok(matches(find("Service")["spec"].selector));
+  assert.ok(matches(find("PodDisruptionBudget")["spec"].selector.matchLabels));
+
+  const ports = Object.fromEntries(
+    container.ports.map(({ name, containerPort }: ContainerPort) => [name, containerPort]),
+  );
+  assert.deepEqual(ports, { webhook: 9443, health: 9440, metrics: 8080 });
+  const [port] = find("Service")["spec"].ports;
+  assert.deepEqual([port.port, port.targetPort], [443, "webhook"]);
+  assert.equal(pod.serviceAccountName, find("ServiceAccount").metadata.name);
+
+  const extension = find("ExtensionConfig");
+  const { service } = extension["spec"].clientConfig;
+  assert.equal(service.name, find("Service").metadata.name);
+  assert.equal(service.namespace, find("Service").metadata.namespace);
+  const { secretName } = pod.volumes[0].secret;
+  assert.equal(
+    extension.metadata.annotations?.["runtime.cluster.x-k8s.io/inject-ca-from-secret"],
+    `${NAMESPACE}/${secretName}`,
+  );
+  assert.ok(container.args.includes(`--webhook-cert-dir=${container.volumeMounts[0].mountPath}`));
+});
+
+test("the operator may do what it needs, and nothing else", async () => {
+  const may = async (verb: string, resource: string, ...more: string[]): Promise<boolean> => {
+    const answer = cp.kubectl(
+      "auth",
+      "can-i",
+      verb,
+      resource,
+      `--as=${OPERATOR}`,
+      "--all-namespaces",
+      ...more,
+    );
+    return await answer.then(
+      () => true,
+      () => false,
+    );
+  };
+  const policies = ["hookpolicies.hookpolicy.dev", "clusterhookpolicies.hookpolicy.dev"];
+  for (const verb of ["get", "list", "watch"]) {
+    for (const resource of [...policies, "namespaces"])
+      assert.ok(await may(verb, resource), `${verb} ${resource}`);
+  }
+  for (const resource of policies) assert.ok(await may("update", resource, "--subresource=status"), resource);
+  assert.ok(await may("patch", "hookpolicies.hookpolicy.dev"));
+
+  assert.ok(!(await may("patch", "clusterhookpolicies.hookpolicy.dev")));
+  for (const verb of ["create", "update", "delete"]) {
+    for (const resource of policies) assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
+  }
+  for (const resource of ["secrets", "configmaps", "pods", "events"]) {
+    for (const verb of ["get", "list", "create"])
+      assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
+  }
+  const { rules } = find("ClusterRole");
+  const clusters = rules.filter(({ apiGroups }: PolicyRule) => apiGroups.includes("cluster.x-k8s.io"));
+  assert.deepEqual(clusters, [
+    { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list", "watch"] },
+  ]);
+  assert.doesNotMatch(JSON.stringify(rules), /\*/);
+});
+
+test("the cert-manager component renders a certificate for the Service", async () => {
+  const folder = join(cp.folder, "with-cert-manager");
+  await mkdir(folder);
+  const [resources, components] = [MANIFESTS, join(MANIFESTS, "cert-manager")].map((path) => [
+    relative(folder, path),
+  ]);
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify({ resources, components }));
+  const objects = objectsOf(await cp.kubectl("kustomize", folder));
+  const certificate = objects.find(({ kind }) => kind === "Certificate");
+  const { name, namespace } = find("Service").metadata;
+  assert.ok(certificate);
+  assert.ok(certificate["spec"].dnsNames.includes(`${name}.${namespace}.svc`));
+  assert.equal(
+    certificate["spec"].secretName,
+    find("Deployment")["spec"].template.spec.volumes[0].secret.secretName,
+  );
+  assert.equal(objects.length, rendered.length + 2);
+});
