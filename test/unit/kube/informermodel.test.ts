@@ -54,6 +54,6 @@ test("the store ends equal to the server, and the changes replay to it", async (
       await lab.done;
       await lab.close();
     }),
-    { numRuns: 60, examples: [[[["put", onServer((s) => void s.put("team-a/w1", 1))]]]] },
+    { numRuns: 100, examples: [[[["put", onServer((s) => void s.put("team-a/w1", 1))]]]] },
   );
 });

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { test } from "node:test";
+import { Backoff, childOf, pause, withDeadline } from "../../../src/kube/deadline.ts";
+import { KubeError } from "../../../src/kube/errors.ts";
+
+const limits = (signal?: AbortSignal): { timeoutMs: number; signal?: AbortSignal } => ({
+  timeoutMs: 5_000,
+  ...(signal && { signal }),
+});
+
+test("a back-off doubles up to its maximum, jitters down to a half, and starts again", () => {
+  const high = new Backoff({ minMs: 500, maxMs: 15_000, random: () => 1 });
+  assert.deepEqual(
+    Array.from({ length: 7 }, () => high.next()),
+    [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000],
+  );
+  high.reset();
+  assert.equal(high.next(), 500);
+  assert.equal(new Backoff({ minMs: 500, maxMs: 15_000, random: () => 0 }).next(), 250);
+});
+
+test("a back-off does not overflow", () => {
+  const backoff = new Backoff({ minMs: 500, maxMs: 15_000, random: () => 1 });
+  for (let i = 0; i < 5_000; i++) backoff.next();
+  assert.equal(backoff.next(), 15_000);
+});
+
+test("work that ignores its signal is left behind at the deadline", async () => {
+  const stuck = withDeadline("get x", { timeoutMs: 5 }, () => new Promise<never>(() => undefined));
+  await assert.rejects(
+    stuck,
+    new KubeError("get x: timeout: no answer within 0.005 s", { code: 0, reason: "Timeout" }),
+  );
+});
+
+test("nothing stays attached to a signal that lives as long as the process", async () => {
+  const { signal } = new AbortController();
+  await withDeadline("get x", limits(signal), async () => 1);
+  await assert.rejects(withDeadline("get x", limits(signal), () => Promise.reject(new Error("boom"))));
+  childOf(signal).release();
+  await pause(1, signal);
+  assert.deepEqual(getEventListeners(signal, "abort"), []);
+});
+
+test("a pause ends with the signal, without an error", async () => {
+  const stop = new AbortController();
+  const pausing = pause(60_000, stop.signal);
+  stop.abort();
+  await pausing;
+  await pause(60_000, stop.signal);
+});
