@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
-import { test } from "node:test";
+import { afterEach, test } from "node:test";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "src/main.ts");
@@ -15,10 +15,24 @@ interface Outcome {
   readonly stderr: string;
 }
 
+const children = new Set<ChildProcess>();
+
 function start(command: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
   const [file = "", ...args] = command;
-  return spawn(file, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(file, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.add(child);
+  return child;
 }
+
+/** A test that fails leaves no operator behind. */
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+});
 
 async function outcome(child: ChildProcess): Promise<Outcome> {
   let stdout = "";
