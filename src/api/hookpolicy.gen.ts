@@ -1,4 +1,4 @@
-// Generated from crds/ by test/generate.ts (npm run generate): change the CRDs instead.
+// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.
 
 import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtimehooks.ts";

@@ -1,4 +1,4 @@
-// Generated from crds/ by test/generate.ts (npm run generate): change the CRDs instead.
+// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.
 
 import type { CrdSchema } from "./crdschema.ts";
 
@@ -53,7 +53,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
             "properties": {
               "matchLabels": {
                 "type": "object",
-                "maxProperties": 32,
+                "maxProperties": 16,
                 "additionalProperties": {
                   "type": "string",
                   "maxLength": 63,
@@ -75,7 +75,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
               },
               "matchExpressions": {
                 "type": "array",
-                "maxItems": 32,
+                "maxItems": 16,
                 "x-kubernetes-list-type": "atomic",
                 "items": {
                   "type": "object",
@@ -107,7 +107,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     },
                     "values": {
                       "type": "array",
-                      "maxItems": 64,
+                      "maxItems": 32,
                       "x-kubernetes-list-type": "atomic",
                       "items": {
                         "type": "string",
@@ -671,7 +671,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
             "properties": {
               "matchLabels": {
                 "type": "object",
-                "maxProperties": 32,
+                "maxProperties": 16,
                 "additionalProperties": {
                   "type": "string",
                   "maxLength": 63,
@@ -693,7 +693,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
               },
               "matchExpressions": {
                 "type": "array",
-                "maxItems": 32,
+                "maxItems": 16,
                 "x-kubernetes-list-type": "atomic",
                 "items": {
                   "type": "object",
@@ -725,7 +725,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     },
                     "values": {
                       "type": "array",
-                      "maxItems": 64,
+                      "maxItems": 32,
                       "x-kubernetes-list-type": "atomic",
                       "items": {
                         "type": "string",
@@ -766,7 +766,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
             "properties": {
               "matchLabels": {
                 "type": "object",
-                "maxProperties": 32,
+                "maxProperties": 16,
                 "additionalProperties": {
                   "type": "string",
                   "maxLength": 63,
@@ -788,7 +788,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
               },
               "matchExpressions": {
                 "type": "array",
-                "maxItems": 32,
+                "maxItems": 16,
                 "x-kubernetes-list-type": "atomic",
                 "items": {
                   "type": "object",
@@ -820,7 +820,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     },
                     "values": {
                       "type": "array",
-                      "maxItems": 64,
+                      "maxItems": 32,
                       "x-kubernetes-list-type": "atomic",
                       "items": {
                         "type": "string",

@@ -18,8 +18,19 @@ interface CompiledRule {
   readonly message?: Expression;
 }
 
-const env = celEnv();
+const patterns = new Map<string, RegExp>();
+const env = celEnv({ re2: { compile: compilePattern } });
 const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
+
+/**
+ * The library's RE2 compiles a pattern anew at each call, which took most of a second for a large policy. The
+ * patterns here are constants of the CRDs: a test compares them with RE2, and none of them backtracks far.
+ */
+function compilePattern(pattern: string): RegExp {
+  const known = patterns.get(pattern) ?? new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u");
+  patterns.set(pattern, known);
+  return known;
+}
 
 /** The rules of `schema` that `value`, which fits the schema, breaks. */
 export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {

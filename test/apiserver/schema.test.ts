@@ -50,11 +50,11 @@ function largestPolicy(): KubeObject {
     `${`${"a".repeat(62)}.`.repeat(4).slice(0, 250)}${digits}/${"k".repeat(63)}`;
   const value = (digits: string): string => `${"v".repeat(60)}${digits}`;
   const selector = {
-    matchLabels: Object.fromEntries(many(32, (digits) => [key(digits), value(digits)])),
-    matchExpressions: many(32, (digits) => ({
+    matchLabels: Object.fromEntries(many(16, (digits) => [key(digits), value(digits)])),
+    matchExpressions: many(16, (digits) => ({
       key: key(digits),
       operator: "NotIn",
-      values: many(64, value),
+      values: many(32, value),
     })),
   };
   const hooks = ["BeforeClusterUpgrade", "BeforeControlPlaneUpgrade", "AfterControlPlaneUpgrade"];

@@ -7,6 +7,7 @@ import test from "node:test";
 import { Ajv } from "ajv";
 import { celEnv, parse as parseCel, plan } from "@bufbuild/cel";
 import formats from "ajv-formats";
+import * as fc from "fast-check";
 import { parse } from "yaml";
 import type { CrdSchema } from "../../src/api/crdschema.ts";
 import {
@@ -88,6 +89,30 @@ test("clusterctl move finds the kinds, and moves objects that belong to no Clust
     "clusterctl.cluster.x-k8s.io": "",
     "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
   });
+});
+
+test("the patterns of the CEL rules mean the same to JavaScript as to RE2", () => {
+  const rules = [...schemas(schemaOf(fleet)).values()].flatMap(
+    (schema) => schema["x-kubernetes-validations"] ?? [],
+  );
+  const calls = rules.flatMap(({ rule }) => [...rule.matchAll(/\bmatches\(/g)]);
+  const literals = rules.flatMap(({ rule }) => [...rule.matchAll(/\.matches\(r'([^']+)'\)/g)]);
+  assert.equal(literals.length, calls.length, "every pattern is a constant");
+  const found = new Set(literals.map(([, pattern = ""]) => pattern));
+  const texts = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 5 }),
+    fc.stringMatching(/^[-a-zA-Z0-9_./\s]{0,70}$/),
+    fc.stringMatching(/^([a-z0-9.-]{1,60}\/)?[A-Za-z0-9._-]{1,64}\n?$/),
+    fc.constantFrom("a".repeat(253), "a".repeat(254)).map((prefix) => `${prefix}/a`),
+  );
+  for (const pattern of found) {
+    const re2 = plan(celEnv(), parseCel(`self.matches(r'${pattern}')`));
+    const js = new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u");
+    fc.assert(fc.property(texts, (self) => re2({ self }) === js.test(self)));
+    const started = performance.now();
+    for (const long of ["a", "a.", "a-", "-a", "a/"]) js.test(`${long.repeat(50_000)}!`);
+    assert.ok(performance.now() - started < 100, `${pattern} is slow`);
+  }
 });
 
 for (const crd of [own, fleet]) {

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
 const KINDS = { HookPolicy: "hookpolicies", ClusterHookPolicy: "clusterhookpolicies" } as const;
-const BANNER = "// Generated from crds/ by test/generate.ts (npm run generate): change the CRDs instead.\n";
+const BANNER = "// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.\n";
 
 /** Names for types inside of a kind, by the path of their schema. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
