@@ -96,7 +96,7 @@ function stopSignal(log: ClosableLogger): AbortSignal {
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {
-      
+      if (stop.signal.aborted) process.exit(FAILED);
       log.info("Stopping", { signal: name });
       stop.abort();
     });
