@@ -9,7 +9,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
 import { MAX_RECENT } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { compareResourceVersions, newerCluster } from "../policy/cluster.ts";
+import { compareResourceVersions, newerOf } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision, PolicyTrace, World } from "../policy/decision.ts";
@@ -113,7 +113,7 @@ export class DecisionStore {
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
     const namespace = requested.metadata.namespace ?? "";
     const known = this.#options.clusters.get(`${namespace}/${requested.metadata.name}`);
-    const cluster = newerCluster(requested, known);
+    const cluster = newerOf(requested, known);
     const world = this.#world(cluster);
     const { entries, compiled } = this.policies.candidates(namespace);
     const decision = decide(compiled, world, call, now);
@@ -129,14 +129,16 @@ export class DecisionStore {
     return decision;
   }
 
-  /** The decision for objects that were read just now. */
-  decideLive({ call }: AskRequest, world: World, now: Date): Decision {
-    return decide(
-      this.policies.candidates(world.cluster.metadata.namespace ?? "").compiled,
-      world,
-      call,
-      now,
-    );
+  /** The decision for objects that were just read, or for what memory has learnt since. */
+  decideLive({ call }: AskRequest, { cluster, namespace }: World, now: Date): Decision {
+    const known = this.#options.clusters.get(clusterKey(cluster));
+    const knownNamespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
+    const world = {
+      cluster: newerOf(cluster, known),
+      namespace: namespace === undefined ? undefined : newerOf(namespace, knownNamespace),
+    };
+    const { compiled } = this.policies.candidates(cluster.metadata.namespace ?? "");
+    return decide(compiled, world, call, now);
   }
 
   /** A go was answered: every policy that spoke about it records the result. */

@@ -86,14 +86,14 @@ function text(value: unknown): string | undefined {
 }
 
 /**
- * The newer of a request's and the informer's copy of the same object. Resource versions are integers that
- * compare within one resource (KEP-5504); where they do not, memory stays: a go is confirmed by a live read anyway.
- * Another uid is another Cluster, and the request says which one is meant.
+ * The newer of two copies of the same object. Resource versions are integers that compare within one resource
+ * (KEP-5504); where they do not, memory stays: a go is confirmed by a live read anyway.
+ * Another uid is another object, and the one that was asked about is meant.
  */
-export function newerCluster(requested: Cluster, known: Cluster | undefined): Cluster {
-  if (known === undefined || known.metadata.uid !== requested.metadata.uid) return requested;
-  const order = compareResourceVersions(requested.metadata.resourceVersion, known.metadata.resourceVersion);
-  return order !== undefined && order > 0 ? requested : known;
+export function newerOf<T extends Cluster | Namespace>(asked: T, known: T | undefined): T {
+  if (known === undefined || known.metadata.uid !== asked.metadata.uid) return asked;
+  const order = compareResourceVersions(asked.metadata.resourceVersion, known.metadata.resourceVersion);
+  return order !== undefined && order > 0 ? asked : known;
 }
 
 /** Negative, zero or positive; `undefined` where one of them is not a number. */

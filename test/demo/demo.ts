@@ -12,6 +12,7 @@ import { installHookPolicy, type Operator, startOperator } from "../controlplane
 const NAMESPACE = "ns-lifecycle-hooks";
 const CLUSTER = "lab-cluster-lifecycle-hooks";
 const CLUSTERS = "clusters.cluster.x-k8s.io";
+const RELEASED = "BeforeClusterDelete is called, response is Success. retry: 0";
 const FILES = import.meta.dirname;
 
 const stop = new AbortController();
@@ -122,7 +123,7 @@ async function hold({ cp, operator, showLog }: Stage): Promise<void> {
   await kubectl(cp, "get", CLUSTERS, "-n", NAMESPACE, CLUSTER, "-o", path);
 }
 
-async function release({ cp, showLog }: Stage): Promise<void> {
+async function release({ cp, operator, showLog }: Stage): Promise<void> {
   chapter("The command of that message lets it go");
   const uid = (await cp.get(clusterRef(NAMESPACE, CLUSTER))).metadata.uid ?? "";
   await kubectl(
@@ -135,11 +136,13 @@ async function release({ cp, showLog }: Stage): Promise<void> {
     `hooks.example.com/delete-approved=${uid}`,
   );
   const started = performance.now();
-  await kubectl(cp, "wait", `${CLUSTERS}/${CLUSTER}`, "-n", NAMESPACE, "--for=delete", "--timeout=30s");
+  await cp.waitFor("the release", () => operator.daemon.log().includes(RELEASED));
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
   showLog();
   say(
-    `  Gone ${((performance.now() - started) / 1000).toFixed(1)} s after the annotation (retryAfterSeconds is 5).`,
+    `  Released ${seconds} s after the annotation (retryAfterSeconds is 5); Cluster API now deletes its parts.`,
   );
+  await kubectl(cp, "wait", `${CLUSTERS}/${CLUSTER}`, "-n", NAMESPACE, "--for=delete", "--timeout=120s");
   await cp.waitFor(
     "the status to follow",
     async () =>

@@ -43,11 +43,11 @@ export async function startFleet(
 export const APPROVED = "hooks.example.com/approved";
 
 /** Held until the annotation is on the Cluster; asked every 5 s, so that tests do not wait long. */
-export function approvalRule(...hooks: HookName[]): RuleSpec {
+export function approvalRule(hook: HookName, key = APPROVED): RuleSpec {
   return {
     name: "approval",
-    hooks,
-    until: [{ name: "approved", annotation: { key: APPROVED } }],
+    hooks: [hook],
+    until: [{ name: "approved", annotation: { key } }],
     retryAfterSeconds: 5,
   };
 }
@@ -86,12 +86,13 @@ export function condition(
   return statusOf(object).conditions?.find((c) => c.type === type);
 }
 
-export async function approve(cp: ControlPlane, namespace: string, name: string): Promise<void> {
-  await cp.patch(clusterRef(namespace, name), { metadata: { annotations: { [APPROVED]: "true" } } });
-}
-
-export async function disapprove(cp: ControlPlane, namespace: string, name: string): Promise<void> {
-  await cp.patch(clusterRef(namespace, name), { metadata: { annotations: { [APPROVED]: null } } });
+export async function approve(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  key = APPROVED,
+): Promise<void> {
+  await cp.patch(clusterRef(namespace, name), { metadata: { annotations: { [key]: "true" } } });
 }
 
 /** The row of the policy's status about this Cluster and hook, once it is there. */

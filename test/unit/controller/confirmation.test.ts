@@ -110,7 +110,24 @@ describe("a release is not confirmed", () => {
 });
 
 test("the live Cluster decides, not the request's copy", async () => {
-  const confirmation = await confirm({ own: [protect], cluster: cluster() }).result;
+  const confirmation = await confirm({ own: [protect], cluster: cluster({ resourceVersion: "101" }) }).result;
+  assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
+});
+
+test("what memory has learnt since the read counts, too", async () => {
+  const { store, setCluster } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const reader = readerOf(
+    { own: [protect] },
+    {
+      namespace: async () => {
+        // The approval is taken back after the Cluster was read.
+        setCluster(cluster({ resourceVersion: "101" }));
+        return namespace();
+      },
+    },
+  );
+  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
 
