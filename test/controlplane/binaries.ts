@@ -62,7 +62,7 @@ export async function clusterApiBinaries(progress?: Progress): Promise<ClusterAp
   const manager = await built("cluster-api", progress);
   const { version, cache } = moduleOf("cluster-api");
   const manifests = join(cache, "core.yaml");
-  if (!existsSync(manifests)) await withLock(cache, () => renderManifests(manifests, progress));
+  if (!existsSync(manifests)) await withLock(cache, () => renderManifests(manifests, progress), progress);
   return { manager, version, manifests: readFileSync(manifests, "utf8") };
 }
 
@@ -97,11 +97,15 @@ async function built(part: Part, progress?: Progress): Promise<string> {
   const { folder, cache, ldflags, version } = moduleOf(module);
   const target = join(cache, part);
   if (existsSync(target)) return target;
-  await withLock(cache, async () => {
-    if (existsSync(target)) return; // another process built it while we waited
-    const title = `${part} ${version.replace(/^v/, "")}`;
-    await build({ title, seconds, folder, main, ldflags, target }, progress);
-  });
+  await withLock(
+    cache,
+    async () => {
+      if (existsSync(target)) return; // another process built it while we waited
+      const title = `${part} ${version.replace(/^v/, "")}`;
+      await build({ title, seconds, folder, main, ldflags, target }, progress);
+    },
+    progress,
+  );
   return target;
 }
 

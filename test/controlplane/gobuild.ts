@@ -94,11 +94,16 @@ function codeOf(error: unknown): unknown {
  * Runs `work` in one process at a time; the lock of a process that died is taken over. Should two take it over
  * at once, both build, and the later rename replaces one complete binary by another.
  */
-export async function withLock(folder: string, work: () => Promise<void>): Promise<void> {
+export async function withLock(
+  folder: string,
+  work: () => Promise<void>,
+  progress: Progress = toStderr,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
   const lock = join(folder, "lock");
-  while (!(await acquired(lock))) {
+  for (let tries = 0; !(await acquired(lock)); tries++) {
     const owner = ownerOf(lock);
+    if (tries === 8) progress(`Waiting for process ${owner ?? "?"}, which is building into ${folder}`);
     if (owner !== undefined && !isAlive(owner)) await rm(lock, { force: true });
     await sleep(250);
   }
