@@ -11,7 +11,8 @@ trap '' HUP INT TERM
 groups=
 while IFS= read -r line; do groups=$line; done
 for group in $groups; do kill -KILL "-$group"; done
-[ -z "$1" ] || rm -rf "$1"
+[ -n "$1" ] || exit 0
+for try in 1 2 3; do rm -rf "$1" && exit; sleep 1; done # what is being killed may still be writing
 `;
 
 export interface ProcessSpec {
