@@ -54,7 +54,6 @@ const NOT_TRANSPORT: ReadonlySet<string> = new Set([
   "InvalidKubeConfig",
   "InvalidResponse",
   "ResponseTooLarge",
-  "Internal",
 ]);
 
 /** What was attempted, for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */

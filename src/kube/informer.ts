@@ -97,11 +97,10 @@ export class Informer<T extends Stored> {
   async whenSynced(signal: AbortSignal): Promise<void> {
     const stopped = Promise.withResolvers<never>();
     const stop = (): void => stopped.reject(abortedError("wait for the first list"));
+    const forget = (): void => signal.removeEventListener("abort", stop);
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    await Promise.race([this.#firstList.promise, stopped.promise]).finally(() =>
-      signal.removeEventListener("abort", stop),
-    );
+    await Promise.race([this.#firstList.promise, stopped.promise]).finally(forget);
   }
 
   get(key: string): T | undefined {

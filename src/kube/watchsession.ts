@@ -46,7 +46,5 @@ export async function followWatch(client: Pick<KubeClient, "watch">, session: Wa
   } finally {
     clearTimeout(idle);
     life.release();
-    // Also when a handler threw: the connection must not stay open.
-    life.controller.abort();
   }
 }

@@ -141,17 +141,18 @@ export class FakeApiServer {
     this.#happened({ version: this.#version, type: "DELETED", object: { ...old, metadata } });
   }
 
+  /** As when objects of another kind change. */
+  advance(): void {
+    this.#version++;
+  }
+
   bookmark(): void {
     const metadata = { resourceVersion: this.version, creationTimestamp: null };
     this.sendLine(JSON.stringify({ type: "BOOKMARK", object: { kind: "Widget", metadata } }));
   }
 
   sendLine(line: string): void {
-    this.sendBytes(Buffer.from(`${line}\n`));
-  }
-
-  sendBytes(bytes: Uint8Array): void {
-    for (const { response } of this.#watches) response.write(bytes);
+    for (const { response } of this.#watches) response.write(`${line}\n`);
   }
 
   /** The server's proper end of a watch. */

@@ -166,19 +166,23 @@ test("asks for bookmarks and a random end, and goes on from a bookmark", async (
   await caughtUp();
   const { query } = server.last("watch");
   assert.deepEqual([query.get("allowWatchBookmarks"), query.get("timeoutSeconds")], ["true", "440"]);
-  server.compact();
+  server.advance();
   server.bookmark();
+  server.compact();
   server.endWatches();
   await until("watching again", () => server.count("watch") === 2 && server.watchCount === 1);
   assert.equal(server.last("watch").query.get("resourceVersion"), server.version);
+  assert.equal(server.count("list"), 1);
 });
 
 test("a watch that the server ends is taken up where it ended, at once and without a failure", async (t) => {
   const { server, informer, changes, caughtUp } = await startInformer(t, {
     tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },
   });
+  await until("watching", () => server.watchCount === 1);
   server.put("team-a/w1", 1);
   await caughtUp();
+  const position = server.version;
   await new Promise((resolve) => setTimeout(resolve, 5)); // longer than healthyWatchMs
   server.isMute = true;
   server.put("team-a/w2", 2);
@@ -186,7 +190,25 @@ test("a watch that the server ends is taken up where it ended, at once and witho
   server.endWatches();
   await caughtUp();
   assert.deepEqual(brief(changes), ["team-a/w1:>1", "team-a/w2:>2"]);
+  assert.equal(server.last("watch").query.get("resourceVersion"), position);
   assert.deepEqual([server.count("list"), informer.restarts, informer.failure()], [1, 0, undefined]);
+});
+
+test("a position that grew too old while a watch was open is replaced by a list at once, and is no failure", async (t) => {
+  const { server, informer, log, caughtUp } = await startInformer(t, {
+    tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },
+  });
+  await until("watching", () => server.watchCount === 1);
+  await new Promise((resolve) => setTimeout(resolve, 5)); // longer than healthyWatchMs
+  server.isMute = true;
+  server.put("team-a/w1", 1);
+  server.compact();
+  server.isMute = false;
+  server.endWatches();
+  await caughtUp();
+  assert.deepEqual([informer.failure(), log.messages("warn")], [undefined, []]);
+  const verbs = server.requests.map(({ verb }) => verb);
+  assert.deepEqual(verbs, ["list", "watch", "watch", "list", "watch"]);
 });
 
 test("no watch is opened after the signal, and the open one is closed", async (t) => {

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createConnection } from "node:net";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
@@ -109,6 +112,28 @@ test("an unknown CA and a closed port are transport errors", async (t) => {
   await server.stop();
   assert.equal((await failure(connect({}).get(WIDGETS, KEY))).reason, "ConnectionRefused");
   await server.start();
+});
+
+test("goes through the kubeconfig's proxy, and keeps its connections", async (t) => {
+  const { connect } = await startTlsLab(t);
+  let tunnels = 0;
+  const proxy = createServer().on("connect", (request, socket: Socket) => {
+    tunnels++;
+    const [host = "", port = ""] = (request.url ?? "").split(":");
+    const upstream = createConnection(Number(port), host, () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      upstream.pipe(socket).pipe(upstream);
+    });
+    for (const end of [socket, upstream]) end.on("error", () => undefined);
+    t.after(() => void (socket.destroy(), upstream.destroy()));
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  t.after(() => proxy.close());
+  const address = proxy.address();
+  assert.ok(address !== null && typeof address !== "string");
+  const client = connect({ token: "t" }, { "proxy-url": `http://127.0.0.1:${address.port}` });
+  for (let i = 0; i < 10; i++) await client.get(WIDGETS, KEY);
+  assert.ok(tunnels === 1 || tunnels === 2, `${tunnels} tunnels`);
 });
 
 test("sends the kubeconfig's token", async (t) => {
