@@ -1,0 +1,112 @@
+/** The operator's hook server over TLS, and calls as Cluster API's runtime client makes them. */
+
+import { Agent, request as httpsRequest } from "node:https";
+
+import { type HookName, HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import { AnswerLog } from "../../src/hooks/answerlog.ts";
+import { DISCOVERY_PATH, hookPath, servedHooks } from "../../src/hooks/catalog.ts";
+import { undecodableResponse } from "../../src/hooks/codec.ts";
+import { discoveryResponse } from "../../src/hooks/discovery.ts";
+import { createHandler, type HandlerDeps } from "../../src/hooks/handler.ts";
+import type { KeyPair } from "../../src/server/certificate.ts";
+import { createHookServer, type HookServerOptions } from "../../src/server/hookserver.ts";
+import { silent } from "../unit/controller/fixtures.ts";
+import { issue } from "../unit/server/certificates.ts";
+import type { Replica } from "./situations.ts";
+
+export interface Extension {
+  call(path: string, body: Buffer): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface Answer {
+  readonly status: number | undefined;
+  readonly contentType: string | undefined;
+  readonly text: string;
+}
+
+let pair: Promise<KeyPair> | undefined;
+
+export async function startExtension({ source, clock }: Replica, capiMinor = 14): Promise<Extension> {
+  pair ??= issue("extension");
+  const tls = await pair;
+  const deps: HandlerDeps = {
+    source,
+    metrics: { answered: () => undefined, unconfirmed: () => undefined },
+    answers: new AnswerLog({ log: silent, everyCall: false }),
+    log: silent,
+    now: () => clock.now,
+  };
+  const routes = createRoutes(capiMinor, deps);
+  const server = createHookServer({ host: "127.0.0.1", port: 0, tls, ...routes, log: silent });
+  const { port } = await server.listen();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: tls.cert, servername: "localhost" });
+  return {
+    call: (path, body) => call({ agent, port, path }, body),
+    close: async () => {
+      agent.destroy();
+      await server.close(0);
+    },
+  };
+}
+
+/** As in src/manager/manager.ts, which does not export it; but a handler that throws, which it never should, is not covered. */
+function createRoutes(
+  capiMinor: number,
+  deps: HandlerDeps,
+): Pick<HookServerOptions, "routes" | "undecodable"> {
+  const served = servedHooks(capiMinor);
+  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+  const waits = (hook: HookName): boolean => served.blocking.has(hook);
+  const discovery = discoveryResponse(served);
+  return {
+    routes: [
+      { path: DISCOVERY_PATH, handle: () => discovery },
+      ...hooks.map((hook) => ({ path: hookPath(hook), handle: createHandler(hook, waits(hook), deps) })),
+    ],
+    undecodable: (path, reason) => {
+      if (reason === "internal") return "no answer: the handler threw";
+      const hook = hooks.find((each) => hookPath(each) === path);
+      return hook === undefined ? discovery : undecodableResponse(hook, waits(hook));
+    },
+  };
+}
+
+interface Target {
+  readonly agent: Agent;
+  readonly port: number;
+  readonly path: string;
+}
+
+/** No Content-Type and no Accept, as httpCall in sigs.k8s.io/cluster-api/internal/runtime/client/client.go. */
+async function call({ agent, port, path }: Target, body: Buffer): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const request = httpsRequest(
+    {
+      host: "127.0.0.1",
+      port,
+      path: `${path}?timeout=10s`,
+      method: "POST",
+      agent,
+      headers: {
+        "user-agent": "Go-http-client/1.1",
+        "content-length": body.length,
+        "accept-encoding": "gzip",
+      },
+    },
+    (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () =>
+        resolve({
+          status: response.statusCode,
+          contentType: response.headers["content-type"],
+          text: Buffer.concat(chunks).toString(),
+        }),
+      );
+    },
+  );
+  request.on("error", reject);
+  request.end(body);
+  return await promise;
+}
