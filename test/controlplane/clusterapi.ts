@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { clusterApiBinaries } from "./binaries.ts";
-import { type KubeObject, objectsOf } from "./client.ts";
+import { type KubeObject, objectsOf, type Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import type { Progress } from "./gobuild.ts";
 import { type Daemon, environment, flags, freePorts } from "./processes.ts";
@@ -86,6 +86,23 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
     },
   };
 }
+
+/**
+ * Only the definition of Cluster: for tests that play Cluster API's part themselves. Without the webhook that
+ * converts between its versions, behind which nothing would answer.
+ */
+export async function installClusterDefinition(cp: ControlPlane): Promise<void> {
+  const { manifests } = await clusterApiBinaries();
+  const crd = objectsOf(manifests).find(({ metadata }) => metadata.name === CLUSTER_DEFINITION.name);
+  if (crd === undefined) throw new Error("Cluster API's manifests define no Cluster");
+  await cp.apply({ ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } });
+}
+
+export const CLUSTER_DEFINITION: Ref = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  name: "clusters.cluster.x-k8s.io",
+};
 
 /** Its readiness check dials its own webhook server (core/main.go, setupChecks). */
 async function answers(healthPort: number): Promise<boolean> {

@@ -1,0 +1,125 @@
+/** A real API server, the operator behind a proxy, and no Cluster API: the test calls the hooks itself. */
+
+import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
+import { ApiError, type Ref } from "../controlplane/client.ts";
+import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { clusterRef, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
+import {
+  installHookPolicy,
+  NAMESPACE,
+  type Operator,
+  type OperatorOptions,
+  startOperator,
+} from "../controlplane/operator.ts";
+import { type Proxy, type SeenRequest, startProxy } from "../controlplane/proxy.ts";
+
+type StartOptions = OperatorOptions & { readonly waitReady?: boolean };
+
+export class Lab {
+  readonly cp: ControlPlane;
+  readonly proxy: Proxy;
+  /** Of the shipped ServiceAccount, by way of the proxy. */
+  readonly kubeconfig: string;
+  #operator: Operator | undefined;
+  #starts = 0;
+
+  constructor(cp: ControlPlane, proxy: Proxy, kubeconfig: string) {
+    this.cp = cp;
+    this.proxy = proxy;
+    this.kubeconfig = kubeconfig;
+  }
+
+  get operator(): Operator {
+    if (this.#operator === undefined) throw new Error("the operator was not started");
+    return this.#operator;
+  }
+
+  /** Ends the one that runs. Every start has a log file of its own. */
+  async start(options: StartOptions = {}): Promise<Operator> {
+    await this.#operator?.daemon.stop();
+    this.#starts += 1;
+    const name = `hookpolicy-${this.#starts}`;
+    this.#operator = await startOperator(this.cp, { kubeconfig: this.kubeconfig, name, ...options });
+    return this.#operator;
+  }
+
+  /** Calls the hook about the Cluster as it is now, as Cluster API does. */
+  async ask(hook: HookName, namespace: string, name: string): Promise<HookResponse> {
+    return await this.operator.ask(hook, await this.requestFor(namespace, name));
+  }
+
+  /** Good for every hook: the Cluster without status and managedFields, and all versions. */
+  async requestFor(namespace: string, name: string): Promise<object> {
+    const { status: _, ...cluster } = await this.cp.get(clusterRef(namespace, name));
+    return {
+      cluster: { ...cluster, metadata: { ...cluster.metadata, managedFields: undefined } },
+      fromKubernetesVersion: FIRST_VERSION,
+      toKubernetesVersion: NEXT_VERSION,
+      kubernetesVersion: NEXT_VERSION,
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.cp.stop();
+    await this.proxy.stop();
+  }
+}
+
+/** The operator runs and is ready. */
+export async function startLab(): Promise<Lab> {
+  const cp = await startControlPlane();
+  try {
+    await installHookPolicy(cp);
+    await installClusterDefinition(cp);
+    const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
+    const lab = new Lab(cp, proxy, kubeconfig);
+    await lab.start();
+    return lab;
+  } catch (error) {
+    await cp.stop();
+    throw error;
+  }
+}
+
+export const HOOK_POLICY_DEFINITION: Ref = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  name: "hookpolicies.hookpolicy.dev",
+};
+
+export async function removeDefinition(cp: ControlPlane, definition: Ref): Promise<void> {
+  await cp.delete(definition);
+  await cp.waitFor(
+    `${definition.name} to be gone`,
+    async () => (await cp.find(definition)) === undefined,
+    60_000,
+  );
+}
+
+/** What the operator has written so far to paths that begin so. */
+export function writesOf({ proxy }: Lab, path = "/"): readonly SeenRequest[] {
+  return proxy.requests.filter((seen) => seen.method !== "GET" && seen.path.startsWith(path));
+}
+
+export function policyPath(namespace: string, name: string): string {
+  return `/apis/hookpolicy.dev/v1alpha1/namespaces/${namespace}/hookpolicies/${name}`;
+}
+
+/** At most `limit` at a time, as the API server wants it. */
+export async function inParallel<T>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
+  const rest = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: limit }, worker));
+}
+
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 400 || error.code === 422);
+}
