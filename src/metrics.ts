@@ -22,7 +22,7 @@ export interface Metrics {
   readonly heldClusters: Mirror<"hook">;
   readonly policies: Mirror<"kind" | "ready">;
   readonly informerContactAge: Mirror<"resource">;
-  readonly informerRestarts: Counter<"resource">;
+  readonly informerRestarts: Mirror<"resource">;
   readonly informerObjects: Mirror<"resource">;
   readonly statusWrites: Counter<"kind" | "result">;
   readonly unconfirmedReleases: Counter<"reason">;
@@ -96,11 +96,10 @@ function informerMetrics(
       help: "Time since the API server last said anything about a resource.",
       labelNames: ["resource"],
     }),
-    informerRestarts: new Counter({
+    informerRestarts: mirrorCounter(registry, {
       name: "hookpolicy_informer_restarts_total",
       help: "Lists and watches that had to be started again.",
       labelNames: ["resource"],
-      registers: [registry],
     }),
     informerObjects: mirror(registry, {
       name: "hookpolicy_informer_objects",
@@ -157,6 +156,27 @@ function mirror<Label extends string>(
       // Without labels a gauge starts at 0; what is not known is not 0.
       if (configuration.labelNames.length === 0) gauge.remove();
       for (const { labels, value } of read?.() ?? []) gauge.set(labels, value);
+    },
+  });
+  return {
+    follow: (source): void => {
+      read = source;
+    },
+  };
+}
+
+/** For what somebody else counts. */
+function mirrorCounter<Label extends string>(
+  registry: Registry,
+  configuration: MirrorConfiguration<Label>,
+): Mirror<Label> {
+  let read: (() => Iterable<Sample<Label>>) | undefined;
+  const counter = new Counter<Label>({
+    ...configuration,
+    registers: [registry],
+    collect(): void {
+      counter.reset();
+      for (const { labels, value } of read?.() ?? []) counter.inc(labels, value);
     },
   });
   return {

@@ -32,10 +32,10 @@ export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask 
     clusterUID: uid,
     namespace: namespace ?? "",
     cluster: name,
-    call,
+    call: withoutSettings(call),
     firstAsked: begun ?? (same ? before.firstAsked : now),
     resourceVersion,
-    marked: (same && before.marked) || isPending(cluster, call.hook),
+    marked: (same && before.marked) || isPending(cluster, markOf(call.hook)),
   };
 }
 
@@ -50,19 +50,26 @@ export function deletionAsk(cluster: Cluster): Ask | undefined {
   return hasEnded(ask, cluster) ? undefined : ask;
 }
 
-/** What a status row of another replica, or of this one before it restarted, tells. */
-export function askFromRow(row: DecisionRow, cluster: Cluster): Ask {
+/** What a status row of another replica, or of this one before it restarted, tells; nothing, if it makes no sense. */
+export function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined {
   const { hook, targetVersion: version } = row;
+  const firstAsked = parseTime(row.firstAsked);
+  if (firstAsked === undefined) return undefined;
   const field = ASKS_ABOUT_TARGET.has(hook) ? "toKubernetesVersion" : "kubernetesVersion";
   return {
     clusterUID: row.clusterUID,
     namespace: row.namespace,
     cluster: row.cluster,
     call: { hook, ...(version !== undefined && { [field]: version }) },
-    firstAsked: new Date(row.firstAsked),
+    firstAsked,
     resourceVersion: cluster.metadata.resourceVersion,
     marked: true,
   };
+}
+
+/** They are the ExtensionConfig's, as long as it likes, and no gate looks at them. */
+function withoutSettings({ settings: _, ...call }: HookCall): HookCall {
+  return call;
 }
 
 const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([
@@ -84,14 +91,20 @@ export function hasEnded(ask: Ask, cluster: Cluster): boolean {
 
 type ShowsEnd = (ask: Ask, cluster: Cluster) => boolean;
 
-const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster, ask.call.hook);
+/** The mark in whose presence a hook is asked: its own; for a step of the control plane, the whole upgrade's. */
+function markOf(hook: HookName): HookName {
+  return hook === "BeforeControlPlaneUpgrade" ? "AfterClusterUpgrade" : hook;
+}
+
+const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster, markOf(ask.call.hook));
 
 const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
   BeforeClusterCreate: (_, cluster) => cluster.created,
   AfterControlPlaneInitialized: markIsGone,
   BeforeClusterUpgrade: ({ call }, cluster) =>
     isPending(cluster, "AfterClusterUpgrade") || cluster.topology?.version !== targetVersion(call),
-  BeforeControlPlaneUpgrade: (_, cluster) => isPending(cluster, "AfterControlPlaneUpgrade"),
+  BeforeControlPlaneUpgrade: (ask, cluster) =>
+    isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(ask, cluster),
   AfterControlPlaneUpgrade: markIsGone,
   BeforeWorkersUpgrade: markIsGone,
   AfterWorkersUpgrade: markIsGone,

@@ -5,7 +5,8 @@
 
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { Decision } from "../policy/decision.ts";
+import type { Confirmation } from "../policy/decision.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 import { policyKey } from "./policyset.ts";
 import type { AskRequest, DecisionStore } from "./store.ts";
@@ -29,9 +30,6 @@ export interface ConfirmationOptions {
   readonly onStale: () => void;
   readonly budgetMs?: number;
 }
-
-export type Confirmation =
-  { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
 
 /** Well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
@@ -59,18 +57,22 @@ export class Confirmer {
     }
   }
 
+  /**
+   * The order matters, because several reads are no snapshot. The Cluster first: a policy that is newer than
+   * that read is found by the lists. The HookPolicies twice, around the others: a policy that moves from one
+   * kind to the other (apply the new, prune the old) shows in at least one list, or the two differ.
+   */
   async #confirm(request: AskRequest): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
-    const [own, clusterWide, cluster, ns] = await Promise.all([
-      this.#policies("HookPolicy", namespace),
-      this.#policies("ClusterHookPolicy", undefined),
-      reader.cluster(namespace, name),
-      reader.namespace(namespace),
-    ]);
+    const [cluster, ns] = await Promise.all([reader.cluster(namespace, name), reader.namespace(namespace)]);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
+    const own = await this.#policies("HookPolicy", namespace);
+    const clusterWide = await this.#policies("ClusterHookPolicy", undefined);
+    const again = await this.#policies("HookPolicy", namespace);
+    if (identities(own) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
     const known =
-      own.every((policy) => this.#isKnown("HookPolicy", policy)) &&
+      again.every((policy) => this.#isKnown("HookPolicy", policy)) &&
       clusterWide.every((policy) => this.#isKnown("ClusterHookPolicy", policy));
     if (!known) {
       this.#options.onStale();
@@ -79,10 +81,15 @@ export class Confirmer {
     return { ok: true, decision: store.decideLive(request, { cluster, namespace: ns }, now()) };
   }
 
-  /** A policy that memory has and the API server has not can only hold, never release. */
-  #isKnown(kind: PolicyKind, { namespace, name, uid, generation }: ObjectMeta): boolean {
-    const compiled = this.#options.store.policies.get(policyKey(kind, namespace, name))?.compiled;
-    return compiled !== undefined && compiled.uid === uid && compiled.generation === generation;
+  /**
+   * A policy that memory has and the API server has not can only hold, never release. A resource version
+   * below memory's tells of a restored etcd, where the same generation may be another spec.
+   */
+  #isKnown(kind: PolicyKind, { namespace, name, uid, generation, resourceVersion }: ObjectMeta): boolean {
+    const entry = this.#options.store.policies.get(policyKey(kind, namespace, name));
+    if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
+      return false;
+    return (compareResourceVersions(resourceVersion, entry.object.metadata.resourceVersion) ?? -1) >= 0;
   }
 
   #policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]> {
@@ -93,6 +100,13 @@ export class Confirmer {
       if (read.idle) this.#reads.delete(key);
     });
   }
+}
+
+function identities(policies: readonly ObjectMeta[]): string {
+  return policies
+    .map(({ namespace, name, uid, generation }) => [namespace, name, uid, generation].join(" "))
+    .toSorted()
+    .join("\n");
 }
 
 /** Every caller gets a read that began after its call; callers that wait share the next one. */

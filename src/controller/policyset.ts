@@ -2,7 +2,7 @@
 
 import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
-import type { HeldRow } from "./status.ts";
+import { type HeldRow, type Known, NOTHING_KNOWN } from "./status.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 
@@ -28,11 +28,12 @@ export interface PolicyEntry {
   readonly matched: Set<string>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held: Map<string, HeldRow>;
-  /** Uids of the Clusters that were held when the status was last computed (see status.ts, unseen). */
-  heldBefore: ReadonlySet<string>;
-  rowsBefore: number;
-  /** Results that ended and are not in the stored status yet. */
+  /** What this replica knew when it last computed the status. */
+  known: Known;
+  /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[];
+  /** resultKeys of what was recorded already: an operation that is asked for again is no new result. */
+  readonly recorded: Set<string>;
 }
 
 export interface Candidates {
@@ -40,6 +41,9 @@ export interface Candidates {
   /** The same policies in the same order, as decide() takes them. */
   readonly compiled: readonly CompiledPolicy[];
 }
+
+/** Anyone who reaches the port can invent namespaces. */
+const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
@@ -69,9 +73,9 @@ export class PolicySet {
       compiled,
       matched: new Set(),
       held: new Map(),
-      heldBefore: new Set(),
-      rowsBefore: 0,
+      known: NOTHING_KNOWN,
       recent: [],
+      recorded: new Set(),
     };
     this.#entries.set(key, entry);
     return entry;
@@ -89,6 +93,7 @@ export class PolicySet {
     const entries = [...this.#entries.values()]
       .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
       .toSorted((a, b) => (policyName(a.compiled.ref) < policyName(b.compiled.ref) ? -1 : 1));
+    if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = { entries, compiled: entries.map(({ compiled }) => compiled) };
     this.#candidates.set(namespace, candidates);
     return candidates;

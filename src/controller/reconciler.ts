@@ -5,17 +5,15 @@ import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
-import { computeStatus, type StatusInput } from "./status.ts";
+import { computeStatus, knownOf, type StatusInput } from "./status.ts";
 import type { DecisionStore } from "./store.ts";
 
-/** The write side of the API server for policies; rejects with what `isConflict` and `isGone` tell apart. */
+/** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
 export interface PolicyWriter extends FinalizerReader {
-  get(entry: PolicyEntry): Promise<PolicyObject>;
-  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject>;
-  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject>;
+  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
+  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
+  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
   isConflict(error: unknown): boolean;
-  /** The policy does not exist any more. */
-  isGone(error: unknown): boolean;
 }
 
 export interface ReconcilerOptions {
@@ -46,83 +44,92 @@ export class Reconciler {
   }
 
   async reconcile(key: string): Promise<Result> {
-    const { store, clustersUnavailable, writer } = this.#options;
+    const { store, clustersUnavailable } = this.#options;
     const entry = store.policies.get(key);
     if (entry === undefined) {
       this.#written.delete(key);
       return {};
     }
-    if (!store.loaded && clustersUnavailable() === undefined) return {};
+    // Before everything was read the finalizer can only go, which needs nothing from memory.
+    const deleting = entry.object.metadata.deletionTimestamp !== undefined;
+    const finalizers = store.loaded || deleting ? await this.#tryFinalizers(entry) : undefined;
+    if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
+    const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
+    if (wait > 0) return { requeueAfterMs: wait };
+    await this.#reconcileStatus(entry);
+    return finish(finalizers);
+  }
+
+  /** What it throws comes back instead: a finalizer that cannot be set must not keep the status from users. */
+  async #tryFinalizers(entry: PolicyEntry): Promise<unknown> {
     try {
-      if (store.loaded) await this.#reconcileFinalizers(entry);
-      const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
-      if (wait > 0) return { requeueAfterMs: wait };
-      await this.#reconcileStatus(entry);
+      await this.#reconcileFinalizers(entry);
+      return undefined;
     } catch (error) {
-      if (!writer.isGone(error)) throw error;
+      return error;
     }
-    return {};
   }
 
   async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {
-    const { writer, store, log } = this.#options;
+    const { writer, log } = this.#options;
     const { compiled, object, matched } = entry;
     const finalizers = await wantedFinalizers(compiled, object.metadata, matched.size, writer);
     if (finalizers === undefined) return;
     log.debug("Setting finalizers", { policy: entry.key, finalizers });
-    const updated = await writer.setFinalizers(entry, finalizers);
-    store.policyChanged(entry.key, updated);
+    this.#learn(entry, await writer.setFinalizers(entry, finalizers));
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
-    const { store, writer, now, onStatusWrite } = this.#options;
+    const { writer, now, onStatusWrite } = this.#options;
     const { kind } = entry.compiled.ref;
-    for (let conflicts = 0; ; conflicts += 1) {
+    for (let conflicts = 0; this.#isCurrent(entry); conflicts += 1) {
       const input = this.#statusInput(entry);
       const status = computeStatus(input, now());
-      if (isDeepStrictEqual(status, entry.object.status)) return remember(entry, input);
+      entry.known = knownOf(input.held);
+      if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
         const updated = await writer.replaceStatus(entry, status);
         onStatusWrite(kind, "written");
         // Monotonic: a clock that is set back must not stop the writes.
         this.#written.set(entry.key, performance.now());
-        remember(entry, input);
-        return store.policyChanged(entry.key, updated);
+        return this.#learn(entry, updated);
       } catch (error) {
         if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
         onStatusWrite(kind, "conflict");
-        store.policyChanged(entry.key, await writer.get(entry));
-        if (store.policies.get(entry.key) !== entry) return;
+        this.#learn(entry, await writer.get(entry));
       }
     }
   }
 
-  #statusInput({
-    compiled,
-    object,
-    matched,
-    held,
-    heldBefore,
-    rowsBefore,
-    recent,
-  }: PolicyEntry): StatusInput {
+  /**
+   * An answer of the API server is newer than memory, unless the informer has meanwhile reported that the policy is
+   * gone, or another one of its name: then it must not come back.
+   */
+  #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
+    if (object === undefined || !this.#isCurrent(entry)) return;
+    if (object.metadata.uid === entry.compiled.uid) this.#options.store.policyChanged(entry.key, object);
+  }
+
+  #isCurrent(entry: PolicyEntry): boolean {
+    return this.#options.store.policies.get(entry.key) === entry;
+  }
+
+  #statusInput({ compiled, object, matched, held, known, recent }: PolicyEntry): StatusInput {
     const clustersUnavailable = this.#options.clustersUnavailable();
     return {
       policy: compiled,
       stored: object.status,
       matchedClusters: matched.size,
       held: [...held.values()],
-      heldBefore,
-      rowsBefore,
+      before: known,
       recent,
       ...(clustersUnavailable !== undefined && { clustersUnavailable }),
     };
   }
 }
 
-/** What the stored status now says about what this replica knows. */
-function remember(entry: PolicyEntry, { held }: StatusInput): void {
-  const rows = [...held];
-  entry.heldBefore = new Set(rows.filter(({ holds }) => holds).map(({ clusterUID }) => clusterUID));
-  entry.rowsBefore = rows.length;
+/** Retried by the queue, once everything else was done. */
+function finish(error: unknown): Result {
+  if (error !== undefined) throw error;
+  return {};
 }

@@ -17,7 +17,7 @@ import { describeErrors } from "../policy/compile.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { Ask } from "./asks.ts";
+import { type Ask, askKey } from "./asks.ts";
 import { targetVersion } from "../policy/gates.ts";
 
 /** What one policy holds, would hold or cannot evaluate of one Cluster. */
@@ -25,6 +25,9 @@ export interface HeldRow extends DecisionRow {
   /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
   readonly holds: boolean;
 }
+
+/** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
+const MAX_NAME = 63;
 
 /** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
 export function heldRow(
@@ -39,14 +42,15 @@ export function heldRow(
   if (rule === undefined) return undefined;
   const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
   const version = targetVersion(ask.call);
-  const unchanged = before !== undefined && before.verdict === verdict && before.rule === rule.rule;
+  const unchanged =
+    before !== undefined && before.verdict === verdict && before.rule === truncate(rule.rule, MAX_NAME);
   return {
     namespace: ask.namespace,
     cluster: ask.cluster,
     clusterUID: ask.clusterUID,
     hook: ask.call.hook,
     verdict,
-    rule: rule.rule,
+    rule: truncate(rule.rule, MAX_NAME),
     ...(gate !== undefined && { gate }),
     reason: rule.reason,
     message: truncate(rule.message, MAX_ROW_MESSAGE),
@@ -57,14 +61,32 @@ export function heldRow(
   };
 }
 
+/** What a replica knows by itself of the numbers in a status. */
+export interface Known {
+  readonly rows: ReadonlySet<string>;
+  /** Uids of Clusters. */
+  readonly blocked: ReadonlySet<string>;
+  readonly wouldBlock: ReadonlySet<string>;
+}
+
+export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+
+export function knownOf(held: readonly HeldRow[]): Known {
+  const uids = (rows: readonly HeldRow[]): Set<string> => new Set(rows.map(({ clusterUID }) => clusterUID));
+  return {
+    rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
+    blocked: uids(held.filter(({ holds }) => holds)),
+    wouldBlock: uids(held.filter(({ verdict }) => verdict === "WouldBlock")),
+  };
+}
+
 export interface StatusInput {
   readonly policy: CompiledPolicy;
   readonly stored: HookPolicyStatus | undefined;
   readonly matchedClusters: number;
-  readonly held: Iterable<HeldRow>;
+  readonly held: readonly HeldRow[];
   /** What this replica knew when it last computed the status: see unseen(). */
-  readonly heldBefore: ReadonlySet<string>;
-  readonly rowsBefore: number;
+  readonly before: Known;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent when they can. */
   readonly clustersUnavailable?: { readonly reason: string; readonly message: string };
@@ -88,37 +110,32 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count(input: StatusInput): Counts {
-  const rows = [...input.held].toSorted(oldestFirst);
-  const blocked = new Set(rows.filter(({ holds }) => holds).map(({ clusterUID }) => clusterUID));
-  const wouldBlock = rows
-    .filter(({ verdict }) => verdict === "WouldBlock")
-    .map(({ clusterUID }) => clusterUID);
+function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
+  const rows = held.toSorted(oldestFirst);
+  const now = knownOf(rows);
   const shown = rows.slice(0, MAX_DECISIONS).map(({ holds: _, ...row }) => row);
-  const omitted = rows.length - shown.length + unseenRows(input, rows.length);
+  const unseen = (count: number | undefined, what: keyof Known): number =>
+    mayHideRows(stored) ? Math.max(0, (count ?? 0) - before[what].union(now[what]).size) : 0;
+  const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
+  const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
+  const omitted = rows.length - shown.length + unseen(storedRows, "rows");
   return {
-    matchedClusters: input.matchedClusters,
-    blocked: blocked.size + unseenClusters(input, blocked),
-    wouldBlock: new Set(wouldBlock).size,
+    matchedClusters,
+    blocked: now.blocked.size + Math.min(unseen(stored?.blocked, "blocked"), atMost(now.blocked)),
+    wouldBlock:
+      now.wouldBlock.size + Math.min(unseen(stored?.wouldBlock, "wouldBlock"), atMost(now.wouldBlock)),
     ...(shown.length > 0 && { decisions: shown }),
     ...(omitted > 0 && { decisionsOmitted: omitted }),
   };
 }
 
 /**
- * Held Clusters that the stored status counts and this replica has never heard of: they asked another
- * replica and are beyond the rows that a status can hold. They stay counted, or two replicas with
- * different knowledge would correct each other for ever.
+ * A full list of rows may hide Clusters that this replica has never heard of: they asked another one. They
+ * stay counted, or two replicas with different knowledge would correct each other for ever. A list that is
+ * not full hides nothing: its writer knew them all.
  */
-function unseenClusters({ stored, heldBefore }: StatusInput, held: ReadonlySet<string>): number {
-  if ((stored?.decisionsOmitted ?? 0) === 0) return 0;
-  return Math.max(0, (stored?.blocked ?? 0) - heldBefore.union(held).size);
-}
-
-function unseenRows({ stored, rowsBefore }: StatusInput, rows: number): number {
-  const omitted = stored?.decisionsOmitted ?? 0;
-  if (omitted === 0) return 0;
-  return Math.max(0, omitted + (stored?.decisions?.length ?? 0) - Math.max(rowsBefore, rows));
+function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
+  return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
 }
 
 /** While Clusters cannot be read, nothing is known to have changed. */
@@ -155,7 +172,7 @@ function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentRes
     .slice(0, MAX_RECENT);
 }
 
-function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
+export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
   return [clusterUID, hook, version, verdict].join(" ");
 }
 

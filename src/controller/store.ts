@@ -9,7 +9,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
 import { MAX_RECENT } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { compareResourceVersions, newerOf } from "../policy/cluster.ts";
+import { newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision, PolicyTrace, World } from "../policy/decision.ts";
@@ -17,7 +17,7 @@ import { targetVersion } from "../policy/gates.ts";
 import { policyName } from "../policy/policy.ts";
 import { type Ask, askFromRow, askKey, deletionAsk, hasEnded, newAsk } from "./asks.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, policyKey, PolicySet } from "./policyset.ts";
-import { type HeldRow, heldRow, timestamp } from "./status.ts";
+import { type HeldRow, heldRow, resultKey, timestamp } from "./status.ts";
 
 /** The read side of an informer. */
 export interface Lister<T> {
@@ -46,6 +46,8 @@ export interface AskRequest {
 
 /** Asks about Clusters that the informer has not seen: new ones, or invented by whoever reaches the port. */
 const MAX_UNKNOWN_ASKS = 1000;
+/** Per policy; beyond it a result may be recorded twice. */
+const MAX_RECORDED = 10_000;
 
 export class DecisionStore {
   readonly policies = new PolicySet();
@@ -77,18 +79,17 @@ export class DecisionStore {
       return this.#options.onDirty(key);
     }
     const before = this.policies.get(key);
-    if (before !== undefined && isOlder(object, before.object)) return;
-    const same = before !== undefined && sameSpec(before.object, object);
-    const compiled = same
+    const sameSpec = before !== undefined && isSameSpec(before.object, object);
+    const compiled = sameSpec
       ? before.compiled
       : compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
-    const live = before === undefined || !sameLife(before.object, object);
+    const statusOnly = sameSpec && isSameLife(before.object, object);
     const entry = this.policies.set(key, object, compiled);
     if (this.#loaded) {
-      if (same) this.#adoptRows(entry);
+      if (sameSpec) this.#adoptRows(entry);
       else this.#evaluatePolicy(entry);
     }
-    if (same && !live) this.#options.onStatusWritten(key);
+    if (statusOnly) this.#options.onStatusWritten(key);
     else this.#options.onDirty(key);
   }
 
@@ -120,25 +121,28 @@ export class DecisionStore {
     if (!this.#options.served.blocking.has(call.hook)) return decision;
     if (!decision.trace.some(({ rules }) => rules.length > 0)) return decision;
     const { uid } = cluster.metadata;
-    const before = this.#asks.get(uid)?.get(call.hook);
-    const ask = newAsk(call, cluster, now, before ?? this.#unknown.get(askKey(uid, call.hook)));
-    if (known?.metadata.uid === uid) {
+    const before = this.#asks.get(uid)?.get(call.hook) ?? this.#unknown.get(askKey(uid, call.hook));
+    const ask = newAsk(call, requested, now, before);
+    if (known?.metadata.uid !== uid) this.#putUnknown(ask);
+    else if (!hasEnded(ask, known)) {
       this.#put(ask);
       this.#report(ask, entries, decision, now);
-    } else this.#putUnknown(ask);
+    }
     return decision;
   }
 
-  /** The decision for objects that were just read, or for what memory has learnt since. */
-  decideLive({ call }: AskRequest, { cluster, namespace }: World, now: Date): Decision {
-    const known = this.#options.clusters.get(clusterKey(cluster));
-    const knownNamespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
-    const world = {
-      cluster: newerOf(cluster, known),
-      namespace: namespace === undefined ? undefined : newerOf(namespace, knownNamespace),
+  /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */
+  decideLive({ call }: AskRequest, live: World, now: Date): Decision {
+    const { clusters, namespaces } = this.#options;
+    const namespace = live.cluster.metadata.namespace ?? "";
+    const { compiled } = this.policies.candidates(namespace);
+    const decision = decide(compiled, live, call, now);
+    if (decision.holds) return decision;
+    const learnt = {
+      cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
+      namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
     };
-    const { compiled } = this.policies.candidates(cluster.metadata.namespace ?? "");
-    return decide(compiled, world, call, now);
+    return decide(compiled, learnt, call, now);
   }
 
   /** A go was answered: every policy that spoke about it records the result. */
@@ -148,10 +152,17 @@ export class DecisionStore {
       const entry = this.policies.get(policyKey(kind, namespace, name));
       if (entry === undefined || trace.rules.length === 0) continue;
       const result = recentResult({ call, cluster }, trace, now);
-      if (result === undefined) continue;
-      entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
-      this.#options.onDirty(entry.key);
+      if (result !== undefined) this.#record(entry, result);
     }
+  }
+
+  #record(entry: PolicyEntry, result: RecentResult): void {
+    const key = resultKey(result);
+    if (entry.recorded.has(key)) return;
+    if (entry.recorded.size >= MAX_RECORDED) entry.recorded.clear();
+    entry.recorded.add(key);
+    entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
+    this.#options.onDirty(entry.key);
   }
 
   /** Distinct Clusters that at least one policy holds, by hook: for the metric. */
@@ -240,6 +251,7 @@ export class DecisionStore {
 
   /** Rows that other replicas, or this one before a restart, have written. */
   #adoptRows(entry: PolicyEntry): void {
+    for (const result of entry.object.status?.recent ?? []) entry.recorded.add(resultKey(result));
     for (const row of entry.object.status?.decisions ?? []) {
       const cluster = this.#options.clusters.get(`${row.namespace}/${row.cluster}`);
       if (cluster !== undefined && cluster.metadata.uid === row.clusterUID)
@@ -248,22 +260,21 @@ export class DecisionStore {
   }
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
-    if (!this.#options.served.blocking.has(row.hook)) return;
-    const key = askKey(row.clusterUID, row.hook);
-    const mine = entry.held.get(key);
+    const adopted = askFromRow(row, cluster);
+    if (adopted === undefined || !this.#options.served.blocking.has(row.hook)) return;
     const known = this.#asks.get(row.clusterUID)?.get(row.hook);
-    const ask = earliest(known, askFromRow(row, cluster));
+    const ask = known === undefined ? adopted : merge(known, adopted);
     if (hasEnded(ask, cluster)) return;
     if (ask !== known) this.#put(ask);
-    if (mine === undefined) {
-      // Evaluated as if it had been here before, so that `since` stays what users have seen.
-      const { entries, compiled } = { entries: [entry], compiled: [entry.compiled] };
-      entry.held.set(key, { ...row, holds: false });
-      const now = this.#options.now();
-      this.#report(ask, entries, decide(compiled, this.#world(cluster), ask.call, now), now);
-    } else if (mine.verdict === row.verdict && mine.rule === row.rule) {
-      entry.held.set(key, { ...mine, since: row.since, firstAsked: timestamp(ask.firstAsked) });
-    }
+    const key = askKey(row.clusterUID, row.hook);
+    const mine = entry.held.get(key);
+    // Evaluated as if it had been here before, so that `since` stays what users have seen.
+    if (mine === undefined) entry.held.set(key, { ...row, holds: false });
+    else if (mine.verdict === row.verdict && mine.rule === row.rule)
+      entry.held.set(key, { ...mine, since: row.since });
+    const now = this.#options.now();
+    const decision = decide([entry.compiled], this.#world(cluster), ask.call, now);
+    this.#report(ask, [entry], decision, now);
   }
 
   #beginAsks(cluster: Cluster): void {
@@ -322,12 +333,12 @@ export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
   return `${namespace}/${name}`;
 }
 
-function earliest(known: Ask | undefined, adopted: Ask): Ask {
-  if (known === undefined) return adopted;
-  const sameTarget = targetVersion(known.call) === targetVersion(adopted.call);
-  return sameTarget && adopted.firstAsked < known.firstAsked
-    ? { ...known, firstAsked: adopted.firstAsked }
-    : known;
+/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
+function merge(known: Ask, adopted: Ask): Ask {
+  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
+    return adopted.firstAsked > known.firstAsked ? adopted : known;
+  }
+  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
 }
 
 function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
@@ -364,17 +375,16 @@ function recentResult(
   };
 }
 
-/** An event that was overtaken: a write of our own has already told more. */
-function isOlder(a: PolicyObject, b: PolicyObject): boolean {
-  if (a.metadata.uid !== b.metadata.uid) return false;
-  return (compareResourceVersions(a.metadata.resourceVersion, b.metadata.resourceVersion) ?? 0) < 0;
+/** Compared as a whole: another version of the CRD can change what a generation reads like. */
+function isSameSpec(a: PolicyObject, b: PolicyObject): boolean {
+  return (
+    a.metadata.uid === b.metadata.uid &&
+    a.metadata.generation === b.metadata.generation &&
+    isDeepStrictEqual(a.spec, b.spec)
+  );
 }
 
-function sameSpec(a: PolicyObject, b: PolicyObject): boolean {
-  return a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
-}
-
-function sameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
+function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
   return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
 }
 

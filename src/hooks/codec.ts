@@ -21,7 +21,12 @@ export interface HookRequest {
 type RawRequest = Omit<HookCall, "hook"> & { readonly cluster: unknown };
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
-const NON_EMPTY = { type: "string", minLength: 1 } as const;
+/** Bounds of Kubernetes' own: what is longer is nobody's Cluster, and would be kept and logged. */
+const upTo = (maxLength: number): object => ({ type: "string", minLength: 1, maxLength });
+const NAME = upTo(253);
+const NAMESPACE = upTo(63);
+const UID = upTo(128);
+const VERSION = upTo(64);
 
 /** Only what is read is checked: this is the hot path, and Cluster API may add fields in any minor. */
 const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
@@ -37,7 +42,7 @@ function requestSchema(hook: HookName): object {
     required: ["cluster", ...versions],
     properties: {
       settings: STRINGS,
-      ...Object.fromEntries(versions.map((field) => [field, NON_EMPTY])),
+      ...Object.fromEntries(versions.map((field) => [field, VERSION])),
       cluster: {
         type: "object",
         required: ["metadata"],
@@ -46,9 +51,10 @@ function requestSchema(hook: HookName): object {
             type: "object",
             required: ["name", "namespace", "uid"],
             properties: {
-              name: NON_EMPTY,
-              namespace: NON_EMPTY,
-              uid: NON_EMPTY,
+              name: NAME,
+              namespace: NAMESPACE,
+              uid: UID,
+              resourceVersion: { type: "string", maxLength: 32 },
               labels: STRINGS,
               annotations: STRINGS,
             },
@@ -95,7 +101,7 @@ export function encodeResponse(
     kind: `${hook}Response`,
     status,
     ...(message !== "" && { message }),
-    ...(waits && { retryAfterSeconds }),
+    ...(waits && { retryAfterSeconds: Number.isSafeInteger(retryAfterSeconds) ? retryAfterSeconds : 5 }),
   };
   return JSON.stringify(response);
 }

@@ -2,7 +2,7 @@
 
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
-import type { Decision } from "../policy/decision.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
 import type { AnswerLog } from "./answerlog.ts";
 import {
   type Answer,
@@ -23,9 +23,6 @@ export interface DecisionSource {
   /** A go was answered. */
   released(request: HookRequest, decision: Decision, now: Date): void;
 }
-
-export type Confirmation =
-  { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };
 
 /** The verdict that logs and metrics name: a decision's, or why there was none. */
 export type AnswerVerdict =
@@ -68,35 +65,35 @@ export function createHandler(
 ): (body: Buffer) => string | Promise<string> {
   return (body) => {
     const started = performance.now();
+    const seconds = (): number => (performance.now() - started) / 1000;
     const request = decodeRequest(hook, body);
+    if (request === undefined) {
+      deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
+      deps.metrics.answered(hook, "Undecodable", seconds());
+      return undecodableResponse(hook, waits);
+    }
     const finish = (outcome: Outcome): string => {
-      deps.metrics.answered(hook, outcome.verdict, (performance.now() - started) / 1000);
-      if (request === undefined) return undecodableResponse(hook, waits);
+      deps.metrics.answered(hook, outcome.verdict, seconds());
       deps.answers.record(request, outcome, deps.now());
       return encodeResponse(hook, outcome.answer, waits);
     };
-    if (request === undefined) {
-      deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
-      return finish({
-        verdict: "Undecodable",
-        answer: { status: "Failure", retryAfterSeconds: 0, message: "" },
-      });
-    }
+    const bug = (error: unknown): Outcome => {
+      deps.log.error("Failed to decide", { hook, error });
+      return undecided("InternalError", waits);
+    };
     try {
       const outcome = waits ? answer(request, deps) : observe(request, deps);
-      return outcome instanceof Promise
-        ? outcome.catch((error: unknown) => internalError(error, deps)).then(finish)
-        : finish(outcome);
+      return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
     } catch (error) {
-      return finish(internalError(error, deps));
+      return finish(bug(error));
     }
   };
 }
 
 function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {
-  if (!deps.source.loaded()) return held("NotLoaded");
+  if (!deps.source.loaded()) return undecided("NotLoaded", true);
   const decision = deps.source.ask(request, deps.now());
-  return decision.retryAfterSeconds > 0 ? decided(decision) : release(request, deps);
+  return decision.holds ? decided(decision) : release(request, deps);
 }
 
 /** Memory may say "not yet"; only the present may say "go". */
@@ -109,32 +106,36 @@ async function release(request: HookRequest, deps: HandlerDeps): Promise<Outcome
       cluster: `${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`,
       reason: confirmation.reason,
     });
-    return held("NotConfirmed");
+    return undecided("NotConfirmed", true);
   }
   const { decision } = confirmation;
-  if (decision.retryAfterSeconds === 0) deps.source.released(request, decision, deps.now());
+  if (!decision.holds) deps.source.released(request, decision, deps.now());
   return decided(decision);
 }
 
 /** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
 function observe(request: HookRequest, deps: HandlerDeps): Outcome {
-  const go: Answer = { status: "Success", retryAfterSeconds: 0, message: "" };
-  if (!deps.source.loaded()) return { verdict: "NotLoaded", answer: go };
+  if (!deps.source.loaded()) return undecided("NotLoaded", false);
   const decision = deps.source.ask(request, deps.now());
   deps.source.released(request, decision, deps.now());
-  return { verdict: decision.verdict, answer: go, decision };
+  return { verdict: decision.verdict, answer: GO, decision };
 }
+
+const GO: Answer = { status: "Success", retryAfterSeconds: 0, message: "" };
 
 function decided(decision: Decision): Outcome {
-  const { verdict, retryAfterSeconds, message } = decision;
-  return { verdict, decision, answer: { status: "Success", retryAfterSeconds, message } };
+  const { verdict, holds, retryAfterSeconds, message } = decision;
+  const wait: Answer = { status: "Success", retryAfterSeconds: Math.max(1, retryAfterSeconds), message };
+  return { verdict, decision, answer: holds ? wait : GO };
 }
 
-function held(verdict: keyof typeof TEXT): Outcome {
-  return { verdict, answer: { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[verdict] } };
+/** What is not decided is held, where the hook can hold at all. */
+function undecided(verdict: keyof typeof TEXT, waits: boolean): Outcome {
+  const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[verdict] };
+  return { verdict, answer: waits ? wait : GO };
 }
 
-function internalError(error: unknown, deps: HandlerDeps): Outcome {
-  deps.log.error("Failed to decide", { error });
-  return held("InternalError");
+/** For what goes wrong around a handler. */
+export function internalErrorResponse(hook: HookName, waits: boolean): string {
+  return encodeResponse(hook, undecided("InternalError", waits).answer, waits);
 }

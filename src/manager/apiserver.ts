@@ -14,7 +14,7 @@ import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
 import type { PolicyWriter } from "../controller/reconciler.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isConflict, isForbidden, isNotFound, isThrottled, KubeError } from "../kube/errors.ts";
-import type { KubeObject, ObjectKey, Resource } from "../kube/resource.ts";
+import type { KubeObject, Resource } from "../kube/resource.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 
@@ -126,29 +126,38 @@ export class ApiServer implements LiveReader, PolicyWriter {
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
   }
 
-  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject> {
-    return viewPolicy(ref.kind, await this.#client.get(POLICY_RESOURCES[ref.kind], ref));
+  async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
+    return await this.#unlessGone(ref.kind, this.#client.get(POLICY_RESOURCES[ref.kind], ref));
   }
 
-  async replaceStatus(entry: PolicyEntry, status: PolicyObject["status"]): Promise<PolicyObject> {
-    const { object } = entry;
-    const resource = POLICY_RESOURCES[object.kind];
-    const updated = await this.#client.replaceStatus(resource, { ...object, status });
-    return viewPolicy(object.kind, updated);
+  async replaceStatus(
+    { object }: PolicyEntry,
+    status: PolicyObject["status"],
+  ): Promise<PolicyObject | undefined> {
+    const written = this.#client.replaceStatus(POLICY_RESOURCES[object.kind], { ...object, status });
+    return await this.#unlessGone(object.kind, written);
   }
 
-  async setFinalizers({ object }: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject> {
+  async setFinalizers(
+    { object }: PolicyEntry,
+    finalizers: readonly string[],
+  ): Promise<PolicyObject | undefined> {
     const { resourceVersion, uid } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, finalizers } };
-    const key: ObjectKey = object.metadata;
-    return viewPolicy(object.kind, await this.#client.mergePatch(POLICY_RESOURCES[object.kind], key, patch));
+    const patched = this.#client.mergePatch(POLICY_RESOURCES[object.kind], object.metadata, patch);
+    return await this.#unlessGone(object.kind, patched);
+  }
+
+  async #unlessGone(kind: PolicyKind, answer: Promise<KubeObject>): Promise<PolicyObject | undefined> {
+    try {
+      return viewPolicy(kind, await answer);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
   }
 
   isConflict(error: unknown): boolean {
     return isConflict(error);
-  }
-
-  isGone(error: unknown): boolean {
-    return isNotFound(error);
   }
 }

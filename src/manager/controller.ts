@@ -223,6 +223,9 @@ function follow({
   metrics.informerContactAge.follow(() =>
     named.map(([resource, informer]) => ({ labels: { resource }, value: informer.contactAgeMs() / 1000 })),
   );
+  metrics.informerRestarts.follow(() =>
+    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.restarts })),
+  );
   metrics.informerObjects.follow(() =>
     named.map(([resource, informer]) => ({ labels: { resource }, value: informer.size })),
   );

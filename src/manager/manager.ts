@@ -1,16 +1,13 @@
 /** Builds the operator and decides what starts first and what stops last. */
 
 import type { Logger } from "../api/logger.ts";
-import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import { AnswerLog } from "../hooks/answerlog.ts";
-import { DISCOVERY_PATH, hookPath, servedHooks } from "../hooks/catalog.ts";
-import { undecodableResponse } from "../hooks/codec.ts";
-import { discoveryResponse } from "../hooks/discovery.ts";
-import { createHandler, type HandlerDeps } from "../hooks/handler.ts";
+import { servedHooks } from "../hooks/catalog.ts";
+import type { HandlerDeps } from "../hooks/handler.ts";
+import { createRoutes } from "../hooks/routes.ts";
 import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
-import { createMetrics, type Metrics } from "../metrics.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+import { createMetrics, type Metrics, type Sample } from "../metrics.ts";
 import { CertWatcher } from "../server/certwatcher.ts";
 import type { KeyPair } from "../server/certificate.ts";
 import {
@@ -19,7 +16,7 @@ import {
   type HealthCheck,
   type PlainServer,
 } from "../server/health.ts";
-import { createHookServer, type HookServerOptions } from "../server/hookserver.ts";
+import { createHookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { type Controller, createController } from "./controller.ts";
 import type { Options } from "./options.ts";
@@ -77,30 +74,6 @@ function createCertWatcher(options: Options, log: Logger, onChange: (pair: KeyPa
   return new CertWatcher({ dir, certName, keyName, log, onChange, now });
 }
 
-/** One route per advertised hook, and discovery; made once, because the set is fixed per process. */
-function createRoutes(
-  served: ServedHooks,
-  deps: HandlerDeps,
-): Pick<HookServerOptions, "routes" | "undecodable"> {
-  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
-  const discovery = discoveryResponse(served);
-  const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
-  return {
-    routes: [
-      { path: DISCOVERY_PATH, handle: () => discovery },
-      ...hooks.map((hook) => ({
-        path: hookPath(hook),
-        handle: createHandler(hook, served.blocking.has(hook), deps),
-      })),
-    ],
-    undecodable: (path) => {
-      const hook = byPath.get(path);
-      // Discovery takes anything: a request that is broken off still learns what is served.
-      return hook === undefined ? discovery : undecodableResponse(hook, served.blocking.has(hook));
-    },
-  };
-}
-
 function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
   return {
     answered: (hook, verdict, seconds) => {
@@ -127,7 +100,7 @@ function plainServers(options: Options, { checks, metrics, log }: Diagnostics): 
   ];
 }
 
-function expiryOf({ notAfter }: CertWatcher): { labels: Record<never, string>; value: number }[] {
+function expiryOf({ notAfter }: CertWatcher): Sample<never>[] {
   return notAfter === undefined ? [] : [{ labels: {}, value: notAfter.getTime() / 1000 }];
 }
 

@@ -96,6 +96,11 @@ export function newerOf<T extends Cluster | Namespace>(asked: T, known: T | unde
   return order !== undefined && order > 0 ? asked : known;
 }
 
+/** `known` where it is of the same object and certainly newer than what was just read, else what was read. */
+export function newerThan<T extends Cluster | Namespace>(live: T, known: T | undefined): T {
+  return known === undefined || known.metadata.uid !== live.metadata.uid ? live : newerOf(known, live);
+}
+
 /** Negative, zero or positive; `undefined` where one of them is not a number. */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;

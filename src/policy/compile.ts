@@ -91,7 +91,10 @@ function compileRule(
   };
 }
 
-/** The hooks that a broken rule names; all of them where it cannot be told. */
+/**
+ * The hooks that a broken rule names; all of them where it names none. A name that this version does not know
+ * is a hook that it does not serve: the CRD lets no misspelt one pass.
+ */
 function hooksOf(spec: unknown): readonly HookName[] {
   const hooks: unknown = isRecord(spec) ? spec["hooks"] : undefined;
   if (!Array.isArray(hooks) || hooks.length === 0) return HOOK_NAMES;

@@ -23,6 +23,7 @@ export function decide(
   );
   return {
     verdict: strictest(holding.length > 0 ? holding : trace),
+    holds: holding.length > 0,
     retryAfterSeconds: held.length === 0 ? 0 : Math.min(...held.map(({ rule }) => rule.retryAfterSeconds)),
     message: joinMessages(held.map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`)),
     trace,
@@ -141,7 +142,7 @@ function describeRule({ rule, verdict, message }: RuleTrace): string {
 
 /** The rule's own retry, or less where time alone changes a gate before: ceil(next edge − now), 1..300. */
 function soonest(retryAfterSeconds: number, open: readonly GateTrace[], now: Date): number {
-  const edges = open.flatMap(({ changesAt }) => (changesAt === undefined ? [] : [changesAt.getTime()]));
+  const edges = open.map(({ changesAt }) => changesAt?.getTime() ?? NaN).filter(Number.isFinite);
   const untilEdge = Math.ceil((Math.min(...edges) - now.getTime()) / 1000);
   return Math.min(Math.max(Math.min(retryAfterSeconds, untilEdge), 1), 300);
 }

@@ -1,7 +1,6 @@
 /** What decide() takes and gives: plain data, no IO. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
 import type { GateResult, PolicyRef } from "./policy.ts";
 
 /** Everything a decision may look at besides the policies, the call and the clock. */
@@ -9,13 +8,6 @@ export interface World {
   readonly cluster: Cluster;
   /** `undefined`: not known; what depends on it is not evaluable. */
   readonly namespace: Namespace | undefined;
-}
-
-/** What has been asked before about one Cluster and hook and is still open. */
-export interface Asked {
-  readonly clusterUID: string;
-  readonly hook: HookName;
-  readonly firstAsked: Date;
 }
 
 /**
@@ -29,7 +21,9 @@ export type Verdict = "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEv
 
 export interface Decision {
   readonly verdict: Verdict;
-  /** Seconds until Cluster API should ask again; 0: go on. */
+  /** The operation may not go on. Whoever answers branches on this, never on a number. */
+  readonly holds: boolean;
+  /** Seconds until Cluster API should ask again; 0 when it may go on. */
   readonly retryAfterSeconds: number;
   /** For Cluster API's condition; empty when the operation goes on. */
   readonly message: string;
@@ -63,3 +57,7 @@ export interface RuleTrace {
 export interface GateTrace extends GateResult {
   readonly gate: string;
 }
+
+/** A decision against what was just read from the API server, or a word for why there is none. */
+export type Confirmation =
+  { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };

@@ -85,6 +85,9 @@ function wantedValue(
       return cluster.metadata.uid;
     case "TargetVersion":
       return wantedVersion(field, call);
+    default:
+      // A value that this version does not know must not mean "any value".
+      return MISSING;
   }
 }
 

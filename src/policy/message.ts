@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 export function joinMessages(parts: readonly string[]): string {
   let text = "";
   for (const [index, raw] of parts.entries()) {
-    const part = raw.replaceAll(/\p{Cc}+/gu, " ");
+    const part = raw.slice(0, MAX_MESSAGE_BYTES + 1).replaceAll(/\p{Cc}+/gu, " ");
     const next = index === 0 ? part : `${text}${SEPARATOR}${part}`;
     const left = parts.length - index - 1;
     const reserve = left > 0 ? andMore(left) : "";
@@ -37,7 +37,8 @@ function byteLength(text: string): number {
 
 function truncateBytes(text: string, max: number): string {
   const ellipsis = "…";
-  let cut = text;
+  // A UTF-16 unit is at least one byte: nothing longer is worth looking at.
+  let cut = text.length <= max ? text : `${text.slice(0, max).toWellFormed()}${ellipsis}`;
   while (byteLength(cut) > max) {
     // Whole code points only: half a surrogate pair is not valid UTF-8.
     const points = Array.from(cut.endsWith(ellipsis) ? cut.slice(0, -1) : cut);

@@ -2,14 +2,12 @@
 
 import { Agent, request as httpsRequest } from "node:https";
 
-import { type HookName, HOOK_NAMES } from "../../src/api/runtimehooks.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
-import { DISCOVERY_PATH, hookPath, servedHooks } from "../../src/hooks/catalog.ts";
-import { undecodableResponse } from "../../src/hooks/codec.ts";
-import { discoveryResponse } from "../../src/hooks/discovery.ts";
-import { createHandler, type HandlerDeps } from "../../src/hooks/handler.ts";
+import { servedHooks } from "../../src/hooks/catalog.ts";
+import type { HandlerDeps } from "../../src/hooks/handler.ts";
+import { createRoutes, type Routes } from "../../src/hooks/routes.ts";
 import type { KeyPair } from "../../src/server/certificate.ts";
-import { createHookServer, type HookServerOptions } from "../../src/server/hookserver.ts";
+import { createHookServer } from "../../src/server/hookserver.ts";
 import { silent } from "../unit/controller/fixtures.ts";
 import { issue } from "../unit/server/certificates.ts";
 import type { Replica } from "./situations.ts";
@@ -37,7 +35,7 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
     log: silent,
     now: () => clock.now,
   };
-  const routes = createRoutes(capiMinor, deps);
+  const routes = routesOf(capiMinor, deps);
   const server = createHookServer({ host: "127.0.0.1", port: 0, tls, ...routes, log: silent });
   const { port } = await server.listen();
   const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: tls.cert, servername: "localhost" });
@@ -50,25 +48,13 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
   };
 }
 
-/** As in src/manager/manager.ts, which does not export it; but a handler that throws, which it never should, is not covered. */
-function createRoutes(
-  capiMinor: number,
-  deps: HandlerDeps,
-): Pick<HookServerOptions, "routes" | "undecodable"> {
-  const served = servedHooks(capiMinor);
-  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
-  const waits = (hook: HookName): boolean => served.blocking.has(hook);
-  const discovery = discoveryResponse(served);
+/** As the operator makes them; but a handler that throws, which it never should, is not covered up. */
+function routesOf(capiMinor: number, deps: HandlerDeps): Routes {
+  const { routes, undecodable } = createRoutes(servedHooks(capiMinor), deps);
   return {
-    routes: [
-      { path: DISCOVERY_PATH, handle: () => discovery },
-      ...hooks.map((hook) => ({ path: hookPath(hook), handle: createHandler(hook, waits(hook), deps) })),
-    ],
-    undecodable: (path, reason) => {
-      if (reason === "internal") return "no answer: the handler threw";
-      const hook = hooks.find((each) => hookPath(each) === path);
-      return hook === undefined ? discovery : undecodableResponse(hook, waits(hook));
-    },
+    routes,
+    undecodable: (path, reason) =>
+      reason === "internal" ? "no answer: the handler threw" : undecodable(path, reason),
   };
 }
 

@@ -149,9 +149,7 @@ function describeOperator(
 async function ask(port: number, ca: string, hook: HookName, body: object): Promise<HookResponse> {
   const url = `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    post(url, { method: "POST", ca, agent: false }, resolve)
-      .once("error", reject)
-      .end(JSON.stringify(body));
+    post(url, { method: "POST", ca, agent: false }, resolve).once("error", reject).end(JSON.stringify(body));
   });
   return JSON.parse(await text(response)) as HookResponse;
 }

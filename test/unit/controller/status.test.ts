@@ -4,7 +4,13 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
-import { computeStatus, type HeldRow, type StatusInput } from "../../../src/controller/status.ts";
+import {
+  computeStatus,
+  type HeldRow,
+  knownOf,
+  NOTHING_KNOWN,
+  type StatusInput,
+} from "../../../src/controller/status.ts";
 import { servedHooks } from "../../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
@@ -35,8 +41,7 @@ function input(over: Partial<StatusInput> = {}): StatusInput {
     stored: { observedGeneration: -1 },
     matchedClusters: 3,
     held: [],
-    heldBefore: new Set(),
-    rowsBefore: 0,
+    before: NOTHING_KNOWN,
     recent: [],
     ...over,
   };
@@ -196,20 +201,43 @@ describe("two replicas", () => {
 
   test("of which one knows only the rows do not correct each other's counts", () => {
     const all = many(200, { hook: "BeforeClusterUpgrade" });
-    const stored = computeStatus(input({ held: all }), NOW);
-    const other = computeStatus(input({ stored, held: shownOf(stored, all) }), LATER);
+    const stored = computeStatus(input({ held: all, matchedClusters: 300 }), NOW);
+    const other = computeStatus(input({ stored, held: shownOf(stored, all), matchedClusters: 300 }), LATER);
     assert.deepEqual(other, stored);
   });
 
   test("agree after one of them has seen a Cluster go", () => {
     const all = many(200, { hook: "BeforeClusterUpgrade" });
     const stored = computeStatus(input({ held: all }), NOW);
-    const uids = (rows: readonly HeldRow[]): Set<string> => new Set(rows.map(({ clusterUID }) => clusterUID));
-    const knows = { held: all.slice(1), heldBefore: uids(all), rowsBefore: 200 };
-    assert.equal(computeStatus(input({ stored, ...knows }), LATER).blocked, 199);
+    assert.equal(
+      computeStatus(input({ stored, matchedClusters: 300, held: all.slice(1), before: knownOf(all) }), LATER)
+        .blocked,
+      199,
+    );
     const shown = shownOf(stored, all);
-    const knowsRows = { held: shown.slice(1), heldBefore: uids(shown), rowsBefore: 50 };
-    assert.equal(computeStatus(input({ stored, ...knowsRows }), LATER).blocked, 199);
+    const rowsOnly = { held: shown.slice(1), before: knownOf(shown), matchedClusters: 300 };
+    assert.equal(computeStatus(input({ stored, ...rowsOnly }), LATER).blocked, 199);
+  });
+
+  test("do not correct each other's count of what would be blocked, either", () => {
+    const all = many(60, { verdict: "WouldBlock", holds: false });
+    const stored = computeStatus(input({ held: all, matchedClusters: 300 }), NOW);
+    const other = computeStatus(input({ stored, held: shownOf(stored, all), matchedClusters: 300 }), LATER);
+    assert.equal(other.wouldBlock, 60);
+  });
+
+  test("both restarted while the Clusters beyond the rows went: the counts come down to what is there", () => {
+    const all = many(60);
+    let stored = computeStatus(input({ held: all, matchedClusters: 300 }), NOW);
+    const shown = shownOf(stored, all);
+    for (let left = shown.length; left >= 0; left -= 1) {
+      const before = knownOf(shown.slice(0, left + 1));
+      stored = computeStatus(
+        input({ stored, held: shown.slice(0, left), before, matchedClusters: 300 }),
+        LATER,
+      );
+    }
+    assert.deepEqual([stored.blocked, stored.decisionsOmitted ?? 0], [0, 0]);
   });
 });
 

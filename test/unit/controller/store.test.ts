@@ -288,12 +288,6 @@ test("a change of a Cluster that no policy can see costs nothing", () => {
   assert.deepEqual(fixture.dirty, []);
 });
 
-test("an event that a write of our own has overtaken is not taken for news", () => {
-  const fixture = storeWith({ policies: [hookPolicy({}, { resourceVersion: "200" })] });
-  fixture.setPolicy(hookPolicy({ mode: "Audit" }, { resourceVersion: "150", generation: 0 }));
-  assert.equal(fixture.store.policies.get("HookPolicy/team-a/protect")?.compiled.mode, "Enforce");
-});
-
 test("nothing is decided from memory before everything was read", () => {
   const fixture = storeWith({ policies: [hookPolicy()], clusters: [deleting], load: false });
   assert.equal(fixture.store.loaded, false);
