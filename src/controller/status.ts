@@ -114,11 +114,13 @@ function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
   const rows = held.toSorted(oldestFirst);
   const now = knownOf(rows);
   const shown = rows.slice(0, MAX_DECISIONS).map(({ holds: _, ...row }) => row);
-  const unseen = (count: number | undefined, what: keyof Known): number =>
-    mayHideRows(stored) ? Math.max(0, (count ?? 0) - before[what].union(now[what]).size) : 0;
+  const unseen = (total: number | undefined, what: keyof Known): number =>
+    mayHideRows(stored) ? Math.max(0, (total ?? 0) - before[what].union(now[what]).size) : 0;
   const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
   const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
-  const omitted = rows.length - shown.length + unseen(storedRows, "rows");
+  const mostRows = matchedClusters * HOOK_NAMES.length;
+  const omitted =
+    Math.min(rows.length + unseen(storedRows, "rows"), Math.max(rows.length, mostRows)) - shown.length;
   return {
     matchedClusters,
     blocked: now.blocked.size + Math.min(unseen(stored?.blocked, "blocked"), atMost(now.blocked)),

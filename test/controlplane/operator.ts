@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request as post } from "node:https";
-import { join, resolve } from "node:path";
-import { text } from "node:stream/consumers";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { hookPath } from "../../src/hooks/catalog.ts";
@@ -12,7 +12,7 @@ import { objectsOf } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import { type Daemon, flags, freePorts } from "./processes.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
+const ROOT = join(import.meta.dirname, "../..");
 export const NAMESPACE = "hookpolicy-system";
 /** The name of the shipped Service, which the serving certificate has to be for. */
 export const SERVICE_HOST = `hookpolicy-webhook-service.${NAMESPACE}.svc`;
@@ -151,7 +151,7 @@ async function ask(port: number, ca: string, hook: HookName, body: object): Prom
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     post(url, { method: "POST", ca, agent: false }, resolve).once("error", reject).end(JSON.stringify(body));
   });
-  return JSON.parse(await text(response)) as HookResponse;
+  return (await json(response)) as HookResponse;
 }
 
 function parseLines(log: string): LogLine[] {

@@ -117,8 +117,8 @@ describe("a Cluster's life", () => {
     await released(fleet, "story/c1", "BeforeClusterDelete");
     assert.ok(performance.now() - annotated < 7000, "released within retryAfterSeconds + 2 s");
     await waitUntilGone(cp, "story", "c1");
-    const after = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
-    assert.deepEqual([after.cluster, after.verdict], ["c1", "Allowed"]);
+    const result = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
+    assert.deepEqual([result.cluster, result.verdict], ["c1", "Allowed"]);
   });
 
   test("a Cluster that the selector leaves out is not held", async () => {

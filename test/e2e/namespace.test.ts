@@ -90,14 +90,14 @@ describe("a namespace with a policy", () => {
     await protectedCluster("team-d");
     await deleteCluster(cp, "team-d", "c1");
     const row = await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
-    const before = await settled(fleet, "team-d");
+    const version = await settled(fleet, "team-d");
     for (let n = 0; n < 20; n += 1) {
       const answer = await ask(fleet, n % 2 === 0 ? operator : second, "team-d");
       assert.equal(answer.retryAfterSeconds, 5);
       assert.equal(answer.message, (await ask(fleet, n % 2 === 0 ? second : operator, "team-d")).message);
     }
     const policy = await cp.get(policyRef("team-d", "protect"));
-    assert.equal(policy.metadata.resourceVersion, before, "no write while nothing changes");
+    assert.equal(policy.metadata.resourceVersion, version, "no write while nothing changes");
     assert.deepEqual(statusOf(policy).decisions, [row]);
 
     await operator.daemon.stop("SIGKILL");

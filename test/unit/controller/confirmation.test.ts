@@ -94,6 +94,33 @@ describe("a release is not confirmed", () => {
     });
   }
 
+  test("by a policy whose resourceVersion has gone back: etcd was restored, and the generation may be another's", async () => {
+    const attempt = confirm({ own: [{ ...protect, resourceVersion: "7" }] });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "PolicyNotInMemory" });
+    assert.equal(attempt.stale(), 1);
+  });
+
+  test("while a policy moves from one kind to the other between the reads", async () => {
+    let reads = 0;
+    const policies = async (kind: PolicyKind): Promise<readonly ObjectMeta[]> => {
+      if (kind === "ClusterHookPolicy") return [];
+      reads += 1;
+      return reads === 1 ? [protect] : [];
+    };
+    assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
+  });
+
+  test("by memory, where resource versions do not compare", async () => {
+    const { store } = storeWith({
+      policies: [hookPolicy()],
+      clusters: [cluster({ resourceVersion: "abc1", annotations: { [APPROVED]: "true" } })],
+    });
+    const reader = readerOf({ own: [protect], cluster: cluster({ resourceVersion: "abc2" }) });
+    const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+    const confirmation = await confirmer.confirm(request);
+    assert.equal(confirmation.ok && confirmation.decision.holds, true);
+  });
+
   test("when a read fails", async () => {
     const fail = async (): Promise<never> => {
       throw new Error("connection refused");
@@ -115,13 +142,14 @@ test("the live Cluster decides, not the request's copy", async () => {
 });
 
 test("what memory has learnt since the read counts, too", async () => {
-  const { store, setCluster } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const { store } = fixture;
   const reader = readerOf(
     { own: [protect] },
     {
       namespace: async () => {
         // The approval is taken back after the Cluster was read.
-        setCluster(cluster({ resourceVersion: "101" }));
+        fixture.setCluster(cluster({ resourceVersion: "101" }));
         return namespace();
       },
     },

@@ -199,6 +199,47 @@ describe("an operation ends", () => {
   });
 });
 
+describe("an operation that has ended", () => {
+  const after = hookPolicy({ rules: [rule({ hooks: ["AfterClusterUpgrade"] })] });
+  const call: HookCall = { hook: "AfterClusterUpgrade", kubernetesVersion: "v1.35.0" };
+
+  test("does not begin again because Cluster API asks once more from a cache that lags", () => {
+    const annotations = { [APPROVED]: "", [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" };
+    const pending = cluster({ annotations, resourceVersion: "110" });
+    const fixture = storeWith({ policies: [after], clusters: [pending] });
+    fixture.store.ask({ call, cluster: pending }, NOW);
+    fixture.setCluster(cluster({ annotations: { [APPROVED]: "" }, resourceVersion: "120" }));
+    fixture.store.ask({ call, cluster: pending }, NOW);
+    fixture.setCluster(cluster({ resourceVersion: "130" }));
+    assert.deepEqual(rows(fixture, after), []);
+  });
+
+  test("is over for a step of the control plane when the whole upgrade is", () => {
+    const step = hookPolicy({ rules: [rule({ hooks: ["BeforeControlPlaneUpgrade"] })] });
+    const upgrading = cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" } });
+    const fixture = storeWith({ policies: [step], clusters: [upgrading] });
+    fixture.store.ask(
+      { call: { ...upgradeTo("v1.35.0"), hook: "BeforeControlPlaneUpgrade" }, cluster: upgrading },
+      NOW,
+    );
+    assert.equal(rows(fixture, step).length, 1);
+    fixture.setCluster(cluster({ resourceVersion: "120" }));
+    assert.deepEqual(rows(fixture, step), []);
+  });
+});
+
+test("a go that is given again and again is one result", () => {
+  const fixture = storeWith({ policies: [hookPolicy()] });
+  fixture.dirty.length = 0;
+  for (let n = 0; n < 110; n += 1) {
+    const on = cluster({ name: `c${n % 11}`, uid: `u${n % 11}`, annotations: { [APPROVED]: "" } });
+    const request = { call: DELETE, cluster: on };
+    fixture.store.released(request, fixture.store.ask(request, NOW), new Date(NOW.getTime() + n * 1000));
+  }
+  assert.equal(fixture.dirty.length, 11);
+  assert.equal(fixture.store.policies.get(keyOf(hookPolicy()))?.recent.length, 10);
+});
+
 describe("rows of the stored status", () => {
   const row = {
     namespace: "team-a",
@@ -232,6 +273,35 @@ describe("rows of the stored status", () => {
       rows(storeWith({ policies: [stored({ clusterUID: "gone" })], clusters: [cluster()] })),
       [],
     );
+  });
+
+  test("with a time that is none are dropped, and stop nothing", () => {
+    const policy = stored({ firstAsked: "2026-11-21T11:00:00+99:99" });
+    assert.deepEqual(rows(storeWith({ policies: [policy], clusters: [cluster()] })), []);
+  });
+
+  test("about another operation give way to the later one, on every replica alike", () => {
+    const upgrading = cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" } });
+    const ask = (version: string, at: string, object: PolicyObject): Fixture => {
+      const fixture = storeWith({ policies: [object], clusters: [upgrading] });
+      const call: HookCall = { ...upgradeTo(version), hook: "BeforeControlPlaneUpgrade" };
+      fixture.store.ask({ call, cluster: upgrading }, new Date(at));
+      return fixture;
+    };
+    const step = {
+      hook: "BeforeControlPlaneUpgrade",
+      targetVersion: "v1.33.0",
+      firstAsked: "2026-11-21T13:00:00Z",
+    };
+    const rules = [rule({ hooks: ["BeforeControlPlaneUpgrade"] })];
+    const policy = { ...stored(step), spec: hookPolicy({ rules }).spec } as PolicyObject;
+    const { status: _, ...bare } = policy;
+    const fixture = ask("v1.32.0", "2026-11-21T12:00:00Z", bare);
+    fixture.setPolicy({ ...policy, metadata: { ...policy.metadata, resourceVersion: "200" } });
+    assert.equal(rows(fixture, policy)[0]?.targetVersion, "v1.33.0");
+    const later = ask("v1.34.0", "2026-11-21T14:00:00Z", bare);
+    later.setPolicy({ ...policy, metadata: { ...policy.metadata, resourceVersion: "200" } });
+    assert.equal(rows(later, policy)[0]?.targetVersion, "v1.34.0");
   });
 
   test("are dropped when their gate holds by now", () => {

@@ -1,0 +1,230 @@
+/** What is written to a policy, what is not, and what comes back from it into memory. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
+import type { Namespace, ObjectMeta } from "../../../src/api/meta.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
+import { type Fixture, keyOf, silent, storeWith } from "./fixtures.ts";
+
+const DELETED = "2026-11-21T11:59:00Z";
+const conflict = new Error("conflict");
+const withMeta = (object: PolicyObject, meta: Partial<ObjectMeta>): PolicyObject => ({
+  ...object,
+  metadata: { ...object.metadata, ...meta },
+});
+const held = withMeta(hookPolicy(), { finalizers: [FINALIZER] });
+const deleted = withMeta(held, { deletionTimestamp: DELETED });
+
+/** An API server that accepts everything, one resourceVersion further each time. */
+function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
+  let version = 200;
+  const next = (): string => String(version++);
+  return {
+    get: async ({ object }) => object,
+    replaceStatus: async ({ object }, status) => ({
+      ...withMeta(object, { resourceVersion: next() }),
+      status,
+    }),
+    setFinalizers: async ({ object }, finalizers) =>
+      withMeta(object, { resourceVersion: next(), finalizers }),
+    findNamespace: async () => namespace(),
+    clustersOf: async () => [],
+    isConflict: (error) => error === conflict,
+    ...over,
+  };
+}
+
+function reconcilerOf(
+  { store }: Fixture,
+  writer: Partial<PolicyWriter> = {},
+  over: Partial<ReconcilerOptions> = {},
+): Reconciler {
+  return new Reconciler({
+    store,
+    writer: apiServer(writer),
+    log: silent,
+    now: () => NOW,
+    clustersUnavailable: () => undefined,
+    onStatusWrite: () => undefined,
+    ...over,
+  });
+}
+
+describe("the status", () => {
+  test("is written when it differs, once a second at most, and not at rest", async () => {
+    const fixture = storeWith({
+      policies: [hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] })],
+    });
+    const written: HookPolicyStatus[] = [];
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async ({ object }, status) => {
+        written.push(status);
+        return { ...withMeta(object, { resourceVersion: "300" }), status };
+      },
+    });
+    const key = keyOf(hookPolicy());
+    assert.deepEqual(await reconciler.reconcile(key), {});
+    assert.equal(written.length, 1);
+    fixture.setCluster(cluster());
+    const { requeueAfterMs = 0 } = await reconciler.reconcile(key);
+    assert.ok(requeueAfterMs > 0 && requeueAfterMs <= 1000);
+    assert.equal(written.length, 1);
+  });
+
+  test("is computed again from what another replica has written", async () => {
+    const fixture = storeWith({
+      policies: [hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] })],
+    });
+    let attempts = 0;
+    const results: string[] = [];
+    const reconciler = reconcilerOf(
+      fixture,
+      {
+        replaceStatus: async ({ object }, status) => {
+          attempts += 1;
+          if (attempts === 1) throw conflict;
+          return { ...object, status };
+        },
+        get: async ({ object }) => withMeta(object, { resourceVersion: "250" }),
+      },
+      { onStatusWrite: (_, result) => results.push(result) },
+    );
+    await reconciler.reconcile(keyOf(hookPolicy()));
+    assert.deepEqual(results, ["conflict", "written"]);
+  });
+
+  test("is written although the finalizer cannot be set, which is tried again", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    let written = 0;
+    const reconciler = reconcilerOf(fixture, {
+      setFinalizers: async () => {
+        throw new Error("forbidden");
+      },
+      replaceStatus: async ({ object }, status) => {
+        written += 1;
+        return { ...object, status };
+      },
+    });
+    await assert.rejects(reconciler.reconcile(keyOf(hookPolicy())), /forbidden/);
+    assert.equal(written, 1);
+  });
+
+  test("waits until everything was read", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()], load: false });
+    const never = async (): Promise<never> => assert.fail("nothing is written");
+    const reconciler = reconcilerOf(fixture, { replaceStatus: never, setFinalizers: never });
+    assert.deepEqual(await reconciler.reconcile(keyOf(hookPolicy())), {});
+  });
+});
+
+describe("a policy that is gone does not come back into memory", () => {
+  test("when its deletion overtakes the answer to our own write", async () => {
+    const fixture = storeWith({ policies: [deleted], clusters: [cluster()] });
+    const reconciler = reconcilerOf(fixture, {
+      setFinalizers: async ({ object }, finalizers) => {
+        fixture.deletePolicy(deleted);
+        return withMeta(object, { resourceVersion: "201", finalizers });
+      },
+    });
+    await reconciler.reconcile(keyOf(deleted));
+    assert.equal(fixture.store.policies.get(keyOf(deleted)), undefined);
+    const request = { call: { hook: "BeforeClusterDelete" }, cluster: cluster() } as const;
+    assert.equal(fixture.store.ask(request, NOW).holds, false);
+  });
+
+  test("when another one of its name was made meanwhile", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    const again = hookPolicy({}, { uid: "uid-again", resourceVersion: "300" });
+    const reconciler = reconcilerOf(fixture, {
+      setFinalizers: async ({ object }, finalizers) => {
+        fixture.deletePolicy(hookPolicy());
+        fixture.setPolicy(again);
+        return withMeta(object, { resourceVersion: "201", finalizers });
+      },
+    });
+    await reconciler.reconcile(keyOf(again));
+    assert.equal(fixture.store.policies.get(keyOf(again))?.compiled.uid, "uid-again");
+  });
+});
+
+describe("the finalizer", () => {
+  const upgradeOnly = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] });
+  const { until: _, ...observe } = rule();
+  const terminating = namespace({ deletionTimestamp: DELETED });
+  const selected = hookPolicy({ clusterSelector: { matchLabels: { tier: "production" } } });
+  const production = cluster({ labels: { tier: "production" } });
+  const goes = withMeta(selected, { finalizers: ["somebody/else", FINALIZER], deletionTimestamp: DELETED });
+
+  interface Case {
+    readonly policy: PolicyObject;
+    readonly matches?: boolean;
+    readonly live?: Namespace | undefined;
+    readonly left?: boolean;
+    readonly load?: boolean;
+    /** `undefined`: left as it is. */
+    readonly want?: readonly string[];
+  }
+  const cases: Record<string, Case> = {
+    "is set on a policy that can hold a deletion": { policy: hookPolicy(), want: [FINALIZER] },
+    "is not set where no Cluster matches": { policy: hookPolicy(), matches: false },
+    "is not set by a rule on another hook": { policy: upgradeOnly },
+    "is not set by a rule that only observes": { policy: hookPolicy({ rules: [observe] }) },
+    "is not set by an Audit policy": { policy: hookPolicy({ mode: "Audit" }) },
+    "is not set on a ClusterHookPolicy": { policy: clusterHookPolicy() },
+    "is set by a rule that cannot be evaluated, because it holds": {
+      policy: hookPolicy({ rules: [] }),
+      want: [FINALIZER],
+    },
+    "goes when the last Cluster has gone": { policy: held, matches: false, want: [] },
+    "goes at once when the policy is deleted in a living namespace": { policy: deleted, want: [] },
+    "goes in a living namespace although nothing was read yet": { policy: deleted, load: false, want: [] },
+    "goes when the namespace is gone": { policy: deleted, live: undefined, want: [] },
+    "stays in a terminating namespace while a Cluster matches": { policy: deleted, live: terminating },
+    "stays in a terminating namespace while the API server still has one": {
+      policy: goes,
+      live: terminating,
+      matches: false,
+      left: true,
+    },
+    "goes in a terminating namespace with the last Cluster, and leaves other finalizers alone": {
+      policy: goes,
+      live: terminating,
+      matches: false,
+      want: ["somebody/else"],
+    },
+  };
+  for (const [name, { policy, matches = true, left = false, load = true, want, ...rest }] of Object.entries(
+    cases,
+  )) {
+    test(name, async () => {
+      const live = "live" in rest ? rest.live : namespace();
+      const fixture = storeWith({ policies: [policy], clusters: matches ? [cluster()] : [], load });
+      let set: readonly string[] | undefined;
+      const reconciler = reconcilerOf(fixture, {
+        findNamespace: async () => live,
+        clustersOf: async () => (left ? [production] : [cluster()]),
+        setFinalizers: async ({ object }, finalizers) => {
+          set = finalizers;
+          return withMeta(object, { resourceVersion: "201", finalizers });
+        },
+      });
+      await reconciler.reconcile(keyOf(policy));
+      assert.deepEqual(set, want);
+    });
+  }
+
+  test("stays, and is tried again, while the Clusters that are left cannot be read", async () => {
+    const fixture = storeWith({ policies: [goes] });
+    const reconciler = reconcilerOf(fixture, {
+      findNamespace: async () => terminating,
+      clustersOf: async () => {
+        throw new Error("not found: no such kind");
+      },
+      setFinalizers: async () => assert.fail("not set"),
+    });
+    await assert.rejects(reconciler.reconcile(keyOf(goes)), /no such kind/);
+  });
+});

@@ -1,0 +1,181 @@
+/** From bytes to an answer: what is not decided is held, and a go is only ever a confirmed one. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { LogFields, Logger } from "../../../src/api/logger.ts";
+import { AnswerLog } from "../../../src/hooks/answerlog.ts";
+import { createHandler, type DecisionSource } from "../../../src/hooks/handler.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import type { Decision } from "../../../src/policy/decision.ts";
+import { APPROVED, cluster, compiled, hookPolicy, namespace, NOW } from "../builders.ts";
+
+const world = { cluster: cluster(), namespace: namespace() };
+const approvedWorld = { cluster: cluster({ annotations: { [APPROVED]: "" } }), namespace: namespace() };
+const policies = [compiled(hookPolicy())];
+const blocked = decide(policies, world, { hook: "BeforeClusterDelete" }, NOW);
+const allowed = decide(policies, approvedWorld, { hook: "BeforeClusterDelete" }, NOW);
+const body = Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }));
+
+interface Run {
+  readonly answer: { status: string; retryAfterSeconds?: number; message?: string };
+  readonly verdicts: string[];
+  readonly released: number;
+  readonly lines: [string, LogFields | undefined][];
+}
+
+async function run(
+  over: Partial<DecisionSource>,
+  { waits = true, bytes = [body], everyCall = false } = {},
+): Promise<Run> {
+  const verdicts: string[] = [];
+  const lines: [string, LogFields | undefined][] = [];
+  const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
+  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
+  let released = 0;
+  const handle = createHandler("BeforeClusterDelete", waits, {
+    source: {
+      loaded: () => true,
+      ask: () => blocked,
+      confirm: async () => ({ ok: true, decision: allowed }),
+      released: () => (released += 1),
+      ...over,
+    },
+    metrics: { answered: (_, verdict) => verdicts.push(verdict), unconfirmed: () => undefined },
+    answers: new AnswerLog({ log, everyCall }),
+    log,
+    now: () => NOW,
+  });
+  let text = "";
+  for (const each of bytes) text = await handle(each);
+  return { answer: JSON.parse(text), verdicts, released, lines };
+}
+
+const throws = (): never => {
+  throw new Error("bug");
+};
+
+describe("a hook that Cluster API waits for", () => {
+  test("is held from memory, without a read", async () => {
+    const { answer, released } = await run({ confirm: throws });
+    assert.deepEqual([answer.status, answer.retryAfterSeconds, released], ["Success", 10, 0]);
+    assert.match(answer.message ?? "", /^HookPolicy team-a\/protect/);
+  });
+
+  test("is let go when the present agrees, and says nothing", async () => {
+    const { answer, verdicts, released } = await run({ ask: () => allowed });
+    assert.deepEqual([answer.retryAfterSeconds, answer.message, released], [0, undefined, 1]);
+    assert.deepEqual(verdicts, ["Allowed"]);
+  });
+
+  const held: Record<string, { over: Partial<DecisionSource>; verdict: string }> = {
+    "while nothing is loaded": { over: { loaded: () => false, ask: throws }, verdict: "NotLoaded" },
+    "when the release cannot be confirmed": {
+      over: { ask: () => allowed, confirm: async () => ({ ok: false, reason: "Timeout" }) },
+      verdict: "NotConfirmed",
+    },
+    "when the present disagrees": {
+      over: { ask: () => allowed, confirm: async () => ({ ok: true, decision: blocked }) },
+      verdict: "Blocked",
+    },
+    "when deciding throws": { over: { ask: throws }, verdict: "InternalError" },
+    "when confirming rejects": {
+      over: { ask: () => allowed, confirm: async () => throws() },
+      verdict: "InternalError",
+    },
+  };
+  for (const [name, { over, verdict }] of Object.entries(held)) {
+    test(`is held ${name}`, async () => {
+      const { answer, verdicts, released } = await run(over);
+      assert.deepEqual([answer.status, verdicts, released], ["Success", [verdict], 0]);
+      assert.ok((answer.retryAfterSeconds ?? 0) > 0);
+      assert.ok(answer.message);
+    });
+  }
+
+  test("is held by a decision that holds, whatever its number says", async () => {
+    for (const retryAfterSeconds of [0, NaN, -1]) {
+      const broken: Decision = { ...blocked, retryAfterSeconds };
+      const { answer } = await run({ ask: () => broken, confirm: throws });
+      assert.ok(
+        (answer.retryAfterSeconds ?? 0) > 0,
+        `${retryAfterSeconds} became ${answer.retryAfterSeconds}`,
+      );
+    }
+  });
+
+  test("is held when a gate's next edge is not a time", () => {
+    const [policy = compiled(hookPolicy())] = policies;
+    const gate = {
+      name: "sundial",
+      evaluate: () => ({
+        holds: false,
+        reason: "Waiting",
+        wanted: "noon",
+        observed: "night",
+        changesAt: new Date(NaN),
+      }),
+    };
+    const rules = policy.rules.map((rule) => ({ ...rule, gates: [gate] }));
+    const decision = decide([{ ...policy, rules }], world, { hook: "BeforeClusterDelete" }, NOW);
+    assert.deepEqual([decision.holds, decision.retryAfterSeconds], [true, 10]);
+  });
+});
+
+describe("a hook that Cluster API does not wait for", () => {
+  for (const [name, over] of Object.entries({
+    "is always Success": {},
+    "is Success while nothing is loaded": { loaded: () => false },
+    "is Success when deciding throws": { ask: throws },
+  })) {
+    test(`${name}, without a message`, async () => {
+      const { answer } = await run(over, { waits: false });
+      assert.deepEqual(
+        [answer.status, answer.message, answer.retryAfterSeconds],
+        ["Success", undefined, undefined],
+      );
+    });
+  }
+});
+
+test("a request that cannot be decoded is Failure, and nothing of it comes back", async () => {
+  const { answer, verdicts } = await run({}, { bytes: [Buffer.from('{"secret":1}')] });
+  assert.deepEqual([answer.status, verdicts], ["Failure", ["Undecodable"]]);
+  assert.doesNotMatch(JSON.stringify(answer), /secret/);
+});
+
+describe("the log of answers", () => {
+  const called = ([message]: [string, unknown]): boolean => message.includes("is called");
+
+  test("has one line for many identical answers, and names policy, rule, verdict and retry", async () => {
+    const { lines } = await run({}, { bytes: [body, body, body] });
+    assert.deepEqual(lines.filter(called), [
+      [
+        "BeforeClusterDelete is called, response is Success. retry: 10",
+        {
+          cluster: "team-a/prod-1",
+          verdict: "Blocked",
+          policy: "HookPolicy team-a/protect",
+          rule: "confirmed-delete",
+        },
+      ],
+    ]);
+  });
+
+  test("has every call where that is wanted", async () => {
+    const { lines } = await run({}, { bytes: [body, body, body], everyCall: true });
+    assert.equal(lines.filter(called).length, 3);
+  });
+
+  test("says how often an answer was repeated when it changes", async () => {
+    let asks = 0;
+    const { lines } = await run(
+      { ask: () => ((asks += 1) < 4 ? blocked : allowed) },
+      { bytes: [body, body, body, body] },
+    );
+    assert.deepEqual(lines[1], [
+      "BeforeClusterDelete was answered the same until now",
+      { cluster: "team-a/prod-1", repeated: 2 },
+    ]);
+    assert.equal(lines.filter(called).length, 2);
+  });
+});
