@@ -13,7 +13,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): package.json package-lock.json
-	npm ci
+	npm ci --loglevel=error
 	@touch $(INSTALLED)
 
 dist/main.js: $(INSTALLED) $(shell find src -name '*.ts') tsconfig.json

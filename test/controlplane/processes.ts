@@ -56,6 +56,7 @@ export interface Processes {
 export function createProcesses(logFolder: string, guarded?: string): Processes {
   const daemons: Daemon[] = [];
   let failed: Error | undefined;
+  let stopped = false;
   const guard = startGuard(guarded);
   const report = (): void => {
     const groups = daemons.filter((d) => d.running()).map((d) => String(d.pid));
@@ -63,6 +64,7 @@ export function createProcesses(logFolder: string, guarded?: string): Processes 
   };
   return {
     start: (spec) => {
+      if (stopped) throw new Error(`${spec.name} is not started: everything is being stopped`);
       const daemon = startDaemon(spec, join(logFolder, `${spec.name}.log`), (error) => {
         failed ??= error;
       });
@@ -74,6 +76,7 @@ export function createProcesses(logFolder: string, guarded?: string): Processes 
     pids: (name) => daemons.filter((d) => d.name === name && d.running()).map((d) => d.pid),
     failure: () => failed,
     stopAll: async () => {
+      stopped = true;
       for (const daemon of daemons.splice(0).toReversed()) await daemon.stop();
       guard.stdin?.end("\n");
     },

@@ -36,11 +36,15 @@ async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
+function shellWord(text: string): string {
+  return text.includes("'") ? `"${text.replaceAll(/["$`\\]/g, "\\$&")}"` : `'${text}'`;
+}
+
 /** Runs kubectl as a person would, and shows the command and what it prints. */
 async function kubectl(cp: ControlPlane, ...args: readonly string[]): Promise<string> {
   stop.signal.throwIfAborted();
   const shown = args.map((arg) => arg.replace(`${FILES}/`, "test/demo/"));
-  const quoted = shown.map((arg) => (/[\s{}"'*()$]/.test(arg) ? `'${arg}'` : arg));
+  const quoted = shown.map((arg) => (/[\s{}"'*()$]/.test(arg) ? shellWord(arg) : arg));
   say(`\n${styleText("green", `$ kubectl ${quoted.join(" ")}`)}`);
   const output = await cp.kubectl(...args);
   say(output.trimEnd());
@@ -53,8 +57,7 @@ function follow(operator: Operator): () => void {
   return () => {
     const lines = operator.daemon.log().split("\n").slice(0, -1);
     for (const line of lines.slice(shown)) {
-      if (line.includes(`${NAMESPACE}/${CLUSTER}`))
-        say(styleText("yellow", `  hookpolicy │ ${line.slice(0, 240)}`));
+      if (line.includes(`${NAMESPACE}/${CLUSTER}`)) say(styleText("yellow", `  hookpolicy │ ${line}`));
     }
     shown = lines.length;
   };
@@ -156,8 +159,7 @@ async function release({ cp, operator, showLog }: Stage): Promise<void> {
       )) === "0",
   );
   await kubectl(cp, "get", "hookpolicy", "-n", NAMESPACE, "-o", "wide");
-  const rows =
-    "custom-columns=CLUSTER:.status.recent[*].cluster,HOOK:.status.recent[*].hook,VERDICT:.status.recent[*].verdict";
+  const rows = "jsonpath={range .items[0].status.recent[*]}{.time} {.hook} {.verdict}{'\\n'}{end}";
   await kubectl(cp, "get", "hookpolicy", "-n", NAMESPACE, "-o", rows);
 }
 
@@ -174,7 +176,7 @@ async function play(cp: ControlPlane): Promise<void> {
   await release(stage);
   if (process.env["KEEP"] === undefined) return cleanUp(stage);
   say(
-    `\nEverything keeps running until Ctrl-C. In another terminal:\n\n  export KUBECONFIG=${cp.adminKubeconfig}\n`,
+    `\nEverything keeps running until Ctrl-C. In another terminal:\n\n  export KUBECONFIG=${cp.adminKubeconfig}\n  kubectl get hookpolicy,clusters -A\n`,
   );
   await sleep(2 ** 31 - 1, undefined, { signal: stop.signal });
 }
@@ -197,14 +199,14 @@ async function main(): Promise<void> {
   }
 }
 
+/** Exits at once: what the play was waiting for when it was stopped is gone. */
 try {
   await main();
 } catch (error) {
   if (stop.signal.aborted) {
     say("\nStopped. Nothing is left behind.");
-    process.exitCode = 130;
-  } else {
-    process.stderr.write(`\nerror: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
+    process.exit(130);
   }
+  process.stderr.write(`\nerror: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
 }
