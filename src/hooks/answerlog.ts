@@ -1,9 +1,19 @@
 /** One log line per call; identical answers collapse, because Cluster API asks every few seconds for days. */
 
 import type { Logger } from "../api/logger.ts";
+import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy.ts";
-import type { HookRequest } from "./codec.ts";
-import type { Outcome } from "./handler.ts";
+import type { Answer, HookRequest } from "./codec.ts";
+
+/** The verdict that logs and metrics name: a decision's, or why there was none. */
+export type AnswerVerdict =
+  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable";
+
+export interface Outcome {
+  readonly verdict: AnswerVerdict;
+  readonly answer: Answer;
+  readonly decision?: Decision;
+}
 
 interface Entry {
   line: string;

@@ -3,7 +3,7 @@
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import type { AnswerLog } from "./answerlog.ts";
+import type { AnswerLog, AnswerVerdict, Outcome } from "./answerlog.ts";
 import {
   type Answer,
   decodeRequest,
@@ -24,10 +24,6 @@ export interface DecisionSource {
   released(request: HookRequest, decision: Decision, now: Date): void;
 }
 
-/** The verdict that logs and metrics name: a decision's, or why there was none. */
-export type AnswerVerdict =
-  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable";
-
 export interface HookMetrics {
   answered(hook: HookName, verdict: AnswerVerdict, seconds: number): void;
   unconfirmed(reason: string): void;
@@ -39,12 +35,6 @@ export interface HandlerDeps {
   readonly answers: AnswerLog;
   readonly log: Logger;
   readonly now: () => Date;
-}
-
-export interface Outcome {
-  readonly verdict: AnswerVerdict;
-  readonly answer: Answer;
-  readonly decision?: Decision;
 }
 
 /** Short: the reason passes by itself, and Cluster API does not ask earlier whatever changes. */

@@ -1,7 +1,8 @@
 /** The one place where it is decided whether a Cluster may go on. Pure and total: no IO, no clock, no logger. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
-import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict, World } from "./decision.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "./decision.ts";
+import type { World } from "./world.ts";
 import { joinMessages } from "./message.ts";
 import { type CompiledGate, type CompiledPolicy, type CompiledRule, policyName } from "./policy.ts";
 

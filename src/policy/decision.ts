@@ -1,14 +1,6 @@
 /** What decide() takes and gives: plain data, no IO. */
 
-import type { Cluster, Namespace } from "../api/meta.ts";
 import type { GateResult, PolicyRef } from "./policy.ts";
-
-/** Everything a decision may look at besides the policies, the call and the clock. */
-export interface World {
-  readonly cluster: Cluster;
-  /** `undefined`: not known; what depends on it is not evaluable. */
-  readonly namespace: Namespace | undefined;
-}
 
 /**
  * - Allowed: nothing holds the operation.

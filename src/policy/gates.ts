@@ -6,7 +6,7 @@ import type { GateSpec, MetadataGateSpec } from "../api/hookpolicy.ts";
 import type { CompiledGate, GateResult } from "./policy.ts";
 import { shellQuote } from "./message.ts";
 import { lookup } from "./selector.ts";
-import type { World } from "./decision.ts";
+import type { World } from "./world.ts";
 
 /** The spec has been validated: exactly one kind is set. */
 export function compileGate(spec: GateSpec): CompiledGate {

@@ -1,7 +1,7 @@
 /** What a HookPolicy or ClusterHookPolicy is to the decision: compiled once per generation by compile.ts. */
 
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import type { World } from "./decision.ts";
+import type { World } from "./world.ts";
 import type { FieldError } from "./schema.ts";
 import type { LabelMatcher } from "./selector.ts";
 
