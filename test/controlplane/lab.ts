@@ -100,6 +100,9 @@ export async function finishControlPlaneUpgrade(
 
 /** Asks for deletion. Hook: BeforeClusterDelete, until it is allowed. */
 export async function deleteCluster(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  await cp.waitFor(`Cluster API to guard ${namespace}/${name}`, async () =>
+    isGuarded(await cp.get(clusterRef(namespace, name))),
+  );
   await cp.delete(clusterRef(namespace, name));
 }
 
@@ -130,7 +133,9 @@ interface Parts {
 /** Cluster API creates both, under names of its own, after BeforeClusterCreate was allowed. */
 async function partsOf(cp: ControlPlane, namespace: string, name: string): Promise<Parts> {
   return await cp.waitFor(`Cluster ${namespace}/${name} to have its parts`, async () => {
-    const { spec } = await cp.get(clusterRef(namespace, name));
+    const cluster = await cp.get(clusterRef(namespace, name));
+    if (!isGuarded(cluster)) return undefined;
+    const { spec } = cluster;
     const { infrastructureRef, controlPlaneRef, topology } = spec;
     if (infrastructureRef?.name === undefined || controlPlaneRef?.name === undefined) return undefined;
     return {
@@ -149,6 +154,11 @@ async function partsOf(cp: ControlPlane, namespace: string, name: string): Promi
       },
     };
   });
+}
+
+/** Before Cluster API's finalizer is there, a deleted Cluster is gone at once, and no hook is called. */
+function isGuarded({ metadata }: KubeObject): boolean {
+  return metadata.finalizers?.includes("cluster.cluster.x-k8s.io") ?? false;
 }
 
 function trueCondition(type: string): unknown {
