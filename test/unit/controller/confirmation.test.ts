@@ -141,6 +141,15 @@ test("the live Cluster decides, not the request's copy", async () => {
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
 
+test("what memory has learnt since the read cannot release what the read holds", async () => {
+  const newer = cluster({ resourceVersion: "101", annotations: { [APPROVED]: "true" } });
+  const { store } = storeWith({ policies: [hookPolicy()], clusters: [newer] });
+  const reader = readerOf({ own: [protect], cluster: cluster() });
+  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmation = await confirmer.confirm(request);
+  assert.equal(confirmation.ok && confirmation.decision.holds, true);
+});
+
 test("what memory has learnt since the read counts, too", async () => {
   const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   const { store } = fixture;

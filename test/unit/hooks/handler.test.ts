@@ -95,7 +95,8 @@ describe("a hook that Cluster API waits for", () => {
   test("is held by a decision that holds, whatever its number says", async () => {
     for (const retryAfterSeconds of [0, NaN, -1]) {
       const broken: Decision = { ...blocked, retryAfterSeconds };
-      const { answer } = await run({ ask: () => broken, confirm: throws });
+      const { answer, verdicts } = await run({ ask: () => broken, confirm: throws });
+      assert.deepEqual(verdicts, ["Blocked"], "decided from memory, without a read");
       assert.ok(
         (answer.retryAfterSeconds ?? 0) > 0,
         `${retryAfterSeconds} became ${answer.retryAfterSeconds}`,

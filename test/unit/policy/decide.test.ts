@@ -79,6 +79,7 @@ describe("an annotation gate", () => {
     },
     "does not find a key on every object's prototype": {
       annotation: { key: "constructor" },
+      on: annotated("true"),
       verdict: "Blocked",
     },
   };
