@@ -85,7 +85,7 @@ export interface StatusInput {
   readonly stored: HookPolicyStatus | undefined;
   readonly matchedClusters: number;
   readonly held: readonly HeldRow[];
-  /** What this replica knew when it last computed the status: see unseen(). */
+  /** What this replica knew when it last computed the status: see mayHideRows(). */
   readonly before: Known;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent when they can. */

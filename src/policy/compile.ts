@@ -4,7 +4,7 @@ import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { compileGate } from "./gates.ts";
 import type { CompiledPolicy, CompiledRule, PolicyKind } from "./policy.ts";
-import { type FieldError, validatePolicy } from "./schema.ts";
+import { type FieldError, isWithin, validatePolicy } from "./schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
 
 /** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
@@ -27,13 +27,13 @@ export function compilePolicy(
   served: ServedHooks,
 ): CompiledPolicy {
   const errors = validatePolicy(kind, object).filter(
-    ({ path }) => !NOT_THE_SPEC.some((part) => isBelow(path, part)),
+    ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
   );
   const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? object.spec : {};
   const { name, namespace, uid, generation } = object.metadata;
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
-    errors.some(({ path }) => isBelow(path, `spec.${field}`) || isBelow(`spec.${field}`, path))
+    errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
       ? everything
       : compileSelector(spec[field]);
   return {
@@ -68,9 +68,7 @@ function compileRule(
   served: ServedHooks,
 ): CompiledRule {
   const path = `spec.rules[${index}]`;
-  const mine = errors.filter(
-    (error) => isBelow(error.path, path) || !isBelow(error.path, "spec.rules", true),
-  );
+  const mine = errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
   if (mine.length > 0) {
     return {
       name: isRecord(spec) && typeof spec.name === "string" ? spec.name : "",
@@ -125,12 +123,6 @@ function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldE
 
 export function describeErrors(errors: readonly FieldError[]): string {
   return errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
-}
-
-/** Whether `path` is `parent` or a field or item of it; with `item`, only a numbered item of it. */
-function isBelow(path: string, parent: string, item = false): boolean {
-  if (item) return path.startsWith(`${parent}[`);
-  return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

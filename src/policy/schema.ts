@@ -215,8 +215,8 @@ function nameErrors(metadata: unknown): FieldError[] {
   return [];
 }
 
-/** Whether `path` is `parent` or below it. */
-function isWithin(path: string, parent: string): boolean {
+/** Whether `path` is `parent` or below it; everything is below "", the object itself. */
+export function isWithin(path: string, parent: string): boolean {
   return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
 }
 
