@@ -65,6 +65,7 @@ export class Confirmer {
   async #confirm(request: AskRequest): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
+    const before = this.#versions(namespace);
     const [cluster, ns] = await Promise.all([reader.cluster(namespace, name), reader.namespace(namespace)]);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const own = await this.#policies("HookPolicy", namespace);
@@ -72,8 +73,8 @@ export class Confirmer {
     const again = await this.#policies("HookPolicy", namespace);
     if (identities(own) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
     const known =
-      again.every((policy) => this.#isKnown("HookPolicy", policy)) &&
-      clusterWide.every((policy) => this.#isKnown("ClusterHookPolicy", policy));
+      again.every((policy) => this.#isKnown("HookPolicy", policy, before)) &&
+      clusterWide.every((policy) => this.#isKnown("ClusterHookPolicy", policy, before));
     if (!known) {
       this.#options.onStale();
       return { ok: false, reason: "PolicyNotInMemory" };
@@ -83,13 +84,31 @@ export class Confirmer {
 
   /**
    * A policy that memory has and the API server has not can only hold, never release. A resource version
-   * below memory's tells of a restored etcd, where the same generation may be another spec.
+   * below the one that memory had before the reads tells of a restored etcd, where the same generation may be
+   * another spec. (Not below the one of now: our own write of the status can overtake the answer to a list.)
    */
-  #isKnown(kind: PolicyKind, { namespace, name, uid, generation, resourceVersion }: ObjectMeta): boolean {
-    const entry = this.#options.store.policies.get(policyKey(kind, namespace, name));
+  #isKnown(
+    kind: PolicyKind,
+    { namespace, name, uid, generation, resourceVersion }: ObjectMeta,
+    before: ReadonlyMap<string, string>,
+  ): boolean {
+    const key = policyKey(kind, namespace, name);
+    const entry = this.#options.store.policies.get(key);
     if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
       return false;
-    return (compareResourceVersions(resourceVersion, entry.object.metadata.resourceVersion) ?? -1) >= 0;
+    const known = before.get(`${key} ${uid}`);
+    return known === undefined || (compareResourceVersions(resourceVersion, known) ?? -1) >= 0;
+  }
+
+  /** What memory knows of the policies that could apply: key and uid to resource version. */
+  #versions(namespace: string): Map<string, string> {
+    const { entries } = this.#options.store.policies.candidates(namespace);
+    return new Map(
+      entries.map(({ key, compiled: { uid }, object: { metadata } }) => [
+        `${key} ${uid}`,
+        metadata.resourceVersion,
+      ]),
+    );
   }
 
   #policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]> {

@@ -59,6 +59,26 @@ describe("a release is confirmed", () => {
   });
 });
 
+test("a status that is written while the lists are read does not stand in the way of a release", async () => {
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const { store } = fixture;
+  const reader = readerOf(
+    {},
+    {
+      policies: async (kind) => {
+        // Read before our own write, answered after it.
+        const read = kind === "HookPolicy" ? [protect] : [];
+        const { metadata: meta, ...rest } = hookPolicy();
+        fixture.setPolicy({ ...rest, metadata: { ...meta, resourceVersion: "101" } });
+        return read;
+      },
+    },
+  );
+  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmation = await confirmer.confirm(request);
+  assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
+});
+
 describe("a release is not confirmed", () => {
   const cases: Record<string, { live: Live; reason: string; stale?: number }> = {
     "by a policy that memory does not have": {
