@@ -1,33 +1,22 @@
-/** Generates src/api/*.gen.ts from the CRDs (npm run generate). Running it twice changes nothing. */
+/**
+ * Generates the CRDs and src/api/*.gen.ts from crds/source/crds.yaml (npm run generate). Running it twice changes
+ * nothing.
+ */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
-import { parse } from "yaml";
+import { format } from "prettier";
+import { Document, parse, type Scalar, visit } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
-const KINDS = { HookPolicy: "hookpolicies", ClusterHookPolicy: "clusterhookpolicies" } as const;
-const BANNER = "// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.\n";
-
-/** Names for types inside of a kind, by the path of their schema. */
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  ".spec.rules[]": "RuleSpec",
-  ".spec.rules[].until[]": "GateSpec",
-  ".spec.rules[].until[].annotation": "AnnotationGateSpec",
-  ".spec.rules[].until[].label": "LabelGateSpec",
-  ".status.decisions[]": "DecisionRow",
-  ".status.recent[]": "RecentResult",
-};
+const GROUP = "hookpolicy.dev";
+const VERSION = "v1alpha1";
+const NOTE =
+  "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
 /** Types that are written by hand, because they are not ours alone. */
-const IMPORTED: Readonly<Record<string, string>> = {
-  ".spec.clusterSelector": "LabelSelector",
-  ".spec.namespaceSelector": "LabelSelector",
-  ".spec.rules[].hooks[]": "HookName",
-  ".status.conditions[]": "Condition",
-  ".status.decisions[].hook": "HookName",
-  ".status.recent[].hook": "HookName",
-};
+const IMPORTED = ["Condition", "HookName", "LabelSelector"];
 const IMPORTS = `
 import type { Condition, LabelSelector } from "./meta.ts";
 import type { HookName } from "./runtimehooks.ts";
@@ -35,59 +24,155 @@ import type { HookName } from "./runtimehooks.ts";
 
 interface Schema {
   readonly description?: string;
+  readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
+  readonly "x-type"?: string;
+  readonly "x-only"?: string;
 }
 
-function readSchema(plural: string): Schema {
-  const crd = parse(readFileSync(join(ROOT, `crds/hookpolicy.dev_${plural}.yaml`), "utf8"));
-  return crd.spec.versions[0].schema.openAPIV3Schema;
+/** One of the source's kinds. */
+interface Kind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortName: string;
+  readonly scope: "Cluster" | "Namespaced";
+  readonly columns: readonly object[];
+  readonly schema: Schema;
 }
+
+function readKinds(): readonly Kind[] {
+  const source = readFileSync(join(ROOT, "crds/source/crds.yaml"), "utf8");
+  return parse(source, { merge: true, maxAliasCount: -1 }).kinds;
+}
+
+/** `schema` with `edit` done to it, its fields first. */
+function edited(schema: Schema, edit: (part: Schema) => Schema): Schema {
+  const { properties, items, additionalProperties } = schema;
+  const fields = Object.entries(properties ?? {}).map(([name, field]) => [name, edited(field, edit)]);
+  return edit({
+    ...schema,
+    ...(properties !== undefined && { properties: Object.fromEntries(fields) }),
+    ...(items !== undefined && { items: edited(items, edit) }),
+    ...(additionalProperties !== undefined && { additionalProperties: edited(additionalProperties, edit) }),
+  });
+}
+
+/** Without the fields that only another kind has. */
+function withoutOthers(schema: Schema, kind: string): Schema {
+  return edited(schema, (part) => {
+    if (part.properties === undefined) return part;
+    const fields = Object.entries(part.properties).filter(([, field]) => (field["x-only"] ?? kind) === kind);
+    const properties = Object.fromEntries(fields);
+    const required = part.required?.filter((field) => field in properties);
+    return { ...part, ...(required && { required }), properties };
+  });
+}
+
+/** As the API server takes it, with the description first. */
+function shipped(schema: Schema): Schema {
+  return edited(schema, ({ "x-type": _type, "x-only": _only, description, ...rest }) => ({
+    ...(description !== undefined && { description }),
+    ...rest,
+  }));
+}
+
+/** Descriptions are for kubectl explain: the validation needs none, and the bundle is half as large without. */
+function withoutDescriptions(schema: Schema): Schema {
+  return edited(schema, ({ description: _, ...rest }) => rest);
+}
+
+function crdOf({ kind, plural, shortName, scope, columns, schema }: Kind): object {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      name: `${plural}.${GROUP}`,
+      // clusterctl move looks only at CRDs with the first label, and moves objects without an owner (a policy
+      // belongs to no Cluster) only with the second.
+      labels: { "clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/move-hierarchy": "" },
+    },
+    spec: {
+      group: GROUP,
+      scope,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        shortNames: [shortName],
+        categories: ["cluster-api"],
+      },
+      versions: [
+        {
+          name: VERSION,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+          schema: { openAPIV3Schema: shipped(schema) },
+        },
+      ],
+    },
+  };
+}
+
+async function generateCrd(kind: Kind): Promise<string> {
+  const document = new Document(crdOf(kind), { aliasDuplicateObjects: false });
+  document.commentBefore = ` ${NOTE}`;
+  visit(document, {
+    Scalar(_key, node) {
+      if (typeof node.value === "string") node.type = styleOf(node.value);
+    },
+  });
+  return await format(document.toString({ lineWidth: 110 }), { parser: "yaml", printWidth: 110 });
+}
+
+function styleOf(text: string): Scalar.Type {
+  if (text.includes("\n")) return "BLOCK_LITERAL";
+  return text.length > 60 ? "BLOCK_FOLDED" : "PLAIN";
+}
+
+/** Each x-type once, by its name; the first kind that has it wins. */
+type Definitions = Record<string, JSONSchema>;
 
 /**
- * The schema below `path` for json-schema-to-typescript. Named types become definitions, referred to by
- * name: a $ref beside a description would make it copy the type.
+ * The schema for json-schema-to-typescript. Named types become definitions, referred to by name: a $ref beside a
+ * description would make it copy the type.
  */
-function typed(schema: Schema, path: string, definitions: Record<string, JSONSchema>): JSONSchema {
-  const imported = IMPORTED[path];
-  if (imported !== undefined) return { ...describe(schema), tsType: imported };
-  const name = TYPE_NAMES[path];
-  if (name === undefined) return typedBody(schema, path, definitions);
-  definitions[name] ??= typedBody(schema, path, definitions);
-  return { ...describe(schema), tsType: name };
+function typed(schema: Schema, definitions: Definitions): JSONSchema {
+  const { "x-type": name, description } = schema;
+  if (name === undefined) return typedBody(schema, definitions);
+  if (!IMPORTED.includes(name)) definitions[name] ??= typedBody(schema, definitions);
+  return { ...(description !== undefined && { description }), tsType: name };
 }
 
-function describe({ description }: Schema): JSONSchema {
-  return description === undefined ? {} : { description };
-}
-
-function typedBody(schema: Schema, path: string, definitions: Record<string, JSONSchema>): JSONSchema {
-  const { properties, items, additionalProperties, ...rest } = schema;
+function typedBody(schema: Schema, definitions: Definitions): JSONSchema {
+  const { properties, items, additionalProperties, "x-type": _type, "x-only": _only, ...rest } = schema;
   const fields = Object.entries(properties ?? {});
   return {
     ...(rest as JSONSchema),
     ...(properties !== undefined && {
-      properties: Object.fromEntries(fields.map(([k, v]) => [k, typed(v, `${path}.${k}`, definitions)])),
+      properties: Object.fromEntries(fields.map(([name, field]) => [name, typed(field, definitions)])),
       additionalProperties: false,
     }),
-    ...(items !== undefined && { items: typed(items, `${path}[]`, definitions) }),
+    ...(items !== undefined && { items: typed(items, definitions) }),
     ...(additionalProperties !== undefined && {
-      additionalProperties: typed(additionalProperties, `${path}{}`, definitions),
+      additionalProperties: typed(additionalProperties, definitions),
     }),
   };
 }
 
-async function generateTypes(schemas: Readonly<Record<keyof typeof KINDS, Schema>>): Promise<string> {
-  const definitions: Record<string, JSONSchema> = {};
-  for (const kind of ["HookPolicy", "ClusterHookPolicy"] as const) {
-    const { spec = {}, status = {} } = schemas[kind].properties ?? {};
-    definitions[`${kind}Spec`] = typed(spec, ".spec", definitions);
-    definitions["HookPolicyStatus"] ??= typed(status, ".status", definitions);
+async function generateTypes(kinds: readonly Kind[]): Promise<string> {
+  const definitions: Definitions = {};
+  // What both kinds of policies have is named after the wider one, ClusterHookPolicy's.
+  for (const { schema } of kinds.toReversed()) {
+    for (const field of ["spec", "status"]) typed(schema.properties?.[field] ?? {}, definitions);
   }
   const root: JSONSchema = { title: "Unused", type: "object", additionalProperties: false, definitions };
   const source = await compile(root, "Unused", {
-    bannerComment: BANNER + IMPORTS,
+    bannerComment: `// ${NOTE}\n${IMPORTS}`,
     additionalProperties: false,
     ignoreMinAndMaxItems: true,
     unreachableDefinitions: true,
@@ -110,27 +195,21 @@ function tidy(source: string): string {
     );
 }
 
-/** Descriptions are for kubectl explain: the validation needs none, and the bundle is half as large without. */
-function withoutDescriptions(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutDescriptions);
-  if (typeof value !== "object" || value === null) return value;
-  const fields = Object.entries(value).filter(([key, v]) => key !== "description" || typeof v !== "string");
-  return Object.fromEntries(fields.map(([key, v]) => [key, withoutDescriptions(v)]));
-}
+function generateSchemas(kinds: readonly Kind[]): string {
+  const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
+  const schemas = kinds.map(({ kind, schema }) => [kind, withoutDescriptions(shipped(schema))]);
+  return `// ${NOTE}
 
-function generateSchemas(schemas: Readonly<Record<keyof typeof KINDS, Schema>>): string {
-  const type = 'Readonly<Record<"HookPolicy" | "ClusterHookPolicy", CrdSchema>>';
-  return `${BANNER}
 import type { CrdSchema } from "./crdschema.ts";
 
 /** The openAPIV3Schema of each kind, without descriptions. */
-export const CRD_SCHEMAS: ${type} = ${JSON.stringify(withoutDescriptions(schemas), undefined, 2)};
+export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${JSON.stringify(Object.fromEntries(schemas), undefined, 2)};
 `;
 }
 
-const schemas = {
-  HookPolicy: readSchema(KINDS.HookPolicy),
-  ClusterHookPolicy: readSchema(KINDS.ClusterHookPolicy),
-};
-writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(schemas));
-writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), generateSchemas(schemas));
+const kinds = readKinds().map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
+for (const kind of kinds) {
+  writeFileSync(join(ROOT, `crds/${GROUP}_${kind.plural}.yaml`), await generateCrd(kind));
+}
+writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
+writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), generateSchemas(kinds));

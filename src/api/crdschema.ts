@@ -3,7 +3,7 @@
 export interface CrdSchema {
   readonly type: "array" | "boolean" | "integer" | "object" | "string";
   readonly format?: string;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly (string | boolean)[];
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;

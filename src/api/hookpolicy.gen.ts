@@ -1,8 +1,137 @@
-// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.
+// Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.
 
 import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtimehooks.ts";
 
+/**
+ * The Cluster.
+ */
+export interface ClusterRefSpec {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
+   */
+  uid?: string;
+}
+/**
+ * A policy.
+ */
+export interface PolicyRefSpec {
+  /**
+   * The policy's kind.
+   */
+  kind: "HookPolicy" | "ClusterHookPolicy";
+  /**
+   * The policy's name.
+   */
+  name: string;
+  /**
+   * The policy's namespace; for a HookPolicy only.
+   */
+  namespace?: string;
+}
+/**
+ * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
+ */
+export interface HookOverrideSpec {
+  /**
+   * The Cluster.
+   */
+  clusterRef: ClusterRefSpec;
+  /**
+   * The hooks at which the Cluster is no longer held.
+   *
+   * @minItems 1
+   * @maxItems 9
+   */
+  hooks: HookName[];
+  /**
+   * The policies that no longer hold the Cluster. Absent, no policy does.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: A policy.
+   */
+  policyRefs?: PolicyRefSpec[];
+  /**
+   * Why, for whoever looks into it later. One line.
+   */
+  reason: string;
+  /**
+   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
+   */
+  expiresAt: string;
+}
+export interface OverrideUse {
+  /**
+   * The hook that Cluster API has called.
+   */
+  hook: HookName;
+  /**
+   * The Cluster's UID.
+   */
+  clusterUID: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  targetVersion?: string;
+  /**
+   * When the operation was let go on.
+   */
+  time: string;
+  /**
+   * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
+   *
+   * @maxItems 10
+   */
+  policies: string[];
+}
+/**
+ * Whether the override is in force, and what it was used for. Written by the operator.
+ */
+export interface HookOverrideStatus {
+  /**
+   * The generation of the spec that this status is about; -1 until the operator has seen the override.
+   */
+  observedGeneration?: number;
+  /**
+   * Active: the override is in force.
+   *
+   * @maxItems 16
+   */
+  conditions?: Condition[];
+  /**
+   * The last operations that went on because of the override, the newest first; at most 20.
+   *
+   * @maxItems 20
+   */
+  used?: OverrideUse[];
+  /**
+   * How many operations went on because of the override.
+   */
+  usedCount?: number;
+}
+/**
+ * A condition that must be true, or the rule does not apply.
+ */
+export interface MatchCondition {
+  /**
+   * Names the condition in messages, unique within the rule.
+   */
+  name: string;
+  /**
+   * The condition, a CEL expression that is true or false.
+   */
+  expression: string;
+}
 /**
  * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
  * it is a confirmation, not an authorisation.
@@ -54,7 +183,158 @@ export interface LabelGateSpec {
   valueFrom?: "ClusterName" | "ClusterUID" | "TargetVersion";
 }
 /**
- * A gate, with a name and exactly one condition, annotation or label.
+ * A time that recurs, as schedule and duration, or a single one, as from and to.
+ */
+export interface WindowEntry {
+  /**
+   * When it starts, in cron's five fields: minute, hour, day of month, month, day of week; on the clock of
+   * timeZone.
+   */
+  schedule?: string;
+  /**
+   * How long it lasts, in hours, minutes and seconds, such as 8h or 1h30m.
+   */
+  duration?: string;
+  /**
+   * The first instant, such as 2026-12-20T00:00:00Z.
+   */
+  from?: string;
+  /**
+   * The end, the first instant that no longer belongs to it.
+   */
+  to?: string;
+}
+/**
+ * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
+ */
+export interface WindowGateSpec {
+  /**
+   * The time zone of the schedules by its IANA name, such as Europe/Berlin or UTC; needed when there is a
+   * schedule.
+   */
+  timeZone?: string;
+  /**
+   * The times at which operations may go on.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A time that recurs, as schedule and duration, or a single one, as from and to.
+   */
+  allow?: WindowEntry[];
+  /**
+   * The times at which no operation goes on, whatever allow says.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: A time that recurs, as schedule and duration, or a single one, as from and to.
+   */
+  deny?: WindowEntry[];
+}
+/**
+ * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
+ */
+export interface VersionGateSpec {
+  /**
+   * A semver range as npm writes it, such as >=1.34.0 <1.36.0 or 1.34.x || 1.35.x. A space means and.
+   */
+  range: string;
+}
+/**
+ * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+ * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
+ * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+ */
+export interface ObjectGateSpec {
+  /**
+   * The objects' group and version, such as velero.io/v1, or v1 for the core group.
+   */
+  apiVersion: string;
+  /**
+   * The objects' kind, such as Backup.
+   */
+  kind: string;
+  /**
+   * The namespace in which the objects are looked for. Absent, it is the Cluster's.
+   */
+  namespace?: string;
+  /**
+   * The name of the object.
+   */
+  name?: string;
+  /**
+   * A CEL expression over cluster, namespace and request that gives the name of the object.
+   */
+  nameExpression?: string;
+  /**
+   * Selects the objects by their labels. Empty, {}, it selects every object of the kind.
+   */
+  selector?: LabelSelector;
+  /**
+   * A CEL expression over object, cluster, namespace, request and now: only objects for which it is true count.
+   */
+  expression?: string;
+  /**
+   * How many objects there must be at least; 1 if absent.
+   */
+  minCount?: number;
+  /**
+   * Met while there is no such object, or none for which expression is true. In the Cluster's own namespace it
+   * does not hold while that namespace is being deleted.
+   */
+  absent?: true;
+}
+/**
+ * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
+ * for, if there are none.
+ */
+export interface WaitGateSpec {
+  /**
+   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
+   */
+  duration: string;
+}
+/**
+ * A gate of anyOf, with a name and exactly one condition.
+ */
+export interface AnyOfGateSpec {
+  /**
+   * Names the gate in messages and in the status, unique within anyOf.
+   */
+  name: string;
+  /**
+   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  annotation?: AnnotationGateSpec;
+  /**
+   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  label?: LabelGateSpec;
+  /**
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespace (metadata),
+   * request (hook, versions, settings) and now.
+   */
+  expression?: string;
+  /**
+   * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
+   */
+  window?: WindowGateSpec;
+  /**
+   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
+   */
+  version?: VersionGateSpec;
+  /**
+   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   */
+  object?: ObjectGateSpec;
+}
+/**
+ * A gate, with a name and exactly one condition.
  */
 export interface GateSpec {
   /**
@@ -71,6 +351,53 @@ export interface GateSpec {
    * it is a confirmation, not an authorisation.
    */
   label?: LabelGateSpec;
+  /**
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespace (metadata),
+   * request (hook, versions, settings) and now.
+   */
+  expression?: string;
+  /**
+   * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
+   */
+  window?: WindowGateSpec;
+  /**
+   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
+   */
+  version?: VersionGateSpec;
+  /**
+   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   */
+  object?: ObjectGateSpec;
+  /**
+   * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
+   * for, if there are none.
+   */
+  wait?: WaitGateSpec;
+  /**
+   * Met while at least one of these gates is met.
+   *
+   * @minItems 2
+   * @maxItems 8
+   *
+   * Items: A gate of anyOf, with a name and exactly one condition.
+   */
+  anyOf?: AnyOfGateSpec[];
+}
+/**
+ * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
+ */
+export interface DeadlineSpec {
+  /**
+   * The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m.
+   */
+  after: string;
+  /**
+   * Allow lets the operation go on when the time is up, whatever the gates say. KeepBlocking goes on holding it,
+   * and the events and metrics tell.
+   */
+  onExpiry: "Allow" | "KeepBlocking";
 }
 /**
  * A rule holds an operation until its gates are met; without gates it only observes.
@@ -89,15 +416,28 @@ export interface RuleSpec {
    */
   hooks: HookName[];
   /**
+   * Conditions in CEL, over cluster, namespace, request and now: all must be true, or the rule does not apply.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A condition that must be true, or the rule does not apply.
+   */
+  matchConditions?: MatchCondition[];
+  /**
    * The gates: the operation is held until all of them are met. Absent, the rule never holds anything
    * and only records that the hook was called.
    *
    * @minItems 1
    * @maxItems 16
    *
-   * Items: A gate, with a name and exactly one condition, annotation or label.
+   * Items: A gate, with a name and exactly one condition.
    */
   until?: GateSpec[];
+  /**
+   * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
+   */
+  deadline?: DeadlineSpec;
   /**
    * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
    * ask, for example. One line.
@@ -112,7 +452,7 @@ export interface RuleSpec {
 /**
  * What to hold, and until when.
  */
-export interface HookPolicySpec {
+export interface ClusterHookPolicySpec {
   /**
    * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
    * have held: use it to try a policy out.
@@ -123,6 +463,11 @@ export interface HookPolicySpec {
    * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
+  /**
+   * Selects the namespaces whose Clusters the policy is about, by their labels. Empty, {}, it selects every
+   * namespace; it cannot be left out.
+   */
+  namespaceSelector: LabelSelector;
   /**
    * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
    */
@@ -137,6 +482,20 @@ export interface HookPolicySpec {
    * Items: A rule holds an operation until its gates are met; without gates it only observes.
    */
   rules: RuleSpec[];
+}
+export interface RuleTimers {
+  /**
+   * The rule.
+   */
+  rule: string;
+  /**
+   * When the rule first held the operation; its deadline counts from here.
+   */
+  blockedSince?: string;
+  /**
+   * Since when the rule's other gates are met; its wait counts from here.
+   */
+  gatesMetSince?: string;
 }
 export interface DecisionRow {
   /**
@@ -192,6 +551,13 @@ export interface DecisionRow {
    * The earliest instant at which time alone could release the operation; absent if time alone does not.
    */
   earliestRelease?: string;
+  /**
+   * Since when each rule with a deadline or a wait has held the operation, and since when its other gates are
+   * met.
+   *
+   * @maxItems 16
+   */
+  timers?: RuleTimers[];
 }
 export interface RecentResult {
   /**
@@ -219,6 +585,14 @@ export interface RecentResult {
    * it went on because the mode is Audit.
    */
   verdict: "Allowed" | "Observed" | "WouldBlock";
+  /**
+   * Why, in one CamelCase word.
+   */
+  reason?: string;
+  /**
+   * The HookOverride that let the operation go on, if one did.
+   */
+  override?: string;
   /**
    * When the operation was let go on.
    */
@@ -281,7 +655,7 @@ export interface HookPolicyStatus {
 /**
  * What to hold, and until when.
  */
-export interface ClusterHookPolicySpec {
+export interface HookPolicySpec {
   /**
    * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
    * have held: use it to try a policy out.
@@ -292,11 +666,6 @@ export interface ClusterHookPolicySpec {
    * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
-  /**
-   * Selects the namespaces whose Clusters the policy is about, by their labels. Empty, {}, it selects every
-   * namespace; it cannot be left out.
-   */
-  namespaceSelector: LabelSelector;
   /**
    * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
    */

@@ -2,25 +2,53 @@
 
 import type {
   AnnotationGateSpec,
+  AnyOfGateSpec,
   ClusterHookPolicySpec,
+  ClusterRefSpec,
+  DeadlineSpec,
   DecisionRow,
   GateSpec,
+  HookOverrideSpec,
+  HookOverrideStatus,
   HookPolicySpec,
   HookPolicyStatus,
   LabelGateSpec,
+  MatchCondition,
+  ObjectGateSpec,
+  OverrideUse,
+  PolicyRefSpec,
   RecentResult,
   RuleSpec,
+  RuleTimers,
+  VersionGateSpec,
+  WaitGateSpec,
+  WindowEntry,
+  WindowGateSpec,
 } from "./hookpolicy.gen.ts";
 import type { ObjectMeta } from "./meta.ts";
 
 export type {
+  AnyOfGateSpec,
   ClusterHookPolicySpec,
+  ClusterRefSpec,
+  DeadlineSpec,
   DecisionRow,
   GateSpec,
+  HookOverrideSpec,
+  HookOverrideStatus,
   HookPolicySpec,
   HookPolicyStatus,
+  MatchCondition,
+  ObjectGateSpec,
+  OverrideUse,
+  PolicyRefSpec,
   RecentResult,
   RuleSpec,
+  RuleTimers,
+  VersionGateSpec,
+  WaitGateSpec,
+  WindowEntry,
+  WindowGateSpec,
 };
 /** Annotation and label gates differ only in what values they allow. */
 export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
@@ -29,6 +57,7 @@ export const GROUP = "hookpolicy.dev";
 export const VERSION = "v1alpha1";
 export const HOOK_POLICIES = "hookpolicies";
 export const CLUSTER_HOOK_POLICIES = "clusterhookpolicies";
+export const HOOK_OVERRIDES = "hookoverrides";
 
 /** On HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";
@@ -49,6 +78,8 @@ export const CONDITION = {
   Stalled: "Stalled",
   /** No future instant releases by time alone what the policy holds. */
   Restrictive: "Restrictive",
+  /** The override is in force. */
+  Active: "Active",
 } as const;
 
 /** Condition reasons. */
@@ -65,6 +96,8 @@ export const REASON = {
   ClustersForbidden: "ClustersForbidden",
   /** Restrictive: somebody must do something before what is held goes on. */
   ActionRequired: "ActionRequired",
+  /** Not Restrictive: time alone releases what is held. */
+  OpensByTime: "OpensByTime",
   /** Not Restrictive: no rule holds anything. */
   NothingToWaitFor: "NothingToWaitFor",
 } as const;
@@ -75,6 +108,14 @@ interface PolicyObject<Kind extends string, Spec> {
   readonly metadata: ObjectMeta;
   readonly spec: Spec;
   readonly status?: HookPolicyStatus;
+}
+
+export interface HookOverride {
+  readonly apiVersion: string;
+  readonly kind: "HookOverride";
+  readonly metadata: ObjectMeta;
+  readonly spec: HookOverrideSpec;
+  readonly status?: HookOverrideStatus;
 }
 
 export type HookPolicy = PolicyObject<"HookPolicy", HookPolicySpec>;

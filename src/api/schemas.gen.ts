@@ -1,9 +1,9 @@
-// Generated from crds/ by crds/generate.ts (npm run generate): change the CRDs instead.
+// Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.
 
 import type { CrdSchema } from "./crdschema.ts";
 
 /** The openAPIV3Schema of each kind, without descriptions. */
-export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", CrdSchema>> = {
+export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "HookOverride", CrdSchema>> = {
   "HookPolicy": {
     "type": "object",
     "required": [
@@ -189,6 +189,41 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     ]
                   }
                 },
+                "matchConditions": {
+                  "type": "array",
+                  "minItems": 1,
+                  "maxItems": 16,
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "name"
+                  ],
+                  "items": {
+                    "type": "object",
+                    "required": [
+                      "name",
+                      "expression"
+                    ],
+                    "properties": {
+                      "name": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 63,
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                          }
+                        ]
+                      },
+                      "expression": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 1024
+                      }
+                    }
+                  }
+                },
                 "until": {
                   "type": "array",
                   "minItems": 1,
@@ -317,15 +352,648 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                             "fieldPath": ".valueFrom"
                           }
                         ]
+                      },
+                      "expression": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 1024
+                      },
+                      "window": {
+                        "type": "object",
+                        "properties": {
+                          "timeZone": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 64
+                          },
+                          "allow": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 16,
+                            "x-kubernetes-list-type": "atomic",
+                            "items": {
+                              "type": "object",
+                              "properties": {
+                                "schedule": {
+                                  "type": "string",
+                                  "minLength": 9,
+                                  "maxLength": 100
+                                },
+                                "duration": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 16,
+                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                },
+                                "to": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                }
+                              }
+                            }
+                          },
+                          "deny": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 32,
+                            "x-kubernetes-list-type": "atomic",
+                            "items": {
+                              "type": "object",
+                              "properties": {
+                                "schedule": {
+                                  "type": "string",
+                                  "minLength": 9,
+                                  "maxLength": 100
+                                },
+                                "duration": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 16,
+                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                },
+                                "to": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                }
+                              }
+                            }
+                          }
+                        }
+                      },
+                      "version": {
+                        "type": "object",
+                        "required": [
+                          "range"
+                        ],
+                        "properties": {
+                          "range": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 256
+                          }
+                        }
+                      },
+                      "object": {
+                        "type": "object",
+                        "required": [
+                          "apiVersion",
+                          "kind"
+                        ],
+                        "properties": {
+                          "apiVersion": {
+                            "type": "string",
+                            "minLength": 2,
+                            "maxLength": 317
+                          },
+                          "kind": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63
+                          },
+                          "name": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 253
+                          },
+                          "nameExpression": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 1024
+                          },
+                          "selector": {
+                            "type": "object",
+                            "x-kubernetes-map-type": "atomic",
+                            "properties": {
+                              "matchLabels": {
+                                "type": "object",
+                                "maxProperties": 16,
+                                "additionalProperties": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                    }
+                                  ]
+                                },
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "message": "every key must be a label key, as name or as prefix/name"
+                                  }
+                                ]
+                              },
+                              "matchExpressions": {
+                                "type": "array",
+                                "maxItems": 16,
+                                "x-kubernetes-list-type": "atomic",
+                                "items": {
+                                  "type": "object",
+                                  "required": [
+                                    "key",
+                                    "operator"
+                                  ],
+                                  "properties": {
+                                    "key": {
+                                      "type": "string",
+                                      "minLength": 1,
+                                      "maxLength": 317,
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "operator": {
+                                      "type": "string",
+                                      "enum": [
+                                        "In",
+                                        "NotIn",
+                                        "Exists",
+                                        "DoesNotExist"
+                                      ]
+                                    },
+                                    "values": {
+                                      "type": "array",
+                                      "maxItems": 32,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  },
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                      "message": "operators In and NotIn need at least one value",
+                                      "reason": "FieldValueRequired",
+                                      "fieldPath": ".values"
+                                    },
+                                    {
+                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                      "message": "operators Exists and DoesNotExist take no values",
+                                      "reason": "FieldValueForbidden",
+                                      "fieldPath": ".values"
+                                    }
+                                  ]
+                                }
+                              }
+                            }
+                          },
+                          "expression": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 1024
+                          },
+                          "minCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
+                          "absent": {
+                            "type": "boolean",
+                            "enum": [
+                              true
+                            ]
+                          }
+                        }
+                      },
+                      "wait": {
+                        "type": "object",
+                        "required": [
+                          "duration"
+                        ],
+                        "properties": {
+                          "duration": {
+                            "type": "string",
+                            "minLength": 2,
+                            "maxLength": 16,
+                            "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                          }
+                        }
+                      },
+                      "anyOf": {
+                        "type": "array",
+                        "minItems": 2,
+                        "maxItems": 8,
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": [
+                          "name"
+                        ],
+                        "items": {
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 63,
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                                  "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                                }
+                              ]
+                            },
+                            "annotation": {
+                              "type": "object",
+                              "required": [
+                                "key"
+                              ],
+                              "properties": {
+                                "key": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                      "message": "must be an annotation key, as name or as prefix/name"
+                                    }
+                                  ]
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "enum": [
+                                    "Cluster",
+                                    "Namespace"
+                                  ],
+                                  "default": "Cluster"
+                                },
+                                "value": {
+                                  "type": "string",
+                                  "maxLength": 1024
+                                },
+                                "valueFrom": {
+                                  "type": "string",
+                                  "enum": [
+                                    "ClusterName",
+                                    "ClusterUID",
+                                    "TargetVersion"
+                                  ]
+                                }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "!(has(self.value) && has(self.valueFrom))",
+                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".valueFrom"
+                                }
+                              ]
+                            },
+                            "label": {
+                              "type": "object",
+                              "required": [
+                                "key"
+                              ],
+                              "properties": {
+                                "key": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                      "message": "must be a label key, as name or as prefix/name"
+                                    }
+                                  ]
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "enum": [
+                                    "Cluster",
+                                    "Namespace"
+                                  ],
+                                  "default": "Cluster"
+                                },
+                                "value": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                    }
+                                  ]
+                                },
+                                "valueFrom": {
+                                  "type": "string",
+                                  "enum": [
+                                    "ClusterName",
+                                    "ClusterUID",
+                                    "TargetVersion"
+                                  ]
+                                }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "!(has(self.value) && has(self.valueFrom))",
+                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".valueFrom"
+                                }
+                              ]
+                            },
+                            "expression": {
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 1024
+                            },
+                            "window": {
+                              "type": "object",
+                              "properties": {
+                                "timeZone": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 64
+                                },
+                                "allow": {
+                                  "type": "array",
+                                  "minItems": 1,
+                                  "maxItems": 16,
+                                  "x-kubernetes-list-type": "atomic",
+                                  "items": {
+                                    "type": "object",
+                                    "properties": {
+                                      "schedule": {
+                                        "type": "string",
+                                        "minLength": 9,
+                                        "maxLength": 100
+                                      },
+                                      "duration": {
+                                        "type": "string",
+                                        "minLength": 2,
+                                        "maxLength": 16,
+                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                      },
+                                      "from": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      },
+                                      "to": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      }
+                                    }
+                                  }
+                                },
+                                "deny": {
+                                  "type": "array",
+                                  "minItems": 1,
+                                  "maxItems": 32,
+                                  "x-kubernetes-list-type": "atomic",
+                                  "items": {
+                                    "type": "object",
+                                    "properties": {
+                                      "schedule": {
+                                        "type": "string",
+                                        "minLength": 9,
+                                        "maxLength": 100
+                                      },
+                                      "duration": {
+                                        "type": "string",
+                                        "minLength": 2,
+                                        "maxLength": 16,
+                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                      },
+                                      "from": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      },
+                                      "to": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      }
+                                    }
+                                  }
+                                }
+                              }
+                            },
+                            "version": {
+                              "type": "object",
+                              "required": [
+                                "range"
+                              ],
+                              "properties": {
+                                "range": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 256
+                                }
+                              }
+                            },
+                            "object": {
+                              "type": "object",
+                              "required": [
+                                "apiVersion",
+                                "kind"
+                              ],
+                              "properties": {
+                                "apiVersion": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 317
+                                },
+                                "kind": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 63
+                                },
+                                "name": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 253
+                                },
+                                "nameExpression": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 1024
+                                },
+                                "selector": {
+                                  "type": "object",
+                                  "x-kubernetes-map-type": "atomic",
+                                  "properties": {
+                                    "matchLabels": {
+                                      "type": "object",
+                                      "maxProperties": 16,
+                                      "additionalProperties": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                          }
+                                        ]
+                                      },
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "every key must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "matchExpressions": {
+                                      "type": "array",
+                                      "maxItems": 16,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "object",
+                                        "required": [
+                                          "key",
+                                          "operator"
+                                        ],
+                                        "properties": {
+                                          "key": {
+                                            "type": "string",
+                                            "minLength": 1,
+                                            "maxLength": 317,
+                                            "x-kubernetes-validations": [
+                                              {
+                                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                                "message": "must be a label key, as name or as prefix/name"
+                                              }
+                                            ]
+                                          },
+                                          "operator": {
+                                            "type": "string",
+                                            "enum": [
+                                              "In",
+                                              "NotIn",
+                                              "Exists",
+                                              "DoesNotExist"
+                                            ]
+                                          },
+                                          "values": {
+                                            "type": "array",
+                                            "maxItems": 32,
+                                            "x-kubernetes-list-type": "atomic",
+                                            "items": {
+                                              "type": "string",
+                                              "maxLength": 63,
+                                              "x-kubernetes-validations": [
+                                                {
+                                                  "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                                  "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                                }
+                                              ]
+                                            }
+                                          }
+                                        },
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                            "message": "operators In and NotIn need at least one value",
+                                            "reason": "FieldValueRequired",
+                                            "fieldPath": ".values"
+                                          },
+                                          {
+                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                            "message": "operators Exists and DoesNotExist take no values",
+                                            "reason": "FieldValueForbidden",
+                                            "fieldPath": ".values"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  }
+                                },
+                                "expression": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 1024
+                                },
+                                "minCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
+                                "absent": {
+                                  "type": "boolean",
+                                  "enum": [
+                                    true
+                                  ]
+                                }
+                              }
+                            }
+                          },
+                          "x-kubernetes-validations": [
+                            {
+                              "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+                              "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version and object\"",
+                              "message": "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object"
+                            }
+                          ]
+                        }
                       }
                     },
                     "x-kubernetes-validations": [
                       {
-                        "rule": "[has(self.annotation), has(self.label)].exists_one(set, set)",
-                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" \" + (has(self.annotation) ? \"has both annotation and label: make two gates of it\" : \"has no condition: set either annotation or label\")",
-                        "message": "a gate must have exactly one of annotation and label"
+                        "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
+                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\", has(self.wait) ? \"wait\" : \"\", has(self.anyOf) ? \"anyOf\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version, object, wait and anyOf\"",
+                        "message": "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf"
                       }
                     ]
+                  }
+                },
+                "deadline": {
+                  "type": "object",
+                  "required": [
+                    "after",
+                    "onExpiry"
+                  ],
+                  "properties": {
+                    "after": {
+                      "type": "string",
+                      "minLength": 2,
+                      "maxLength": 16,
+                      "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                    },
+                    "onExpiry": {
+                      "type": "string",
+                      "enum": [
+                        "Allow",
+                        "KeepBlocking"
+                      ]
+                    }
                   }
                 },
                 "message": {
@@ -419,9 +1087,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                 },
                 "reason": {
                   "type": "string",
-                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                  "minLength": 1
                 },
                 "message": {
                   "type": "string",
@@ -547,6 +1215,36 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                   "type": "string",
                   "format": "date-time",
                   "maxLength": 64
+                },
+                "timers": {
+                  "type": "array",
+                  "maxItems": 16,
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "rule"
+                  ],
+                  "items": {
+                    "type": "object",
+                    "required": [
+                      "rule"
+                    ],
+                    "properties": {
+                      "rule": {
+                        "type": "string",
+                        "maxLength": 63
+                      },
+                      "blockedSince": {
+                        "type": "string",
+                        "format": "date-time",
+                        "maxLength": 64
+                      },
+                      "gatesMetSince": {
+                        "type": "string",
+                        "format": "date-time",
+                        "maxLength": 64
+                      }
+                    }
+                  }
                 }
               }
             }
@@ -608,6 +1306,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     "Observed",
                     "WouldBlock"
                   ]
+                },
+                "reason": {
+                  "type": "string",
+                  "maxLength": 128,
+                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "override": {
+                  "type": "string",
+                  "maxLength": 63
                 },
                 "time": {
                   "type": "string",
@@ -902,6 +1609,41 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     ]
                   }
                 },
+                "matchConditions": {
+                  "type": "array",
+                  "minItems": 1,
+                  "maxItems": 16,
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "name"
+                  ],
+                  "items": {
+                    "type": "object",
+                    "required": [
+                      "name",
+                      "expression"
+                    ],
+                    "properties": {
+                      "name": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 63,
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                          }
+                        ]
+                      },
+                      "expression": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 1024
+                      }
+                    }
+                  }
+                },
                 "until": {
                   "type": "array",
                   "minItems": 1,
@@ -1030,15 +1772,658 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                             "fieldPath": ".valueFrom"
                           }
                         ]
+                      },
+                      "expression": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 1024
+                      },
+                      "window": {
+                        "type": "object",
+                        "properties": {
+                          "timeZone": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 64
+                          },
+                          "allow": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 16,
+                            "x-kubernetes-list-type": "atomic",
+                            "items": {
+                              "type": "object",
+                              "properties": {
+                                "schedule": {
+                                  "type": "string",
+                                  "minLength": 9,
+                                  "maxLength": 100
+                                },
+                                "duration": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 16,
+                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                },
+                                "to": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                }
+                              }
+                            }
+                          },
+                          "deny": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 32,
+                            "x-kubernetes-list-type": "atomic",
+                            "items": {
+                              "type": "object",
+                              "properties": {
+                                "schedule": {
+                                  "type": "string",
+                                  "minLength": 9,
+                                  "maxLength": 100
+                                },
+                                "duration": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 16,
+                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                },
+                                "to": {
+                                  "type": "string",
+                                  "maxLength": 35
+                                }
+                              }
+                            }
+                          }
+                        }
+                      },
+                      "version": {
+                        "type": "object",
+                        "required": [
+                          "range"
+                        ],
+                        "properties": {
+                          "range": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 256
+                          }
+                        }
+                      },
+                      "object": {
+                        "type": "object",
+                        "required": [
+                          "apiVersion",
+                          "kind"
+                        ],
+                        "properties": {
+                          "apiVersion": {
+                            "type": "string",
+                            "minLength": 2,
+                            "maxLength": 317
+                          },
+                          "kind": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63
+                          },
+                          "namespace": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63
+                          },
+                          "name": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 253
+                          },
+                          "nameExpression": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 1024
+                          },
+                          "selector": {
+                            "type": "object",
+                            "x-kubernetes-map-type": "atomic",
+                            "properties": {
+                              "matchLabels": {
+                                "type": "object",
+                                "maxProperties": 16,
+                                "additionalProperties": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                    }
+                                  ]
+                                },
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "message": "every key must be a label key, as name or as prefix/name"
+                                  }
+                                ]
+                              },
+                              "matchExpressions": {
+                                "type": "array",
+                                "maxItems": 16,
+                                "x-kubernetes-list-type": "atomic",
+                                "items": {
+                                  "type": "object",
+                                  "required": [
+                                    "key",
+                                    "operator"
+                                  ],
+                                  "properties": {
+                                    "key": {
+                                      "type": "string",
+                                      "minLength": 1,
+                                      "maxLength": 317,
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "operator": {
+                                      "type": "string",
+                                      "enum": [
+                                        "In",
+                                        "NotIn",
+                                        "Exists",
+                                        "DoesNotExist"
+                                      ]
+                                    },
+                                    "values": {
+                                      "type": "array",
+                                      "maxItems": 32,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  },
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                      "message": "operators In and NotIn need at least one value",
+                                      "reason": "FieldValueRequired",
+                                      "fieldPath": ".values"
+                                    },
+                                    {
+                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                      "message": "operators Exists and DoesNotExist take no values",
+                                      "reason": "FieldValueForbidden",
+                                      "fieldPath": ".values"
+                                    }
+                                  ]
+                                }
+                              }
+                            }
+                          },
+                          "expression": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 1024
+                          },
+                          "minCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
+                          "absent": {
+                            "type": "boolean",
+                            "enum": [
+                              true
+                            ]
+                          }
+                        }
+                      },
+                      "wait": {
+                        "type": "object",
+                        "required": [
+                          "duration"
+                        ],
+                        "properties": {
+                          "duration": {
+                            "type": "string",
+                            "minLength": 2,
+                            "maxLength": 16,
+                            "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                          }
+                        }
+                      },
+                      "anyOf": {
+                        "type": "array",
+                        "minItems": 2,
+                        "maxItems": 8,
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": [
+                          "name"
+                        ],
+                        "items": {
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 63,
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                                  "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                                }
+                              ]
+                            },
+                            "annotation": {
+                              "type": "object",
+                              "required": [
+                                "key"
+                              ],
+                              "properties": {
+                                "key": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                      "message": "must be an annotation key, as name or as prefix/name"
+                                    }
+                                  ]
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "enum": [
+                                    "Cluster",
+                                    "Namespace"
+                                  ],
+                                  "default": "Cluster"
+                                },
+                                "value": {
+                                  "type": "string",
+                                  "maxLength": 1024
+                                },
+                                "valueFrom": {
+                                  "type": "string",
+                                  "enum": [
+                                    "ClusterName",
+                                    "ClusterUID",
+                                    "TargetVersion"
+                                  ]
+                                }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "!(has(self.value) && has(self.valueFrom))",
+                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".valueFrom"
+                                }
+                              ]
+                            },
+                            "label": {
+                              "type": "object",
+                              "required": [
+                                "key"
+                              ],
+                              "properties": {
+                                "key": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                      "message": "must be a label key, as name or as prefix/name"
+                                    }
+                                  ]
+                                },
+                                "from": {
+                                  "type": "string",
+                                  "enum": [
+                                    "Cluster",
+                                    "Namespace"
+                                  ],
+                                  "default": "Cluster"
+                                },
+                                "value": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                    }
+                                  ]
+                                },
+                                "valueFrom": {
+                                  "type": "string",
+                                  "enum": [
+                                    "ClusterName",
+                                    "ClusterUID",
+                                    "TargetVersion"
+                                  ]
+                                }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "!(has(self.value) && has(self.valueFrom))",
+                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".valueFrom"
+                                }
+                              ]
+                            },
+                            "expression": {
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 1024
+                            },
+                            "window": {
+                              "type": "object",
+                              "properties": {
+                                "timeZone": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 64
+                                },
+                                "allow": {
+                                  "type": "array",
+                                  "minItems": 1,
+                                  "maxItems": 16,
+                                  "x-kubernetes-list-type": "atomic",
+                                  "items": {
+                                    "type": "object",
+                                    "properties": {
+                                      "schedule": {
+                                        "type": "string",
+                                        "minLength": 9,
+                                        "maxLength": 100
+                                      },
+                                      "duration": {
+                                        "type": "string",
+                                        "minLength": 2,
+                                        "maxLength": 16,
+                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                      },
+                                      "from": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      },
+                                      "to": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      }
+                                    }
+                                  }
+                                },
+                                "deny": {
+                                  "type": "array",
+                                  "minItems": 1,
+                                  "maxItems": 32,
+                                  "x-kubernetes-list-type": "atomic",
+                                  "items": {
+                                    "type": "object",
+                                    "properties": {
+                                      "schedule": {
+                                        "type": "string",
+                                        "minLength": 9,
+                                        "maxLength": 100
+                                      },
+                                      "duration": {
+                                        "type": "string",
+                                        "minLength": 2,
+                                        "maxLength": 16,
+                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                      },
+                                      "from": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      },
+                                      "to": {
+                                        "type": "string",
+                                        "maxLength": 35
+                                      }
+                                    }
+                                  }
+                                }
+                              }
+                            },
+                            "version": {
+                              "type": "object",
+                              "required": [
+                                "range"
+                              ],
+                              "properties": {
+                                "range": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 256
+                                }
+                              }
+                            },
+                            "object": {
+                              "type": "object",
+                              "required": [
+                                "apiVersion",
+                                "kind"
+                              ],
+                              "properties": {
+                                "apiVersion": {
+                                  "type": "string",
+                                  "minLength": 2,
+                                  "maxLength": 317
+                                },
+                                "kind": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 63
+                                },
+                                "namespace": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 63
+                                },
+                                "name": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 253
+                                },
+                                "nameExpression": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 1024
+                                },
+                                "selector": {
+                                  "type": "object",
+                                  "x-kubernetes-map-type": "atomic",
+                                  "properties": {
+                                    "matchLabels": {
+                                      "type": "object",
+                                      "maxProperties": 16,
+                                      "additionalProperties": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                          }
+                                        ]
+                                      },
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "every key must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "matchExpressions": {
+                                      "type": "array",
+                                      "maxItems": 16,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "object",
+                                        "required": [
+                                          "key",
+                                          "operator"
+                                        ],
+                                        "properties": {
+                                          "key": {
+                                            "type": "string",
+                                            "minLength": 1,
+                                            "maxLength": 317,
+                                            "x-kubernetes-validations": [
+                                              {
+                                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                                "message": "must be a label key, as name or as prefix/name"
+                                              }
+                                            ]
+                                          },
+                                          "operator": {
+                                            "type": "string",
+                                            "enum": [
+                                              "In",
+                                              "NotIn",
+                                              "Exists",
+                                              "DoesNotExist"
+                                            ]
+                                          },
+                                          "values": {
+                                            "type": "array",
+                                            "maxItems": 32,
+                                            "x-kubernetes-list-type": "atomic",
+                                            "items": {
+                                              "type": "string",
+                                              "maxLength": 63,
+                                              "x-kubernetes-validations": [
+                                                {
+                                                  "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                                                  "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                                }
+                                              ]
+                                            }
+                                          }
+                                        },
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                            "message": "operators In and NotIn need at least one value",
+                                            "reason": "FieldValueRequired",
+                                            "fieldPath": ".values"
+                                          },
+                                          {
+                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                            "message": "operators Exists and DoesNotExist take no values",
+                                            "reason": "FieldValueForbidden",
+                                            "fieldPath": ".values"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  }
+                                },
+                                "expression": {
+                                  "type": "string",
+                                  "minLength": 1,
+                                  "maxLength": 1024
+                                },
+                                "minCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
+                                "absent": {
+                                  "type": "boolean",
+                                  "enum": [
+                                    true
+                                  ]
+                                }
+                              }
+                            }
+                          },
+                          "x-kubernetes-validations": [
+                            {
+                              "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+                              "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version and object\"",
+                              "message": "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object"
+                            }
+                          ]
+                        }
                       }
                     },
                     "x-kubernetes-validations": [
                       {
-                        "rule": "[has(self.annotation), has(self.label)].exists_one(set, set)",
-                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" \" + (has(self.annotation) ? \"has both annotation and label: make two gates of it\" : \"has no condition: set either annotation or label\")",
-                        "message": "a gate must have exactly one of annotation and label"
+                        "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
+                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\", has(self.wait) ? \"wait\" : \"\", has(self.anyOf) ? \"anyOf\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version, object, wait and anyOf\"",
+                        "message": "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf"
                       }
                     ]
+                  }
+                },
+                "deadline": {
+                  "type": "object",
+                  "required": [
+                    "after",
+                    "onExpiry"
+                  ],
+                  "properties": {
+                    "after": {
+                      "type": "string",
+                      "minLength": 2,
+                      "maxLength": 16,
+                      "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                    },
+                    "onExpiry": {
+                      "type": "string",
+                      "enum": [
+                        "Allow",
+                        "KeepBlocking"
+                      ]
+                    }
                   }
                 },
                 "message": {
@@ -1132,9 +2517,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                 },
                 "reason": {
                   "type": "string",
-                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                  "minLength": 1
                 },
                 "message": {
                   "type": "string",
@@ -1260,6 +2645,36 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                   "type": "string",
                   "format": "date-time",
                   "maxLength": 64
+                },
+                "timers": {
+                  "type": "array",
+                  "maxItems": 16,
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "rule"
+                  ],
+                  "items": {
+                    "type": "object",
+                    "required": [
+                      "rule"
+                    ],
+                    "properties": {
+                      "rule": {
+                        "type": "string",
+                        "maxLength": 63
+                      },
+                      "blockedSince": {
+                        "type": "string",
+                        "format": "date-time",
+                        "maxLength": 64
+                      },
+                      "gatesMetSince": {
+                        "type": "string",
+                        "format": "date-time",
+                        "maxLength": 64
+                      }
+                    }
+                  }
                 }
               }
             }
@@ -1322,6 +2737,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                     "WouldBlock"
                   ]
                 },
+                "reason": {
+                  "type": "string",
+                  "maxLength": 128,
+                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "override": {
+                  "type": "string",
+                  "maxLength": 63
+                },
                 "time": {
                   "type": "string",
                   "format": "date-time",
@@ -1329,6 +2753,269 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Cr
                 }
               }
             }
+          }
+        }
+      }
+    }
+  },
+  "HookOverride": {
+    "type": "object",
+    "required": [
+      "spec"
+    ],
+    "properties": {
+      "apiVersion": {
+        "type": "string"
+      },
+      "kind": {
+        "type": "string"
+      },
+      "metadata": {
+        "type": "object",
+        "properties": {
+          "name": {
+            "type": "string",
+            "maxLength": 63
+          }
+        }
+      },
+      "spec": {
+        "type": "object",
+        "required": [
+          "clusterRef",
+          "hooks",
+          "reason",
+          "expiresAt"
+        ],
+        "properties": {
+          "clusterRef": {
+            "type": "object",
+            "required": [
+              "namespace",
+              "name"
+            ],
+            "x-kubernetes-map-type": "atomic",
+            "properties": {
+              "namespace": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 63,
+                "x-kubernetes-validations": [
+                  {
+                    "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                    "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                    "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                  }
+                ]
+              },
+              "name": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+              },
+              "uid": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64
+              }
+            }
+          },
+          "hooks": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 9,
+            "x-kubernetes-list-type": "set",
+            "items": {
+              "type": "string",
+              "enum": [
+                "BeforeClusterCreate",
+                "AfterControlPlaneInitialized",
+                "BeforeClusterUpgrade",
+                "BeforeControlPlaneUpgrade",
+                "AfterControlPlaneUpgrade",
+                "BeforeWorkersUpgrade",
+                "AfterWorkersUpgrade",
+                "AfterClusterUpgrade",
+                "BeforeClusterDelete"
+              ]
+            }
+          },
+          "policyRefs": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 32,
+            "x-kubernetes-list-type": "atomic",
+            "items": {
+              "type": "object",
+              "required": [
+                "kind",
+                "name"
+              ],
+              "properties": {
+                "kind": {
+                  "type": "string",
+                  "enum": [
+                    "HookPolicy",
+                    "ClusterHookPolicy"
+                  ]
+                },
+                "name": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 63
+                },
+                "namespace": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 63,
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "reason": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 512,
+            "x-kubernetes-validations": [
+              {
+                "rule": "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
+                "message": "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |"
+              }
+            ]
+          },
+          "expiresAt": {
+            "type": "string",
+            "maxLength": 35
+          }
+        }
+      },
+      "status": {
+        "type": "object",
+        "default": {
+          "observedGeneration": -1
+        },
+        "properties": {
+          "observedGeneration": {
+            "type": "integer",
+            "format": "int64"
+          },
+          "conditions": {
+            "type": "array",
+            "maxItems": 16,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": [
+              "type"
+            ],
+            "items": {
+              "type": "object",
+              "required": [
+                "type",
+                "status",
+                "lastTransitionTime",
+                "reason",
+                "message"
+              ],
+              "properties": {
+                "type": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 316,
+                  "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+                },
+                "status": {
+                  "type": "string",
+                  "enum": [
+                    "True",
+                    "False",
+                    "Unknown"
+                  ]
+                },
+                "observedGeneration": {
+                  "type": "integer",
+                  "format": "int64",
+                  "minimum": 0
+                },
+                "lastTransitionTime": {
+                  "type": "string",
+                  "format": "date-time",
+                  "maxLength": 64
+                },
+                "reason": {
+                  "type": "string",
+                  "maxLength": 128,
+                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                  "minLength": 1
+                },
+                "message": {
+                  "type": "string",
+                  "maxLength": 1024
+                }
+              }
+            }
+          },
+          "used": {
+            "type": "array",
+            "maxItems": 20,
+            "x-kubernetes-list-type": "atomic",
+            "items": {
+              "type": "object",
+              "required": [
+                "hook",
+                "clusterUID",
+                "time",
+                "policies"
+              ],
+              "properties": {
+                "hook": {
+                  "type": "string",
+                  "enum": [
+                    "BeforeClusterCreate",
+                    "AfterControlPlaneInitialized",
+                    "BeforeClusterUpgrade",
+                    "BeforeControlPlaneUpgrade",
+                    "AfterControlPlaneUpgrade",
+                    "BeforeWorkersUpgrade",
+                    "AfterWorkersUpgrade",
+                    "AfterClusterUpgrade",
+                    "BeforeClusterDelete"
+                  ]
+                },
+                "clusterUID": {
+                  "type": "string",
+                  "maxLength": 64
+                },
+                "targetVersion": {
+                  "type": "string",
+                  "maxLength": 64
+                },
+                "time": {
+                  "type": "string",
+                  "format": "date-time",
+                  "maxLength": 64
+                },
+                "policies": {
+                  "type": "array",
+                  "maxItems": 10,
+                  "x-kubernetes-list-type": "atomic",
+                  "items": {
+                    "type": "string",
+                    "maxLength": 256
+                  }
+                }
+              }
+            }
+          },
+          "usedCount": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 0
           }
         }
       }

@@ -1,6 +1,7 @@
 /** The CEL rules of the CRDs (x-kubernetes-validations), evaluated as the API server does. */
 
 import { celEnv, type CelInput, isCelError, parse, plan } from "@bufbuild/cel";
+import { strings } from "@bufbuild/cel/ext";
 import type { CrdSchema, ValidationRule } from "../api/crdschema.ts";
 
 interface BrokenRule {
@@ -19,7 +20,7 @@ interface CompiledRule {
 }
 
 const patterns = new Map<string, RegExp>();
-const env = celEnv({ re2: { compile: compilePattern } });
+const env = celEnv({ funcs: strings, re2: { compile: compilePattern } });
 const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
 
 /**
