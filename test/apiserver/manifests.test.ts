@@ -70,7 +70,10 @@ test("every object is accepted, without unknown fields or warnings", async () =>
   assert.equal(output.trim().split("\n").length, rendered.length);
   assert.deepEqual(rendered.map(({ kind }) => kind).toSorted(), [
     "ClusterRole",
+    "ClusterRole",
     "ClusterRoleBinding",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",
     "Deployment",
@@ -134,33 +137,29 @@ test("the parts name each other", () => {
   assert.ok(container.args.includes(`--webhook-cert-dir=${container.volumeMounts[0].mountPath}`));
 });
 
+async function may(verb: string, resource: string, ...more: string[]): Promise<boolean> {
+  const answer = cp.kubectl("auth", "can-i", verb, resource, `--as=${OPERATOR}`, "--all-namespaces", ...more);
+  return await answer.then(
+    () => true,
+    () => false,
+  );
+}
+
 test("the operator may do what it needs, and nothing else", async () => {
-  const may = async (verb: string, resource: string, ...more: string[]): Promise<boolean> => {
-    const answer = cp.kubectl(
-      "auth",
-      "can-i",
-      verb,
-      resource,
-      `--as=${OPERATOR}`,
-      "--all-namespaces",
-      ...more,
-    );
-    return await answer.then(
-      () => true,
-      () => false,
-    );
-  };
-  const policies = ["hookpolicies.hookpolicy.dev", "clusterhookpolicies.hookpolicy.dev"];
+  const own = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map(
+    (plural) => `${plural}.hookpolicy.dev`,
+  );
   for (const verb of ["get", "list", "watch"]) {
-    for (const resource of [...policies, "namespaces"])
+    for (const resource of [...own, "namespaces"])
       assert.ok(await may(verb, resource), `${verb} ${resource}`);
   }
-  for (const resource of policies) assert.ok(await may("update", resource, "--subresource=status"), resource);
+  for (const resource of own) assert.ok(await may("update", resource, "--subresource=status"), resource);
   assert.ok(await may("patch", "hookpolicies.hookpolicy.dev"));
 
-  assert.ok(!(await may("patch", "clusterhookpolicies.hookpolicy.dev")));
+  for (const plural of ["clusterhookpolicies", "hookoverrides"])
+    assert.ok(!(await may("patch", `${plural}.hookpolicy.dev`)), plural);
   for (const verb of ["create", "update", "delete"]) {
-    for (const resource of policies) assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
+    for (const resource of own) assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
   }
   for (const resource of ["secrets", "configmaps", "pods", "events"]) {
     for (const verb of ["get", "list", "create"])
@@ -172,6 +171,26 @@ test("the operator may do what it needs, and nothing else", async () => {
     { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list", "watch"] },
   ]);
   assert.doesNotMatch(JSON.stringify(rules), /\*/);
+});
+
+test("the operator may look at what a labelled ClusterRole grants, for as long as there is one", async () => {
+  const granted = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: "gates-read-leases", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
+    rules: [{ apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "list", "watch"] }],
+  };
+  const leases = "leases.coordination.k8s.io";
+  assert.ok(!(await may("list", leases)));
+  await cp.apply(granted);
+  await cp.waitFor("the grant to work", async () => await may("list", leases));
+  assert.ok((await may("get", leases)) && (await may("watch", leases)));
+  assert.ok(!(await may("update", leases)));
+  const roles = rendered.filter(({ kind }) => kind === "ClusterRole");
+  await cp.apply(roles);
+  assert.ok(await may("list", leases), "the manifests applied again take nothing away");
+  await cp.delete({ ...granted, ...granted.metadata });
+  await cp.waitFor("the grant to end", async () => !(await may("list", leases)));
 });
 
 test("the cert-manager component renders a certificate for the Service", async () => {
