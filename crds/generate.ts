@@ -24,12 +24,13 @@ import type { HookName } from "./runtimehooks.ts";
 
 interface Schema {
   readonly description?: string;
-  readonly required?: readonly string[];
+  readonly required?: string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
   readonly "x-type"?: string;
   readonly "x-only"?: string;
+  readonly "x-expected"?: string;
 }
 
 /** One of the source's kinds. */
@@ -72,15 +73,15 @@ function withoutOthers(schema: Schema, kind: string): Schema {
 
 /** As the API server takes it, with the description first. */
 function shipped(schema: Schema): Schema {
-  return edited(schema, ({ "x-type": _type, "x-only": _only, description, ...rest }) => ({
+  return edited(schema, ({ "x-type": _, "x-only": __, "x-expected": ___, description, ...rest }) => ({
     ...(description !== undefined && { description }),
     ...rest,
   }));
 }
 
-/** Descriptions are for kubectl explain: the validation needs none, and the bundle is half as large without. */
-function withoutDescriptions(schema: Schema): Schema {
-  return edited(schema, ({ description: _, ...rest }) => rest);
+/** As src/policy/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
+function bundled(schema: Schema): Schema {
+  return edited(schema, ({ "x-type": _, "x-only": __, description: ___, ...rest }) => rest);
 }
 
 function crdOf({ kind, plural, shortName, scope, columns, schema }: Kind): object {
@@ -152,7 +153,7 @@ function typedBody(schema: Schema, definitions: Definitions): JSONSchema {
   const { properties, items, additionalProperties, "x-type": _type, "x-only": _only, ...rest } = schema;
   const fields = Object.entries(properties ?? {});
   return {
-    ...(rest as JSONSchema),
+    ...rest,
     ...(properties !== undefined && {
       properties: Object.fromEntries(fields.map(([name, field]) => [name, typed(field, definitions)])),
       additionalProperties: false,
@@ -197,7 +198,7 @@ function tidy(source: string): string {
 
 function generateSchemas(kinds: readonly Kind[]): string {
   const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
-  const schemas = kinds.map(({ kind, schema }) => [kind, withoutDescriptions(shipped(schema))]);
+  const schemas = kinds.map(({ kind, schema }) => [kind, bundled(schema)]);
   return `// ${NOTE}
 
 import type { CrdSchema } from "./crdschema.ts";

@@ -21,10 +21,12 @@ export interface CrdSchema {
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+  /** What `pattern` asks for, in words: ours, and not in the shipped CRDs. */
+  readonly "x-expected"?: string;
 }
 
 export interface ValidationRule {
-  /** CEL over `self`; true when the value is valid. */
+  /** CEL over `self`, and `oldSelf` if it is about a change; true when the value is valid. */
   readonly rule: string;
   readonly message: string;
   /** CEL that makes a better message; `message` is for when it fails. */

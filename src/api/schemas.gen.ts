@@ -67,8 +67,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                 },
                 "x-kubernetes-validations": [
                   {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                     "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
@@ -90,7 +90,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                       "maxLength": 317,
                       "x-kubernetes-validations": [
                         {
-                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                           "message": "must be a label key, as name or as prefix/name"
                         }
@@ -262,7 +262,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "maxLength": 317,
                             "x-kubernetes-validations": [
                               {
-                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                 "message": "must be an annotation key, as name or as prefix/name"
                               }
@@ -310,7 +310,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "maxLength": 317,
                             "x-kubernetes-validations": [
                               {
-                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                 "message": "must be a label key, as name or as prefix/name"
                               }
@@ -364,7 +364,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                           "timeZone": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 64
+                            "maxLength": 64,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
+                                "message": "must be an IANA time zone such as Europe/Berlin or UTC"
+                              }
+                            ]
                           },
                           "allow": {
                             "type": "array",
@@ -376,24 +383,48 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "schedule": {
                                   "type": "string",
-                                  "minLength": 9,
+                                  "minLength": 1,
                                   "maxLength": 100
                                 },
                                 "duration": {
                                   "type": "string",
-                                  "minLength": 2,
+                                  "minLength": 1,
                                   "maxLength": 16,
-                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                    }
+                                  ]
                                 },
                                 "from": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 },
                                 "to": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                  "message": "an entry must have either schedule and duration, or from and to"
+                                },
+                                {
+                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".to"
+                                }
+                              ]
                             }
                           },
                           "deny": {
@@ -406,27 +437,63 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "schedule": {
                                   "type": "string",
-                                  "minLength": 9,
+                                  "minLength": 1,
                                   "maxLength": 100
                                 },
                                 "duration": {
                                   "type": "string",
-                                  "minLength": 2,
+                                  "minLength": 1,
                                   "maxLength": 16,
-                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                    }
+                                  ]
                                 },
                                 "from": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 },
                                 "to": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                  "message": "an entry must have either schedule and duration, or from and to"
+                                },
+                                {
+                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".to"
+                                }
+                              ]
                             }
                           }
-                        }
+                        },
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "has(self.allow) || has(self.deny)",
+                            "message": "has neither allow nor deny: set at least one of them"
+                          },
+                          {
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
+                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "reason": "FieldValueRequired",
+                            "fieldPath": ".timeZone"
+                          }
+                        ]
                       },
                       "version": {
                         "type": "object",
@@ -437,7 +504,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                           "range": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 256
+                            "maxLength": 256,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "!self.contains(',')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
+                                "message": "must not have a comma, as Helm writes it. Use a space for and"
+                              }
+                            ]
                           }
                         }
                       },
@@ -450,18 +524,39 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "properties": {
                           "apiVersion": {
                             "type": "string",
-                            "minLength": 2,
-                            "maxLength": 317
+                            "minLength": 1,
+                            "maxLength": 317,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
+                                "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
+                              }
+                            ]
                           },
                           "kind": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 63
+                            "maxLength": 63,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
+                                "message": "must be a kind in CamelCase and in the singular, such as Backup"
+                              }
+                            ]
                           },
                           "name": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 253
+                            "maxLength": 253,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+                                "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
+                              }
+                            ]
                           },
                           "nameExpression": {
                             "type": "string",
@@ -474,29 +569,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "properties": {
                               "matchLabels": {
                                 "type": "object",
-                                "maxProperties": 16,
+                                "maxProperties": 8,
                                 "additionalProperties": {
                                   "type": "string",
                                   "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                    }
-                                  ]
+                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                 },
                                 "x-kubernetes-validations": [
                                   {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                     "message": "every key must be a label key, as name or as prefix/name"
                                   }
                                 ]
                               },
                               "matchExpressions": {
                                 "type": "array",
-                                "maxItems": 16,
+                                "maxItems": 8,
                                 "x-kubernetes-list-type": "atomic",
                                 "items": {
                                   "type": "object",
@@ -509,11 +599,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "type": "string",
                                       "minLength": 1,
                                       "maxLength": 317,
+                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
                                       "x-kubernetes-validations": [
                                         {
-                                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
-                                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "must be a label key, as name or as prefix/name"
+                                          "rule": "self.indexOf('/') <= 253",
+                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
                                         }
                                       ]
                                     },
@@ -528,18 +619,13 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     },
                                     "values": {
                                       "type": "array",
-                                      "maxItems": 32,
+                                      "maxItems": 16,
                                       "x-kubernetes-list-type": "atomic",
                                       "items": {
                                         "type": "string",
                                         "maxLength": 63,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                          }
-                                        ]
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                       }
                                     }
                                   },
@@ -580,7 +666,32 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               true
                             ]
                           }
-                        }
+                        },
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+                            "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
+                            "message": "must have exactly one of name, nameExpression and selector"
+                          },
+                          {
+                            "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
+                            "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".kind"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.absent)",
+                            "message": "minCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+                            "message": "there is at most one object of a name. Use selector, or remove minCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".minCount"
+                          }
+                        ]
                       },
                       "wait": {
                         "type": "object",
@@ -590,9 +701,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "properties": {
                           "duration": {
                             "type": "string",
-                            "minLength": 2,
+                            "minLength": 1,
                             "maxLength": 16,
-                            "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                              }
+                            ]
                           }
                         }
                       },
@@ -634,7 +751,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "maxLength": 317,
                                   "x-kubernetes-validations": [
                                     {
-                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                       "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                       "message": "must be an annotation key, as name or as prefix/name"
                                     }
@@ -682,7 +799,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "maxLength": 317,
                                   "x-kubernetes-validations": [
                                     {
-                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                       "message": "must be a label key, as name or as prefix/name"
                                     }
@@ -736,7 +853,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "timeZone": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 64
+                                  "maxLength": 64,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
+                                      "message": "must be an IANA time zone such as Europe/Berlin or UTC"
+                                    }
+                                  ]
                                 },
                                 "allow": {
                                   "type": "array",
@@ -748,24 +872,48 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     "properties": {
                                       "schedule": {
                                         "type": "string",
-                                        "minLength": 9,
+                                        "minLength": 1,
                                         "maxLength": 100
                                       },
                                       "duration": {
                                         "type": "string",
-                                        "minLength": 2,
+                                        "minLength": 1,
                                         "maxLength": 16,
-                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                          }
+                                        ]
                                       },
                                       "from": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       },
                                       "to": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       }
-                                    }
+                                    },
+                                    "x-kubernetes-validations": [
+                                      {
+                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                        "message": "an entry must have either schedule and duration, or from and to"
+                                      },
+                                      {
+                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "reason": "FieldValueInvalid",
+                                        "fieldPath": ".to"
+                                      }
+                                    ]
                                   }
                                 },
                                 "deny": {
@@ -778,27 +926,63 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     "properties": {
                                       "schedule": {
                                         "type": "string",
-                                        "minLength": 9,
+                                        "minLength": 1,
                                         "maxLength": 100
                                       },
                                       "duration": {
                                         "type": "string",
-                                        "minLength": 2,
+                                        "minLength": 1,
                                         "maxLength": 16,
-                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                          }
+                                        ]
                                       },
                                       "from": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       },
                                       "to": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       }
-                                    }
+                                    },
+                                    "x-kubernetes-validations": [
+                                      {
+                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                        "message": "an entry must have either schedule and duration, or from and to"
+                                      },
+                                      {
+                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "reason": "FieldValueInvalid",
+                                        "fieldPath": ".to"
+                                      }
+                                    ]
                                   }
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.allow) || has(self.deny)",
+                                  "message": "has neither allow nor deny: set at least one of them"
+                                },
+                                {
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
+                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "reason": "FieldValueRequired",
+                                  "fieldPath": ".timeZone"
+                                }
+                              ]
                             },
                             "version": {
                               "type": "object",
@@ -809,7 +993,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "range": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 256
+                                  "maxLength": 256,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!self.contains(',')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
+                                      "message": "must not have a comma, as Helm writes it. Use a space for and"
+                                    }
+                                  ]
                                 }
                               }
                             },
@@ -822,18 +1013,39 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "apiVersion": {
                                   "type": "string",
-                                  "minLength": 2,
-                                  "maxLength": 317
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
+                                      "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
+                                    }
+                                  ]
                                 },
                                 "kind": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 63
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
+                                      "message": "must be a kind in CamelCase and in the singular, such as Backup"
+                                    }
+                                  ]
                                 },
                                 "name": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 253
+                                  "maxLength": 253,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+                                      "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
+                                    }
+                                  ]
                                 },
                                 "nameExpression": {
                                   "type": "string",
@@ -846,29 +1058,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "properties": {
                                     "matchLabels": {
                                       "type": "object",
-                                      "maxProperties": 16,
+                                      "maxProperties": 8,
                                       "additionalProperties": {
                                         "type": "string",
                                         "maxLength": 63,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                          }
-                                        ]
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                       },
                                       "x-kubernetes-validations": [
                                         {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                           "message": "every key must be a label key, as name or as prefix/name"
                                         }
                                       ]
                                     },
                                     "matchExpressions": {
                                       "type": "array",
-                                      "maxItems": 16,
+                                      "maxItems": 8,
                                       "x-kubernetes-list-type": "atomic",
                                       "items": {
                                         "type": "object",
@@ -881,11 +1088,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                             "type": "string",
                                             "minLength": 1,
                                             "maxLength": 317,
+                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
                                             "x-kubernetes-validations": [
                                               {
-                                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
-                                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                                "message": "must be a label key, as name or as prefix/name"
+                                                "rule": "self.indexOf('/') <= 253",
+                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
                                               }
                                             ]
                                           },
@@ -900,18 +1108,13 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                           },
                                           "values": {
                                             "type": "array",
-                                            "maxItems": 32,
+                                            "maxItems": 16,
                                             "x-kubernetes-list-type": "atomic",
                                             "items": {
                                               "type": "string",
                                               "maxLength": 63,
-                                              "x-kubernetes-validations": [
-                                                {
-                                                  "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                                  "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                                }
-                                              ]
+                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                             }
                                           }
                                         },
@@ -952,7 +1155,32 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     true
                                   ]
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+                                  "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
+                                  "message": "must have exactly one of name, nameExpression and selector"
+                                },
+                                {
+                                  "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
+                                  "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".kind"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.absent)",
+                                  "message": "minCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".minCount"
+                                }
+                              ]
                             }
                           },
                           "x-kubernetes-validations": [
@@ -983,9 +1211,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "properties": {
                     "after": {
                       "type": "string",
-                      "minLength": 2,
+                      "minLength": 1,
                       "maxLength": 16,
-                      "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     },
                     "onExpiry": {
                       "type": "string",
@@ -1023,11 +1257,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "fieldPath": ".until"
                 },
                 {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion'))",
+                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
                   "messageExpression": "\"valueFrom TargetVersion needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Use ClusterUID or ClusterName, or move that hook to another rule\"",
                   "message": "valueFrom TargetVersion is for upgrade hooks only",
                   "reason": "FieldValueInvalid",
                   "fieldPath": ".until"
+                },
+                {
+                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
+                  "messageExpression": "\"a version gate needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Move that hook to another rule\"",
+                  "message": "version gates are for upgrade hooks only",
+                  "reason": "FieldValueInvalid",
+                  "fieldPath": ".until"
+                },
+                {
+                  "rule": "!has(self.deadline) || has(self.until)",
+                  "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".deadline"
                 }
               ]
             }
@@ -1392,8 +1639,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                 },
                 "x-kubernetes-validations": [
                   {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                     "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
@@ -1415,7 +1662,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                       "maxLength": 317,
                       "x-kubernetes-validations": [
                         {
-                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                           "message": "must be a label key, as name or as prefix/name"
                         }
@@ -1487,8 +1734,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                 },
                 "x-kubernetes-validations": [
                   {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                     "message": "every key must be a label key, as name or as prefix/name"
                   }
                 ]
@@ -1510,7 +1757,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                       "maxLength": 317,
                       "x-kubernetes-validations": [
                         {
-                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                           "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                           "message": "must be a label key, as name or as prefix/name"
                         }
@@ -1682,7 +1929,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "maxLength": 317,
                             "x-kubernetes-validations": [
                               {
-                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                 "message": "must be an annotation key, as name or as prefix/name"
                               }
@@ -1730,7 +1977,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "maxLength": 317,
                             "x-kubernetes-validations": [
                               {
-                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                 "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                 "message": "must be a label key, as name or as prefix/name"
                               }
@@ -1784,7 +2031,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                           "timeZone": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 64
+                            "maxLength": 64,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
+                                "message": "must be an IANA time zone such as Europe/Berlin or UTC"
+                              }
+                            ]
                           },
                           "allow": {
                             "type": "array",
@@ -1796,24 +2050,48 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "schedule": {
                                   "type": "string",
-                                  "minLength": 9,
+                                  "minLength": 1,
                                   "maxLength": 100
                                 },
                                 "duration": {
                                   "type": "string",
-                                  "minLength": 2,
+                                  "minLength": 1,
                                   "maxLength": 16,
-                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                    }
+                                  ]
                                 },
                                 "from": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 },
                                 "to": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                  "message": "an entry must have either schedule and duration, or from and to"
+                                },
+                                {
+                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".to"
+                                }
+                              ]
                             }
                           },
                           "deny": {
@@ -1826,27 +2104,63 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "schedule": {
                                   "type": "string",
-                                  "minLength": 9,
+                                  "minLength": 1,
                                   "maxLength": 100
                                 },
                                 "duration": {
                                   "type": "string",
-                                  "minLength": 2,
+                                  "minLength": 1,
                                   "maxLength": 16,
-                                  "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                    }
+                                  ]
                                 },
                                 "from": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 },
                                 "to": {
                                   "type": "string",
-                                  "maxLength": 35
+                                  "maxLength": 35,
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                  "message": "an entry must have either schedule and duration, or from and to"
+                                },
+                                {
+                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".to"
+                                }
+                              ]
                             }
                           }
-                        }
+                        },
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "has(self.allow) || has(self.deny)",
+                            "message": "has neither allow nor deny: set at least one of them"
+                          },
+                          {
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
+                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "reason": "FieldValueRequired",
+                            "fieldPath": ".timeZone"
+                          }
+                        ]
                       },
                       "version": {
                         "type": "object",
@@ -1857,7 +2171,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                           "range": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 256
+                            "maxLength": 256,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "!self.contains(',')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
+                                "message": "must not have a comma, as Helm writes it. Use a space for and"
+                              }
+                            ]
                           }
                         }
                       },
@@ -1870,23 +2191,51 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "properties": {
                           "apiVersion": {
                             "type": "string",
-                            "minLength": 2,
-                            "maxLength": 317
+                            "minLength": 1,
+                            "maxLength": 317,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
+                                "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
+                              }
+                            ]
                           },
                           "kind": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 63
+                            "maxLength": 63,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
+                                "message": "must be a kind in CamelCase and in the singular, such as Backup"
+                              }
+                            ]
                           },
                           "namespace": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 63
+                            "maxLength": 63,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                                "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                              }
+                            ]
                           },
                           "name": {
                             "type": "string",
                             "minLength": 1,
-                            "maxLength": 253
+                            "maxLength": 253,
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+                                "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
+                              }
+                            ]
                           },
                           "nameExpression": {
                             "type": "string",
@@ -1899,29 +2248,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "properties": {
                               "matchLabels": {
                                 "type": "object",
-                                "maxProperties": 16,
+                                "maxProperties": 8,
                                 "additionalProperties": {
                                   "type": "string",
                                   "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                    }
-                                  ]
+                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                 },
                                 "x-kubernetes-validations": [
                                   {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                     "message": "every key must be a label key, as name or as prefix/name"
                                   }
                                 ]
                               },
                               "matchExpressions": {
                                 "type": "array",
-                                "maxItems": 16,
+                                "maxItems": 8,
                                 "x-kubernetes-list-type": "atomic",
                                 "items": {
                                   "type": "object",
@@ -1934,11 +2278,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "type": "string",
                                       "minLength": 1,
                                       "maxLength": 317,
+                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
                                       "x-kubernetes-validations": [
                                         {
-                                          "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
-                                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "must be a label key, as name or as prefix/name"
+                                          "rule": "self.indexOf('/') <= 253",
+                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
                                         }
                                       ]
                                     },
@@ -1953,18 +2298,13 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     },
                                     "values": {
                                       "type": "array",
-                                      "maxItems": 32,
+                                      "maxItems": 16,
                                       "x-kubernetes-list-type": "atomic",
                                       "items": {
                                         "type": "string",
                                         "maxLength": 63,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                          }
-                                        ]
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                       }
                                     }
                                   },
@@ -2005,7 +2345,32 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               true
                             ]
                           }
-                        }
+                        },
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+                            "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
+                            "message": "must have exactly one of name, nameExpression and selector"
+                          },
+                          {
+                            "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
+                            "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".kind"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.absent)",
+                            "message": "minCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+                            "message": "there is at most one object of a name. Use selector, or remove minCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".minCount"
+                          }
+                        ]
                       },
                       "wait": {
                         "type": "object",
@@ -2015,9 +2380,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "properties": {
                           "duration": {
                             "type": "string",
-                            "minLength": 2,
+                            "minLength": 1,
                             "maxLength": 16,
-                            "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                              }
+                            ]
                           }
                         }
                       },
@@ -2059,7 +2430,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "maxLength": 317,
                                   "x-kubernetes-validations": [
                                     {
-                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                       "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                       "message": "must be an annotation key, as name or as prefix/name"
                                     }
@@ -2107,7 +2478,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "maxLength": 317,
                                   "x-kubernetes-validations": [
                                     {
-                                      "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
+                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
                                       "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                       "message": "must be a label key, as name or as prefix/name"
                                     }
@@ -2161,7 +2532,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "timeZone": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 64
+                                  "maxLength": 64,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
+                                      "message": "must be an IANA time zone such as Europe/Berlin or UTC"
+                                    }
+                                  ]
                                 },
                                 "allow": {
                                   "type": "array",
@@ -2173,24 +2551,48 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     "properties": {
                                       "schedule": {
                                         "type": "string",
-                                        "minLength": 9,
+                                        "minLength": 1,
                                         "maxLength": 100
                                       },
                                       "duration": {
                                         "type": "string",
-                                        "minLength": 2,
+                                        "minLength": 1,
                                         "maxLength": 16,
-                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                          }
+                                        ]
                                       },
                                       "from": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       },
                                       "to": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       }
-                                    }
+                                    },
+                                    "x-kubernetes-validations": [
+                                      {
+                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                        "message": "an entry must have either schedule and duration, or from and to"
+                                      },
+                                      {
+                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "reason": "FieldValueInvalid",
+                                        "fieldPath": ".to"
+                                      }
+                                    ]
                                   }
                                 },
                                 "deny": {
@@ -2203,27 +2605,63 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     "properties": {
                                       "schedule": {
                                         "type": "string",
-                                        "minLength": 9,
+                                        "minLength": 1,
                                         "maxLength": 100
                                       },
                                       "duration": {
                                         "type": "string",
-                                        "minLength": 2,
+                                        "minLength": 1,
                                         "maxLength": 16,
-                                        "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                                          }
+                                        ]
                                       },
                                       "from": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       },
                                       "to": {
                                         "type": "string",
-                                        "maxLength": 35
+                                        "maxLength": 35,
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
                                       }
-                                    }
+                                    },
+                                    "x-kubernetes-validations": [
+                                      {
+                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
+                                        "message": "an entry must have either schedule and duration, or from and to"
+                                      },
+                                      {
+                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
+                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "reason": "FieldValueInvalid",
+                                        "fieldPath": ".to"
+                                      }
+                                    ]
                                   }
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "has(self.allow) || has(self.deny)",
+                                  "message": "has neither allow nor deny: set at least one of them"
+                                },
+                                {
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
+                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "reason": "FieldValueRequired",
+                                  "fieldPath": ".timeZone"
+                                }
+                              ]
                             },
                             "version": {
                               "type": "object",
@@ -2234,7 +2672,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "range": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 256
+                                  "maxLength": 256,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!self.contains(',')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
+                                      "message": "must not have a comma, as Helm writes it. Use a space for and"
+                                    }
+                                  ]
                                 }
                               }
                             },
@@ -2247,23 +2692,51 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               "properties": {
                                 "apiVersion": {
                                   "type": "string",
-                                  "minLength": 2,
-                                  "maxLength": 317
+                                  "minLength": 1,
+                                  "maxLength": 317,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
+                                      "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
+                                    }
+                                  ]
                                 },
                                 "kind": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 63
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
+                                      "message": "must be a kind in CamelCase and in the singular, such as Backup"
+                                    }
+                                  ]
                                 },
                                 "namespace": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 63
+                                  "maxLength": 63,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
+                                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
+                                    }
+                                  ]
                                 },
                                 "name": {
                                   "type": "string",
                                   "minLength": 1,
-                                  "maxLength": 253
+                                  "maxLength": 253,
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+                                      "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
+                                    }
+                                  ]
                                 },
                                 "nameExpression": {
                                   "type": "string",
@@ -2276,29 +2749,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "properties": {
                                     "matchLabels": {
                                       "type": "object",
-                                      "maxProperties": 16,
+                                      "maxProperties": 8,
                                       "additionalProperties": {
                                         "type": "string",
                                         "maxLength": 63,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                          }
-                                        ]
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                       },
                                       "x-kubernetes-validations": [
                                         {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$'))",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && k.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
                                           "message": "every key must be a label key, as name or as prefix/name"
                                         }
                                       ]
                                     },
                                     "matchExpressions": {
                                       "type": "array",
-                                      "maxItems": 16,
+                                      "maxItems": 8,
                                       "x-kubernetes-list-type": "atomic",
                                       "items": {
                                         "type": "object",
@@ -2311,11 +2779,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                             "type": "string",
                                             "minLength": 1,
                                             "maxLength": 317,
+                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
                                             "x-kubernetes-validations": [
                                               {
-                                                "rule": "self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$') && self.matches(r'^([^/]{1,253}/)?[^/]{1,63}$')",
-                                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                                "message": "must be a label key, as name or as prefix/name"
+                                                "rule": "self.indexOf('/') <= 253",
+                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
                                               }
                                             ]
                                           },
@@ -2330,18 +2799,13 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                           },
                                           "values": {
                                             "type": "array",
-                                            "maxItems": 32,
+                                            "maxItems": 16,
                                             "x-kubernetes-list-type": "atomic",
                                             "items": {
                                               "type": "string",
                                               "maxLength": 63,
-                                              "x-kubernetes-validations": [
-                                                {
-                                                  "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                                  "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                                }
-                                              ]
+                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
                                             }
                                           }
                                         },
@@ -2382,7 +2846,32 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     true
                                   ]
                                 }
-                              }
+                              },
+                              "x-kubernetes-validations": [
+                                {
+                                  "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+                                  "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
+                                  "message": "must have exactly one of name, nameExpression and selector"
+                                },
+                                {
+                                  "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
+                                  "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".kind"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.absent)",
+                                  "message": "minCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".minCount"
+                                }
+                              ]
                             }
                           },
                           "x-kubernetes-validations": [
@@ -2413,9 +2902,15 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "properties": {
                     "after": {
                       "type": "string",
-                      "minLength": 2,
+                      "minLength": 1,
                       "maxLength": 16,
-                      "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     },
                     "onExpiry": {
                       "type": "string",
@@ -2453,11 +2948,24 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "fieldPath": ".until"
                 },
                 {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion'))",
+                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
                   "messageExpression": "\"valueFrom TargetVersion needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Use ClusterUID or ClusterName, or move that hook to another rule\"",
                   "message": "valueFrom TargetVersion is for upgrade hooks only",
                   "reason": "FieldValueInvalid",
                   "fieldPath": ".until"
+                },
+                {
+                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
+                  "messageExpression": "\"a version gate needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Move that hook to another rule\"",
+                  "message": "version gates are for upgrade hooks only",
+                  "reason": "FieldValueInvalid",
+                  "fieldPath": ".until"
+                },
+                {
+                  "rule": "!has(self.deadline) || has(self.until)",
+                  "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".deadline"
                 }
               ]
             }
@@ -2811,7 +3319,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
               "name": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": 253
+                "maxLength": 253,
+                "x-kubernetes-validations": [
+                  {
+                    "rule": "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+                    "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use lower-case letters, digits, '-' and '.', with a letter or digit first and last\"",
+                    "message": "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last"
+                  }
+                ]
               },
               "uid": {
                 "type": "string",
@@ -2862,7 +3377,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                 "name": {
                   "type": "string",
                   "minLength": 1,
-                  "maxLength": 63
+                  "maxLength": 63,
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use lower-case letters, digits, '-' and '.', with a letter or digit first and last\"",
+                      "message": "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last"
+                    }
+                  ]
                 },
                 "namespace": {
                   "type": "string",
@@ -2876,7 +3398,21 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                     }
                   ]
                 }
-              }
+              },
+              "x-kubernetes-validations": [
+                {
+                  "rule": "self.kind != 'HookPolicy' || has(self.namespace)",
+                  "message": "a HookPolicy lies in a namespace, which must be named",
+                  "reason": "FieldValueRequired",
+                  "fieldPath": ".namespace"
+                },
+                {
+                  "rule": "self.kind != 'ClusterHookPolicy' || !has(self.namespace)",
+                  "message": "a ClusterHookPolicy lies in no namespace. Remove it, or refer to a HookPolicy",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".namespace"
+                }
+              ]
             }
           },
           "reason": {
@@ -2892,9 +3428,44 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
           },
           "expiresAt": {
             "type": "string",
-            "maxLength": 35
+            "maxLength": 35,
+            "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+            "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
           }
-        }
+        },
+        "x-kubernetes-validations": [
+          {
+            "rule": "self.clusterRef == oldSelf.clusterRef",
+            "message": "cannot be changed. Create another HookOverride",
+            "reason": "FieldValueForbidden",
+            "fieldPath": ".clusterRef"
+          },
+          {
+            "rule": "self.hooks == oldSelf.hooks",
+            "message": "cannot be changed. Create another HookOverride",
+            "reason": "FieldValueForbidden",
+            "fieldPath": ".hooks"
+          },
+          {
+            "rule": "has(self.policyRefs) == has(oldSelf.policyRefs) && (!has(self.policyRefs) || self.policyRefs == oldSelf.policyRefs)",
+            "message": "cannot be changed. Create another HookOverride",
+            "reason": "FieldValueForbidden",
+            "fieldPath": ".policyRefs"
+          },
+          {
+            "rule": "self.reason == oldSelf.reason",
+            "message": "cannot be changed. Create another HookOverride",
+            "reason": "FieldValueForbidden",
+            "fieldPath": ".reason"
+          },
+          {
+            "rule": "timestamp(self.expiresAt) <= timestamp(oldSelf.expiresAt)",
+            "messageExpression": "\"can only become earlier than \" + oldSelf.expiresAt + \". Create another HookOverride\"",
+            "message": "can only become earlier. Create another HookOverride",
+            "reason": "FieldValueForbidden",
+            "fieldPath": ".expiresAt"
+          }
+        ]
       },
       "status": {
         "type": "object",

@@ -33,7 +33,7 @@ function compilePattern(pattern: string): RegExp {
   return known;
 }
 
-/** The rules of `schema` that `value`, which fits the schema, breaks. */
+/** The rules of `schema` that `value`, which fits the schema, breaks; those about changes aside. */
 export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {
   const rules = rulesOf(schema);
   if (rules.length === 0) return [];
@@ -49,9 +49,14 @@ export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {
 function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
-  const rules = (schema["x-kubernetes-validations"] ?? []).map(compileRule);
+  const rules = (schema["x-kubernetes-validations"] ?? []).filter(isAboutOneObject).map(compileRule);
   compiled.set(schema, rules);
   return rules;
+}
+
+/** A rule with oldSelf compares an object with what is stored: for that, there is the API server. */
+function isAboutOneObject({ rule }: ValidationRule): boolean {
+  return !/\boldSelf\b/.test(rule);
 }
 
 function compileRule(source: ValidationRule): CompiledRule {

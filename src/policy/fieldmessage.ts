@@ -23,6 +23,7 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
       : `found ${found(data)}, expected at least ${params["limit"]} characters`,
   maxLength: ({ data, params }) =>
     `found ${Array.from(String(data)).length} characters, expected at most ${params["limit"]}: shorten it`,
+  pattern: ({ data, parentSchema }) => `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`,
   minItems: ({ params }) => `found too few items, expected at least ${params["limit"]}`,
   maxItems: ({ params }) => `found too many items, expected at most ${params["limit"]}`,
   maxProperties: ({ params }) => `found too many entries, expected at most ${params["limit"]}`,

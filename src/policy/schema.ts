@@ -1,7 +1,8 @@
 /**
- * The verdict of the API server (fieldValidation=Strict) on a policy's spec and name, without one: the CRD's
- * schema by ajv, unknown fields, unique lists and CEL rules. The operator asks again what the API server has
- * accepted, because the stored object can be older than the CRD; the command line asks before there is one.
+ * The verdict of the API server (fieldValidation=Strict) on the spec and name of a policy or override, without
+ * one: the CRD's schema by ajv, unknown fields, unique lists and CEL rules. The operator asks again what the API
+ * server has accepted, because the stored object can be older than the CRD; the command line asks before there is
+ * one. Rules about changes (oldSelf) are the API server's alone.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
@@ -18,7 +19,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-type PolicyKind = keyof typeof CRD_SCHEMAS;
+type Kind = keyof typeof CRD_SCHEMAS;
 type Fields = Record<string, unknown>;
 
 /** A value of the object and the schema that it must fit. */
@@ -30,13 +31,13 @@ interface Place {
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const byPath = new Intl.Collator("en", { numeric: true });
-const validators = new Map<PolicyKind, ValidateFunction>();
+const validators = new Map<Kind, ValidateFunction>();
 
 /**
  * Every error, in the order of the paths; empty: valid. Never throws, whatever the object (cycles excluded).
  * Rules in CEL are evaluated only on values that fit the schema otherwise.
  */
-export function validatePolicy(kind: PolicyKind, object: unknown): readonly FieldError[] {
+export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
     return validateObject(kind, object);
@@ -51,7 +52,7 @@ export function validatePolicy(kind: PolicyKind, object: unknown): readonly Fiel
   }
 }
 
-function validateObject(kind: PolicyKind, object: Fields): FieldError[] {
+function validateObject(kind: Kind, object: Fields): FieldError[] {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   const places = [...placesOf(schema, input, "")];
@@ -112,7 +113,7 @@ function child({ additionalProperties }: CrdSchema, path: string, key: string): 
   return path === "" ? key : `${path}.${key}`;
 }
 
-function schemaErrors(kind: PolicyKind, input: Fields): FieldError[] {
+function schemaErrors(kind: Kind, input: Fields): FieldError[] {
   const validate = validatorOf(kind);
   if (validate(input)) return [];
   const errors = (validate.errors ?? []).map((error) => ({ error, path: pathOf(CRD_SCHEMAS[kind], error) }));
@@ -134,10 +135,11 @@ function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string 
   return typeof missing === "string" ? child(schema ?? root, path, missing) : path;
 }
 
-function validatorOf(kind: PolicyKind): ValidateFunction {
+function validatorOf(kind: Kind): ValidateFunction {
   const known = validators.get(kind);
   if (known !== undefined) return known;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true });
+  ajv.addKeyword("x-expected"); // words for fieldmessage.ts
   // Bounds narrower than the formats' own are in the schemas. A format without an entry here does not compile.
   ajv.addFormat("int32", { type: "number", validate: (n: number) => Math.abs(n) < 2 ** 31 });
   const { properties: { status: _, ...properties } = {}, ...root } = CRD_SCHEMAS[kind];
@@ -193,7 +195,7 @@ function identity(item: unknown, keys: readonly string[]): string | undefined {
   return keys.map((key, i) => `${key} ${JSON.stringify(values[i])}`).join(", ");
 }
 
-function typeErrors(kind: PolicyKind, input: Fields): FieldError[] {
+function typeErrors(kind: Kind, input: Fields): FieldError[] {
   const expected = { apiVersion: `${GROUP}/${VERSION}`, kind };
   return Object.entries(expected)
     .filter(([field, value]) => typeof input[field] === "string" && input[field] !== value)
