@@ -1,0 +1,14 @@
+/** Durations as the CRD writes them: Go's hours, minutes and seconds, such as 1h30m. */
+
+/** A leap year: longer than anything that a policy waits for. */
+const MAX_MS = 8784 * 3_600_000;
+const DURATION = /^(?:(?<hours>\d+)h)?(?:(?<minutes>\d+)m)?(?:(?<seconds>\d+)s)?$/;
+
+/** In milliseconds; `undefined` for what is no duration, for none at all, and above 8784h. */
+export function parseDuration(text: string): number | undefined {
+  const parts = DURATION.exec(text)?.groups;
+  if (parts === undefined) return undefined;
+  const { hours = 0, minutes = 0, seconds = 0 } = parts;
+  const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
+  return ms > 0 && ms <= MAX_MS ? ms : undefined;
+}

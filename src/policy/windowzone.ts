@@ -1,0 +1,156 @@
+/** The wall clock of a time zone, as a clock that only goes forward. */
+
+import { found, nearest } from "./fieldmessage.ts";
+
+/** From this instant on, until the next change, the wall clock is `offset` ahead of UTC. */
+interface Offset {
+  readonly from: number;
+  readonly offset: number;
+}
+
+/**
+ * The wall clock as it advances: where clocks go back, it stands until the second pass is over. Hence a time that
+ * occurs twice is its first occurrence, and one that is skipped is the first instant after the gap. Wall times are
+ * written as the instant at which UTC reads the same.
+ */
+export interface WallClock {
+  /** The latest wall time that has been read at `instant`. */
+  readonly reached: (instant: number) => number;
+  /** The earliest instant at which `wall` or a later wall time is read. */
+  readonly firstRead: (wall: number) => number;
+}
+
+const SECOND = 1000;
+const DAY = 86_400 * SECOND;
+/** Between two looks at a zone's offset: no zone has changed twice in this time since 1970. */
+const LOOK = 7 * DAY;
+/** More than the largest offset, and more than the largest change. */
+const NEAR = 2 * DAY;
+
+/** IANA's. The names without an area are old, and some of ICU's mislead: BST is Asia/Dhaka there. */
+const AREAS =
+  /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
+
+/** What is wrong with the name of a time zone; `undefined` when it has a clock. */
+export function zoneProblem(zone: string): string | undefined {
+  const names = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+  if (names.includes(zone)) return undefined;
+  const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
+  const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
+  if (resolved !== undefined && !misspelt) return undefined;
+  const meant = resolved ?? nearest(zone, names);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
+}
+
+/** By the name that ICU prefers, in its own spelling. */
+function resolve(zone: string): string | undefined {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
+const clocks = new Map<string, WallClock>();
+
+/** One per zone, since it keeps the changes of the years that were asked for. */
+export function wallClock(zone: string): WallClock {
+  const clock = clocks.get(zone) ?? newWallClock(zone);
+  clocks.set(zone, clock);
+  return clock;
+}
+
+function newWallClock(zone: string): WallClock {
+  const offsetAt = offsetReader(zone);
+  const years = new Map<number, readonly Offset[]>();
+  const near = (instant: number): readonly Offset[] => {
+    const first = yearOf(instant - NEAR);
+    const last = yearOf(instant + NEAR);
+    return first === last ? year(first) : [...year(first), ...year(last)];
+  };
+  const year = (number: number): readonly Offset[] => {
+    const offsets = years.get(number) ?? offsetsOf(number, offsetAt);
+    years.set(number, offsets);
+    return offsets;
+  };
+  return {
+    reached: (instant) => reached(near(instant), instant),
+    firstRead: (wall) => firstRead(near(wall), wall),
+  };
+}
+
+function reached(offsets: readonly Offset[], instant: number): number {
+  let latest = -Infinity;
+  for (const [i, { from, offset }] of offsets.entries()) {
+    if (from > instant) break;
+    const next = offsets[i + 1]?.from ?? Infinity;
+    // The change itself is read with the next offset.
+    latest = Math.max(latest, next <= instant ? next - 1 + offset : instant + offset);
+  }
+  return latest;
+}
+
+function firstRead(offsets: readonly Offset[], wall: number): number {
+  for (const [i, { from, offset }] of offsets.entries()) {
+    const instant = Math.max(from, wall - offset);
+    if (instant < (offsets[i + 1]?.from ?? Infinity)) return instant;
+  }
+  return wall;
+}
+
+function offsetsOf(year: number, offsetAt: (instant: number) => number): Offset[] {
+  const end = Date.UTC(year + 1, 0);
+  let from = Date.UTC(year, 0);
+  let offset = offsetAt(from);
+  const offsets = [{ from, offset }];
+  while (from < end) {
+    const next = Math.min(from + LOOK, end);
+    const changed = offsetAt(next);
+    const at = changed === offset ? end : change([from, next], offset, offsetAt);
+    if (at < end) offsets.push({ from: at, offset: changed });
+    from = next;
+    offset = changed;
+  }
+  return offsets;
+}
+
+/** The first instant whose offset is not `offset` any more: always a whole second. */
+function change(
+  between: readonly [number, number],
+  offset: number,
+  offsetAt: (instant: number) => number,
+): number {
+  let [low, high] = between;
+  while (high - low > SECOND) {
+    const middle = low + Math.floor((high - low) / (2 * SECOND)) * SECOND;
+    if (offsetAt(middle) === offset) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+function offsetReader(timeZone: string): (instant: number) => number {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    calendar: "gregory",
+    numberingSystem: "latn",
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  return (instant) => {
+    const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (
+      format.format(instant).match(/\d+/g) ?? []
+    ).map(Number);
+    return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / SECOND) * SECOND;
+  };
+}
+
+function yearOf(instant: number): number {
+  return new Date(instant).getUTCFullYear();
+}
