@@ -95,7 +95,6 @@ export class ObjectInformers implements ObjectReader {
       const resource = await discoverResource(client, kind);
       asked = { verb: options.name === undefined ? "list" : "get", resource };
       const found = await this.#present(resource, namespace, options);
-      asked = undefined;
       const after = await discoverResource(client, kind);
       if (after.plural !== resource.plural || after.namespaced !== resource.namespaced)
         return notLoaded(kind);
@@ -148,9 +147,7 @@ export class ObjectInformers implements ObjectReader {
     const watch: ObjectWatch = new ObjectWatch({
       ...this.#options,
       ...demand,
-      onChange: (namespace) => {
-        if (this.#entries.get(key)?.serving === watch) this.#options.onChange(demand.kind, namespace);
-      },
+      onChange: (namespace) => this.#options.onChange(demand.kind, namespace),
       onAvailability: () => this.#available(key, watch),
     });
     if (entry === undefined) this.#entries.set(key, { kind: demand.kind, serving: watch, wanted: watch });
@@ -169,7 +166,7 @@ export class ObjectInformers implements ObjectReader {
       entry.serving.stop();
       entry.serving = watch;
     }
-    if (entry?.serving === watch) this.#announce(entry.kind);
+    if (entry !== undefined) this.#announce(entry.kind);
   }
 
   #announce(kind: ObjectKind): void {

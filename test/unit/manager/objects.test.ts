@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { KubeError } from "../../../src/kube/errors.ts";
 import type { ObjectDemand } from "../../../src/manager/objects.ts";
 import { dropConnection, json, status } from "../kube/fakeapiserver.ts";
+import type { FakeApiServer } from "../kube/fakeapiserver.ts";
 import { until } from "../kube/fixtures.ts";
 import { brief, objectLab, serving, WIDGET } from "./objectlab.ts";
 
@@ -135,18 +136,30 @@ test("what needs no other watch keeps the one that it has", async (t) => {
   );
 });
 
+/** The next watch gets no answer; tells whether its client has given it up. */
+function hangingWatch(server: FakeApiServer): () => boolean {
+  let abandoned = false;
+  server.next("watch", (_, response) => void response.once("close", () => (abandoned = true)));
+  return () => abandoned;
+}
+
 test("a change of mind on the way to whole objects keeps the watch that serves", async (t) => {
   const { server, objects, run, untilFound, available, changes } = await objectLab(t);
   server.put("team-a/w1", 1);
   void run();
   objects.want([METADATA]);
   await untilFound("w1");
-  server.next("watch", () => undefined);
+  const abandoned = hangingWatch(server);
   objects.want([WHOLE]);
   await until("the second watch is asked for", () => server.count("watch") === 2);
-  objects.want([METADATA]);
+  objects.want([WHOLE, METADATA]);
   server.put("team-a/w2", 1);
   await untilFound("w1 w2");
+  assert.equal(abandoned(), false, "what is on its way already is not started again");
+  objects.want([METADATA]);
+  await until("the second watch is given up", abandoned);
+  for (let i = 0; i < 3; i++) await objects.read(WIDGET, "team-a", { whole: false });
+  assert.equal(server.count("watch"), 2, "nothing was started again");
   assert.deepEqual(changes, ["team-a"], "told once");
   assert.equal(available.length, 1);
   objects.want([WHOLE]);
@@ -155,6 +168,31 @@ test("a change of mind on the way to whole objects keeps the watch that serves",
     return found.ok && found.objects.every(({ raw }) => raw !== undefined) && server.watchCount === 1;
   });
   assert.equal(available.length, 2);
+});
+
+test("every watch of a kind that is no longer wanted is closed", async (t) => {
+  const { server, objects, run, untilFound, found } = await objectLab(t);
+  void run();
+  objects.want([METADATA]);
+  await untilFound("");
+  const abandoned = hangingWatch(server);
+  objects.want([WHOLE]);
+  await until("the second watch is asked for", () => server.count("watch") === 2);
+  objects.want([]);
+  assert.equal(found(), "ObjectsNotLoaded");
+  await until("the second watch is given up", abandoned);
+  await until("the first watch is closed", () => server.watchCount === 0);
+});
+
+test("a watch that is made again is no news", async (t) => {
+  const { server, objects, run, untilFound, available } = await objectLab(t);
+  void run();
+  objects.want([METADATA]);
+  await untilFound("");
+  server.dropWatches();
+  server.put("team-a/w1", 1);
+  await untilFound("w1");
+  assert.equal(available.length, 1);
 });
 
 test("a kind that is refused once it is wanted whole no longer answers from the old watch", async (t) => {
@@ -174,6 +212,8 @@ test("the first 50 kinds are watched, in the order in which they are named", asy
   void run();
   objects.want([...others(49), METADATA]);
   await untilFound("");
+  await until("each kind is told", () => available.length === 50);
+  available.length = 0;
   objects.want([...others(50), METADATA]);
   const refusal = objects.find(WIDGET, "team-a");
   assert.deepEqual(refusal, {
@@ -181,7 +221,7 @@ test("the first 50 kinds are watched, in the order in which they are named", asy
     reason: "TooManyKinds",
     message: "kind Widget in example.com/v1 is not watched: policies name more than 50 kinds of objects",
   });
-  assert.equal(available.at(-1), "example.com/v1 Widget");
+  assert.deepEqual(available, ["example.com/v1 Widget"]);
   assert.equal([...objects.informers()].length, 50);
   objects.want([METADATA, ...others(50)]);
   assert.equal(found(), "ObjectsNotLoaded");
@@ -245,6 +285,25 @@ test("a read asks for the present, as a whole or not, and for one object where i
   const one = await objects.read(WIDGET, "team-a", { whole: true, name: "w1" });
   assert.deepEqual(one.ok && one.objects[0]?.raw?.["spec"], { size: 7 });
   assert.equal(brief(await objects.read(WIDGET, "team-a", { whole: true, name: "w2" })), "");
+});
+
+test("what nobody decides by is left out of an object, and its kind is always said", async (t) => {
+  const { server, objects } = await objectLab(t);
+  const annotations = {
+    "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    "example.com/note": "kept",
+  };
+  const widget = server.put("team-a/w1", 1, { annotations, managedFields: [{ manager: "kubectl" }] });
+  const items = [{ ...widget, apiVersion: undefined, kind: undefined }];
+  server.next("list", (_, response) => json(response, 200, { metadata: { resourceVersion: "1" }, items }));
+  const found = await objects.read(WIDGET, "team-a", { whole: true });
+  const { name, namespace, uid, resourceVersion } = widget.metadata;
+  assert.deepEqual(found.ok && found.objects[0]?.raw, {
+    apiVersion: "example.com/v1",
+    kind: "Widget",
+    metadata: { name, namespace, uid, resourceVersion, annotations: { "example.com/note": "kept" } },
+    spec: { size: 1 },
+  });
 });
 
 test("a kind that goes while it is read was not empty", async (t) => {
