@@ -1,11 +1,31 @@
 /** From a HookPolicy object, valid or not, to a CompiledPolicy. Total: whatever is stored, the result holds rather than lets go. */
 
-import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
+import type {
+  AnyOfGateSpec,
+  ClusterHookPolicy,
+  DeadlineSpec,
+  HookPolicy,
+  MatchCondition as MatchConditionSpec,
+  RuleSpec,
+  WaitGateSpec,
+} from "../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { parseDuration } from "./duration.ts";
+import { compileExpression } from "./expression.ts";
 import { compileGate } from "./gates.ts";
-import type { CompiledPolicy, CompiledRule, PolicyKind } from "./policy.ts";
+import { describeErrors } from "./message.ts";
+import type {
+  CompiledPolicy,
+  CompiledRule,
+  Deadline,
+  MatchCondition,
+  PolicyKind,
+  PolicyRef,
+  Wait,
+} from "./policy.ts";
 import { type FieldError, isWithin, validatePolicy } from "./schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
+import { checkRules } from "./semantics.ts";
 
 /** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
 export interface ServedHooks {
@@ -26,18 +46,20 @@ export function compilePolicy(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const errors = validatePolicy(kind, object).filter(
+  const schemaErrors = validatePolicy(kind, object).filter(
     ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
   );
   const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? object.spec : {};
   const { name, namespace, uid, generation } = object.metadata;
+  const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
+  const errors = [...schemaErrors, ...checkRules(rules, schemaErrors).errors];
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
     errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
       ? everything
       : compileSelector(spec[field]);
   return {
-    ref: { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) },
+    ref,
     uid,
     generation: generation ?? 0,
     mode: spec.mode === "Audit" && !errors.some(({ path }) => path === "spec.mode") ? "Audit" : "Enforce",
@@ -47,7 +69,8 @@ export function compilePolicy(
     rules:
       rules.length === 0
         ? brokenRules(errors, served)
-        : rules.map((rule, index) => compileRule(rule, index, errors, served)),
+        : rules.map((rule, index) => compileRule(rule, index, { ref, errors, served })),
+    hasExpressions: errors.length === 0 && rules.some(hasExpression),
     errors,
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
   };
@@ -55,38 +78,65 @@ export function compilePolicy(
 
 /** A spec whose rules cannot even be told apart holds every hook. */
 function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
-  if (errors.length === 0) return [];
+  return errors.length === 0 ? [] : [brokenRule("", blocking, errors)];
+}
+
+function brokenRule(name: string, hooks: CompiledRule["hooks"], errors: readonly FieldError[]): CompiledRule {
+  const problem = describeErrors(errors);
   const retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS;
-  return [{ name: "", hooks: blocking, gates: [], retryAfterSeconds, problem: describeErrors(errors) }];
+  return { name, hooks, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
+}
+
+interface Surroundings {
+  readonly ref: PolicyRef;
+  readonly errors: readonly FieldError[];
+  readonly served: ServedHooks;
 }
 
 /** An error outside of spec.rules concerns every rule: it may have been meant to narrow them, or to widen. */
-function compileRule(
-  spec: RuleSpec,
-  index: number,
-  errors: readonly FieldError[],
-  served: ServedHooks,
-): CompiledRule {
+function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Surroundings): CompiledRule {
   const path = `spec.rules[${index}]`;
   const mine = errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
   if (mine.length > 0) {
-    return {
-      name: isRecord(spec) && typeof spec.name === "string" ? spec.name : "",
-      hooks: new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook))),
-      gates: [],
-      retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
-      problem: describeErrors(mine),
-    };
+    const name = isRecord(spec) && typeof spec.name === "string" ? spec.name : "";
+    return brokenRule(name, new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook))), mine);
   }
-  const gates = (spec.until ?? []).map(compileGate);
-  const hooks = gates.length > 0 ? served.blocking : served.advertised;
+  const { until = [], deadline, message } = spec;
+  const hooks = until.length > 0 ? served.blocking : served.advertised;
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
-    gates,
+    matchConditions: (spec.matchConditions ?? []).map(compileCondition),
+    gates: until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref)),
+    waits: until.flatMap(({ name, wait }) => (wait === undefined ? [] : [compileWait(name, wait)])),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
-    ...(spec.message !== undefined && { message: spec.message }),
+    ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
+    ...(message !== undefined && { message }),
   };
+}
+
+/** The expression has been checked; one that does not compile all the same is never evaluable. */
+function compileCondition({ name, expression: source }: MatchConditionSpec): MatchCondition {
+  const { expression } = compileExpression(source, "matchCondition");
+  const problem = "the expression does not compile";
+  const broken = {
+    source,
+    usesNow: false,
+    readsWholeObject: false,
+    evaluate: () => ({ ok: false, problem }),
+  } as const;
+  return { name, expression: expression ?? broken };
+}
+
+/** The schema admits only durations that can be read; another one must not pass early. */
+const NEVER_MS = 100 * 366 * 86_400_000;
+
+function compileWait(name: string, { duration }: WaitGateSpec): Wait {
+  return { name, duration, durationMs: parseDuration(duration) ?? NEVER_MS };
+}
+
+function compileDeadline({ after, onExpiry }: DeadlineSpec): Deadline {
+  return { afterMs: parseDuration(after) ?? NEVER_MS, onExpiry };
 }
 
 /**
@@ -97,6 +147,12 @@ function hooksOf(spec: unknown): readonly HookName[] {
   const hooks: unknown = isRecord(spec) ? spec["hooks"] : undefined;
   if (!Array.isArray(hooks) || hooks.length === 0) return HOOK_NAMES;
   return HOOK_NAMES.filter((hook) => hooks.includes(hook));
+}
+
+function hasExpression({ matchConditions, until = [] }: RuleSpec): boolean {
+  const looks = ({ expression, object }: AnyOfGateSpec): boolean =>
+    (expression ?? object?.expression ?? object?.nameExpression) !== undefined;
+  return matchConditions !== undefined || until.some((gate) => looks(gate) || (gate.anyOf ?? []).some(looks));
 }
 
 function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldError[] {
@@ -119,10 +175,6 @@ function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldE
       return [];
     }),
   );
-}
-
-export function describeErrors(errors: readonly FieldError[]): string {
-  return errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

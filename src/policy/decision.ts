@@ -1,6 +1,7 @@
 /** What decide() takes and gives: plain data, no IO. */
 
 import type { GateResult, PolicyRef } from "./policy.ts";
+import type { RuleTimers } from "./world.ts";
 
 /**
  * - Allowed: nothing holds the operation.
@@ -32,11 +33,16 @@ export interface PolicyTrace {
   readonly holds: boolean;
   /** The rules on this hook; empty when not matched. */
   readonly rules: readonly RuleTrace[];
+  /** The HookOverride that keeps the policy from holding the operation; its rules say what they would do. */
+  readonly overriddenBy?: string;
+  /** The earliest instant at which time alone changes what the policy says; absent: never. */
+  readonly changesAt?: Date | "Unknown";
 }
 
 export interface RuleTrace {
   readonly rule: string;
-  readonly verdict: "Allowed" | "Observed" | "Blocked" | "NotEvaluable";
+  /** Skipped: a match condition is false, so the rule says nothing about the operation. */
+  readonly verdict: "Allowed" | "Observed" | "Blocked" | "NotEvaluable" | "Skipped";
   /** Enough to hold the operation if the policy is enforced: blocked, or not evaluable under failurePolicy Fail. */
   readonly holds: boolean;
   readonly reason: string;
@@ -44,10 +50,22 @@ export interface RuleTrace {
   readonly message: string;
   readonly retryAfterSeconds: number;
   readonly gates: readonly GateTrace[];
+  /** To be remembered, and given to the next decision about the same operation. */
+  readonly timers?: RuleTimers;
+  /** When the deadline passes, or has passed; absent until the rule has held the operation. */
+  readonly deadlineAt?: Date;
+  /** The deadline lets the operation go on (onExpiry Allow), unless the rule is not evaluable. */
+  readonly deadlineReleases?: boolean;
+  readonly changesAt?: Date | "Unknown";
 }
 
 export interface GateTrace extends GateResult {
   readonly gate: string;
+}
+
+/** The policy has something to say about the operation: more than that its rules do not apply. */
+export function speaks({ rules }: PolicyTrace): boolean {
+  return rules.some(({ verdict }) => verdict !== "Skipped");
 }
 
 /** A decision against what was just read from the API server, or a word for why there is none. */

@@ -3,6 +3,8 @@
  * condition, and a text that changes makes it reconcile at once (Runtime SDK guide, "Error messages").
  */
 
+import type { FieldError } from "./schema.ts";
+
 /** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
 export const MAX_MESSAGE_BYTES = 1024;
 
@@ -52,6 +54,10 @@ function truncateBytes(text: string, max: number): string {
 export function truncate(text: string, max: number): string {
   const points = Array.from(text);
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
+}
+
+export function describeErrors(errors: readonly FieldError[]): string {
+  return errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
 }
 
 const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;

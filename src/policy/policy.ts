@@ -1,9 +1,12 @@
 /** What a HookPolicy or ClusterHookPolicy is to the decision: compiled once per generation by compile.ts. */
 
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import type { World } from "./world.ts";
+import type { Expression } from "./expression.ts";
+import type { ObjectKind } from "./objects.ts";
 import type { FieldError } from "./schema.ts";
 import type { LabelMatcher } from "./selector.ts";
+import type { Window } from "./window.ts";
+import type { World } from "./world.ts";
 
 export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";
 
@@ -29,6 +32,8 @@ export interface CompiledPolicy {
   /** By the labels of the Cluster's Namespace; absent for a HookPolicy, whose scope is its own namespace. */
   readonly selectsNamespace?: LabelMatcher;
   readonly rules: readonly CompiledRule[];
+  /** Some rule looks at the Cluster with CEL, so that any of its fields can matter. */
+  readonly hasExpressions: boolean;
   /** What is wrong with the spec; the rules concerned carry `problem` and are not evaluable. */
   readonly errors: readonly FieldError[];
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
@@ -39,8 +44,13 @@ export interface CompiledRule {
   readonly name: string;
   /** The hooks on which this rule speaks: only those that can block, unless the rule only observes. */
   readonly hooks: ReadonlySet<HookName>;
-  /** All must hold. Empty: the rule only observes. */
+  /** All must be true, or the rule does not apply. */
+  readonly matchConditions: readonly MatchCondition[];
+  /** All must hold. Without gates and waits the rule only observes. */
   readonly gates: readonly CompiledGate[];
+  /** Must have passed since all gates hold. */
+  readonly waits: readonly Wait[];
+  readonly deadline?: Deadline;
   /** Appended to the generated text. */
   readonly message?: string;
   readonly retryAfterSeconds: number;
@@ -48,9 +58,71 @@ export interface CompiledRule {
   readonly problem?: string;
 }
 
+/** It can hold an operation, and does not only observe. */
+export function isGated({ gates, waits, problem }: CompiledRule): boolean {
+  return gates.length + waits.length > 0 || problem !== undefined;
+}
+
+export interface MatchCondition {
+  readonly name: string;
+  readonly expression: Expression;
+}
+
+export interface Wait {
+  readonly name: string;
+  /** As the policy says it: "30m". */
+  readonly duration: string;
+  readonly durationMs: number;
+}
+
+/** Counted from the rule's first block of the operation. */
+export interface Deadline {
+  readonly afterMs: number;
+  readonly onExpiry: "Allow" | "KeepBlocking";
+}
+
 export interface CompiledGate {
   readonly name: string;
   evaluate(world: World, call: HookCall, now: Date): GateResult;
+  /**
+   * The earliest instant from `now` on at which time alone makes the gate hold, whatever the Cluster. "Never": it
+   * is past. "Unknown": it may, but nobody can tell when. Absent: somebody or something has to act.
+   */
+  opensAt?(now: Date): Date | "Never" | "Unknown";
+  /** Its time windows, of which the status, events and metrics tell. */
+  readonly windows?: readonly NamedWindow[];
+  /** The kinds of objects that it looks at. */
+  readonly demands?: readonly ObjectDemand[];
+  /** The objects that it looks at for this Cluster, to read them live before a release. */
+  queries?(world: World, call: HookCall, now: Date): readonly ObjectQuery[];
+}
+
+export interface NamedWindow {
+  readonly gate: string;
+  readonly window: Window;
+}
+
+/** Every window of the policy, in the order of its rules. */
+export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { readonly rule: string })[] {
+  return rules.flatMap(({ name: rule, gates }) =>
+    gates.flatMap(({ windows = [] }) => windows.map((window) => ({ rule, ...window }))),
+  );
+}
+
+export function demandsOf({ rules }: CompiledPolicy): readonly ObjectDemand[] {
+  return rules.flatMap(({ gates }) => gates.flatMap(({ demands = [] }) => demands));
+}
+
+export interface ObjectDemand {
+  readonly kind: ObjectKind;
+  /** More than metadata. */
+  readonly whole: boolean;
+}
+
+export interface ObjectQuery extends ObjectDemand {
+  readonly namespace: string;
+  /** Absent: all of the namespace. */
+  readonly name?: string;
 }
 
 /** What one gate says of one Cluster at one instant. */
@@ -65,6 +137,14 @@ export interface GateResult {
   readonly observed: string;
   /** The command or the deed that makes the gate hold. */
   readonly remedy?: string;
-  /** The earliest instant at which time alone changes the result; absent: never. */
-  readonly changesAt?: Date;
+  /**
+   * The earliest instant at which time alone changes the result; absent: never. "Unknown": it can, but nobody
+   * can tell when (CEL with `now`).
+   */
+  readonly changesAt?: Date | "Unknown";
+}
+
+/** A gate of which nothing can be said: the rule is not evaluable. */
+export function unevaluable(reason: string, wanted: string, observed: string): GateResult {
+  return { holds: undefined, reason, wanted, observed };
 }

@@ -1,0 +1,64 @@
+/** When will time alone let an operation go on? The same decide(), asked at later instants. */
+
+import type { HookCall } from "../api/runtimehooks.ts";
+import { decide } from "./decide.ts";
+import type { PolicyTrace, RuleTrace } from "./decision.ts";
+import type { CompiledPolicy } from "./policy.ts";
+import { remember } from "./timers.ts";
+import type { Asked, World } from "./world.ts";
+
+/** Windows that never meet would be looked at for ever. */
+const MAX_STEPS = 100;
+
+/**
+ * The earliest instant from `now` on at which `policies` let the operation go on if nothing but time passes;
+ * `undefined`: none, or none that can be told.
+ */
+export function forecast(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): Date | undefined {
+  const stateless = !policies.some(({ rules }) => rules.some(remembers));
+  let asked: Asked = world.asked ?? { firstAsked: now, rules: new Map() };
+  let at = now;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const { holds, trace } = decide(policies, { ...world, asked }, call, at);
+    if (!holds) return at;
+    const soonest = releasedBefore(trace);
+    if (soonest === Infinity) return undefined;
+    // Waits and deadlines begin at edges, so that none may be left out.
+    const next = stateless ? soonest : nextEdge(trace);
+    if (!(next > at.getTime())) return undefined;
+    asked = remember(asked, policies, trace);
+    at = new Date(next);
+  }
+  return undefined;
+}
+
+function remembers({ waits, deadline }: CompiledPolicy["rules"][number]): boolean {
+  return waits.length > 0 || deadline !== undefined;
+}
+
+/** No rule that holds lets go before this instant (ms); Infinity: time alone does not help. */
+function releasedBefore(trace: readonly PolicyTrace[]): number {
+  const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
+  return Math.max(...holding.map(ruleReleasedBefore));
+}
+
+function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: RuleTrace): number {
+  const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
+  // A wait that does not run yet follows the gates that it waits for.
+  const open = gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  const gatesHold = open.length === 0 ? Infinity : Math.max(...open.map(({ changesAt }) => toMs(changesAt)));
+  return Math.min(deadline, gatesHold);
+}
+
+function nextEdge(trace: readonly PolicyTrace[]): number {
+  return Math.min(...trace.map(({ changesAt }) => toMs(changesAt)));
+}
+
+function toMs(instant: Date | "Unknown" | undefined): number {
+  return instant instanceof Date ? instant.getTime() : Infinity;
+}

@@ -1,0 +1,26 @@
+/** Instants as edges: the earliest of several, and how they are written. */
+
+/** The earlier of what is known; "Unknown" only where nothing is. */
+export function earliest(instants: Iterable<Date | "Unknown" | undefined>): Date | "Unknown" | undefined {
+  let first: Date | "Unknown" | undefined;
+  for (const instant of instants) {
+    if (instant === undefined) continue;
+    if (first === undefined || first === "Unknown") first = instant;
+    else if (instant !== "Unknown" && instant < first) first = instant;
+  }
+  return first;
+}
+
+/** RFC 3339 with whole seconds, as metav1.Time. */
+export function timestamp(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
+}
+
+/** The end of the second: a status keeps whole seconds, and what counts from here must not end early. */
+export function wholeSecond(time: Date): Date {
+  return new Date(Math.ceil(time.getTime() / 1000) * 1000);
+}
+
+export function after(time: Date, ms: number): Date {
+  return new Date(time.getTime() + ms);
+}

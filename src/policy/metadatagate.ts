@@ -1,0 +1,97 @@
+/** Gates on an annotation or a label of the Cluster or its Namespace. */
+
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import type { MetadataGateSpec } from "../api/hookpolicy.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
+import { targetVersion } from "./call.ts";
+import { shellQuote } from "./message.ts";
+import { lookup } from "./selector.ts";
+import type { World } from "./world.ts";
+
+type MetadataField = "annotation" | "label";
+
+export function metadataGate(name: string, field: MetadataField, spec: MetadataGateSpec): CompiledGate {
+  return { name, evaluate: (world, call) => evaluateMetadata(field, spec, world, call) };
+}
+
+function evaluateMetadata(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  world: World,
+  call: HookCall,
+): GateResult {
+  const target = spec.from === "Namespace" ? world.namespace : world.cluster;
+  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
+  if (target === undefined) {
+    return unevaluable(
+      "NamespaceUnknown",
+      `${field} ${spec.key} on the Namespace`,
+      "the Namespace is not known",
+    );
+  }
+  const value = wantedValue(field, spec, world.cluster, call);
+  const on = describe(target, spec.from);
+  if (value === MISSING) {
+    return unevaluable("TargetVersionUnknown", `${field} ${spec.key} on ${on}`, "the call names no version");
+  }
+  const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
+  const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
+  const holds = found !== undefined && (value === undefined || found === value);
+  return {
+    holds,
+    reason: holds ? "Holds" : reason,
+    wanted,
+    observed: found === undefined ? "absent" : `present: ${JSON.stringify(found)}`,
+    ...(!holds && { remedy: remedy(field, spec, target, { value, overwrite: found !== undefined }) }),
+  };
+}
+
+const MISSING = Symbol("missing");
+
+/** `undefined`: any value will do. MISSING: the value comes from something that this call does not have. */
+function wantedValue(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  cluster: Cluster,
+  call: HookCall,
+): string | undefined | typeof MISSING {
+  if (spec.valueFrom === undefined) return spec.value;
+  switch (spec.valueFrom) {
+    case "ClusterName":
+      return cluster.metadata.name;
+    case "ClusterUID":
+      return cluster.metadata.uid;
+    case "TargetVersion":
+      return wantedVersion(field, call);
+    default:
+      // A value that this version does not know must not mean "any value".
+      return MISSING;
+  }
+}
+
+function wantedVersion(field: MetadataField, call: HookCall): string | typeof MISSING {
+  const version = targetVersion(call);
+  if (version === undefined) return MISSING;
+  // A label value cannot hold the "+" of a build version: v1.31.0+k3s1 is written v1.31.0_k3s1.
+  return field === "label" ? version.replaceAll("+", "_") : version;
+}
+
+function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): string {
+  const { namespace, name } = target.metadata;
+  return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
+}
+
+function remedy(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  target: Cluster | Namespace,
+  { value, overwrite }: { readonly value: string | undefined; readonly overwrite: boolean },
+): string {
+  const { namespace, name } = target.metadata;
+  const verb = field === "annotation" ? "annotate" : "label";
+  const object =
+    spec.from === "Namespace" ? `namespace ${name}` : `clusters.cluster.x-k8s.io -n ${namespace} ${name}`;
+  const pair = shellQuote(`${spec.key}=${value ?? "true"}`);
+  return `kubectl ${verb} ${object} ${pair}${overwrite ? " --overwrite" : ""}`;
+}

@@ -1,0 +1,206 @@
+/** What one rule says of one operation: match conditions, gates, waits and the deadline, in this order. */
+
+import type { HookCall } from "../api/runtimehooks.ts";
+import type { GateTrace, RuleTrace } from "./decision.ts";
+import { after, earliest, timestamp, wholeSecond } from "./instant.ts";
+import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
+import { type RuleTimers, timerKey, type World } from "./world.ts";
+
+export interface Situation {
+  readonly world: World;
+  readonly call: HookCall;
+  readonly now: Date;
+}
+
+/** What judgeRule finds; whether it holds the Cluster depends on the policy's failurePolicy, too. */
+export type RuleFinding = Omit<RuleTrace, "holds">;
+
+export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
+  if (rule.problem !== undefined) return notEvaluable(rule, "InvalidSpec", rule.problem);
+  const before = timersOf(policy, rule, situation.world);
+  const mismatch = judgeConditions(rule, situation);
+  if (mismatch !== undefined)
+    return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
+  const { name, retryAfterSeconds } = rule;
+  const gates = rule.gates.map((gate) => judgeGate(gate, situation));
+  if (gates.length + rule.waits.length === 0) {
+    return { rule: name, verdict: "Observed", reason: "Observed", message: "", retryAfterSeconds, gates };
+  }
+  return judgeGates(rule, gates, situation, before);
+}
+
+export function notEvaluable(
+  { name, retryAfterSeconds }: CompiledRule,
+  reason: string,
+  message: string,
+): RuleFinding {
+  return { rule: name, verdict: "NotEvaluable", reason, message, retryAfterSeconds, gates: [] };
+}
+
+function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { asked }: World): RuleTimers {
+  return asked?.rules.get(timerKey(uid, name)) ?? {};
+}
+
+/** As in ValidatingAdmissionPolicy: one that is false decides, whatever others fail; then one that fails. */
+function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): RuleFinding | undefined {
+  const variables = { cluster: world.cluster, namespace: world.namespace, call, now };
+  const results = rule.matchConditions.map((condition) => ({
+    condition,
+    result: condition.expression.evaluate(variables),
+  }));
+  const usesNow = rule.matchConditions.some(({ expression }) => expression.usesNow);
+  const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
+  if (results.some(({ result }) => result.ok && result.value === false)) {
+    return { ...skipped(rule), ...changes };
+  }
+  for (const { condition, result } of results) {
+    if (result.ok && result.value === true) continue;
+    const problem = result.ok ? "it gives no boolean" : result.problem;
+    return { ...failedCondition(rule, condition, problem), ...changes };
+  }
+  return undefined;
+}
+
+function skipped({ name, retryAfterSeconds }: CompiledRule): RuleFinding {
+  const reason = "MatchConditionFalse";
+  return { rule: name, verdict: "Skipped", reason, message: "", retryAfterSeconds, gates: [] };
+}
+
+function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: string): RuleFinding {
+  return notEvaluable(
+    rule,
+    "MatchConditionError",
+    `match condition ${name} cannot be evaluated (${problem})`,
+  );
+}
+
+/** A gate never takes decide() down: whatever it throws makes its rule not evaluable. */
+function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
+  try {
+    return { gate: gate.name, ...gate.evaluate(world, call, now) };
+  } catch {
+    return {
+      gate: gate.name,
+      holds: undefined,
+      reason: "InternalError",
+      wanted: "an evaluation without an internal error",
+      observed: "the gate threw an error",
+    };
+  }
+}
+
+function judgeGates(
+  rule: CompiledRule,
+  conditions: readonly GateTrace[],
+  { world, now }: Situation,
+  before: RuleTimers,
+): RuleFinding {
+  const met = conditions.every(({ holds }) => holds === true);
+  const gatesMetSince = met ? metSince(rule, before, world, now) : undefined;
+  const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
+  const open = gates.filter(({ holds }) => holds !== true);
+  // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
+  const waiting = open.find(({ holds }) => holds === false);
+  const blocked = waiting !== undefined;
+  const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
+  const deadlineAt = rule.deadline && blockedSince && after(blockedSince, rule.deadline.afterMs);
+  const expired = deadlineAt !== undefined && now >= deadlineAt;
+  const finding = {
+    rule: rule.name,
+    retryAfterSeconds: rule.retryAfterSeconds,
+    gates,
+    ...timers(rule, { blockedSince, gatesMetSince }),
+    ...(deadlineAt !== undefined && { deadlineAt, deadlineReleases: rule.deadline?.onExpiry === "Allow" }),
+    ...edge([...gates.map(({ changesAt }) => changesAt), expired ? undefined : deadlineAt]),
+  };
+  if (open.length === 0) return { ...finding, verdict: "Allowed", reason: "GatesHold", message: "" };
+  if (blocked && expired && rule.deadline?.onExpiry === "Allow") {
+    return { ...finding, verdict: "Allowed", reason: "DeadlineExpired", message: "" };
+  }
+  return {
+    ...finding,
+    verdict: blocked ? "Blocked" : "NotEvaluable",
+    reason: (waiting ?? open[0])?.reason ?? "",
+    message: [
+      ...open.map(describeGate),
+      ...(blocked ? deadlineText(rule, deadlineAt, now) : []),
+      ...ownMessage(rule),
+    ].join(", "),
+    retryAfterSeconds: soonest(
+      rule.retryAfterSeconds,
+      [...open.map(({ changesAt }) => changesAt), deadlineAt],
+      now,
+    ),
+  };
+}
+
+function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now: Date): Date {
+  if (before.gatesMetSince !== undefined) return before.gatesMetSince;
+  return wholeSecond(rule.gates.length === 0 ? (asked?.firstAsked ?? now) : now);
+}
+
+function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined, now: Date): GateTrace {
+  const wanted = `${duration} to pass once all other gates hold`;
+  if (since === undefined) {
+    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
+  }
+  const until = after(since, durationMs);
+  if (now >= until) {
+    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
+  }
+  return {
+    gate: name,
+    holds: false,
+    reason: "WaitPending",
+    wanted: `${duration} to pass (at ${timestamp(until)})`,
+    observed: `running since ${timestamp(since)}`,
+    changesAt: until,
+  };
+}
+
+/** Only what a wait or a deadline needs is remembered. */
+function timers(
+  rule: CompiledRule,
+  { blockedSince, gatesMetSince }: { readonly [K in keyof RuleTimers]: RuleTimers[K] | undefined },
+): { timers?: RuleTimers } {
+  const kept: RuleTimers = {
+    ...(rule.deadline !== undefined && blockedSince !== undefined && { blockedSince }),
+    ...(rule.waits.length > 0 && gatesMetSince !== undefined && { gatesMetSince }),
+  };
+  return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
+}
+
+function edge(instants: readonly (Date | "Unknown" | undefined)[]): { changesAt?: Date | "Unknown" } {
+  const changesAt = earliest(instants);
+  return changesAt === undefined ? {} : { changesAt };
+}
+
+function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): string {
+  if (holds === undefined) return `gate ${gate} cannot be evaluated (${observed})`;
+  return `gate ${gate} waits for ${wanted}${remedy === undefined ? "" : ` (${remedy})`}`;
+}
+
+function deadlineText({ deadline }: CompiledRule, at: Date | undefined, now: Date): string[] {
+  if (deadline === undefined || at === undefined) return [];
+  if (now >= at) return [`the deadline passed at ${timestamp(at)}`];
+  return [
+    deadline.onExpiry === "Allow"
+      ? `it goes on at ${timestamp(at)} in any case`
+      : `deadline ${timestamp(at)}`,
+  ];
+}
+
+function ownMessage({ message }: CompiledRule): string[] {
+  return message === undefined ? [] : [message];
+}
+
+/** The rule's own retry, or less where time alone changes something before: ceil(next edge − now), 1..300. */
+function soonest(
+  retryAfterSeconds: number,
+  instants: readonly (Date | "Unknown" | undefined)[],
+  now: Date,
+): number {
+  const next = earliest(instants.filter((instant) => instant instanceof Date && instant > now));
+  const untilEdge = next instanceof Date ? Math.ceil((next.getTime() - now.getTime()) / 1000) : Infinity;
+  return Math.min(Math.max(Math.min(retryAfterSeconds, untilEdge), 1), 300);
+}

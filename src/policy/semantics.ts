@@ -1,0 +1,116 @@
+/** What the CRDs cannot say of a policy: CEL, cron, zones, version ranges; and what is legal but suspicious. */
+
+import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api/hookpolicy.ts";
+import { compileExpression, type ExpressionUse } from "./expression.ts";
+import { type FieldError, isWithin } from "./schema.ts";
+import { rangeProblem } from "./versionrange.ts";
+import { windowProblems, windowWarnings } from "./window.ts";
+
+export interface Semantics {
+  /** The rule cannot be evaluated. */
+  readonly errors: readonly FieldError[];
+  /** Legal, but perhaps not what was meant. */
+  readonly warnings: readonly FieldError[];
+}
+
+/** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). */
+export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly FieldError[]): Semantics {
+  return merge(
+    rules.map((rule, index) => {
+      const path = `spec.rules[${index}]`;
+      const sound = !schemaErrors.some((error) => isWithin(error.path, path) || isWithin(path, error.path));
+      return sound ? checkRule(rule, path) : NOTHING;
+    }),
+  );
+}
+
+const NOTHING: Semantics = { errors: [], warnings: [] };
+
+function merge(parts: readonly Semantics[]): Semantics {
+  return {
+    errors: parts.flatMap(({ errors }) => errors),
+    warnings: parts.flatMap(({ warnings }) => warnings),
+  };
+}
+
+function checkRule(rule: RuleSpec, path: string): Semantics {
+  const conditions = (rule.matchConditions ?? []).map(({ expression }, index) =>
+    checkExpression(expression, "matchCondition", `${path}.matchConditions[${index}].expression`),
+  );
+  const gates = (rule.until ?? []).map((gate, index) => checkGate(gate, rule, `${path}.until[${index}]`));
+  return merge([...conditions, ...gates, midUpgrade(rule, path)]);
+}
+
+function checkGate(gate: GateSpec, rule: RuleSpec, path: string): Semantics {
+  const members = gate.anyOf ?? [];
+  return merge([
+    checkSimpleGate(gate, rule, path),
+    ...members.map((member, index) => checkSimpleGate(member, rule, `${path}.anyOf[${index}]`)),
+  ]);
+}
+
+function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, path: string): Semantics {
+  const { expression, window, version, object } = gate;
+  const parts: Semantics[] = [];
+  if (gate.annotation !== undefined) parts.push(outlives(gate.annotation, rule, `${path}.annotation`));
+  if (gate.label !== undefined) parts.push(outlives(gate.label, rule, `${path}.label`));
+  if (expression !== undefined) parts.push(checkExpression(expression, "gate", `${path}.expression`));
+  if (window !== undefined) {
+    const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
+    const errors = windowProblems(window).map(at);
+    parts.push({ errors, warnings: errors.length > 0 ? [] : windowWarnings(window).map(at) });
+  }
+  if (version !== undefined) parts.push(checkRange(version.range, `${path}.version.range`));
+  if (object?.nameExpression !== undefined) {
+    parts.push(checkExpression(object.nameExpression, "objectName", `${path}.object.nameExpression`));
+  }
+  if (object?.expression !== undefined) {
+    parts.push(checkExpression(object.expression, "object", `${path}.object.expression`));
+  }
+  return merge(parts);
+}
+
+function checkExpression(source: string, use: ExpressionUse, path: string): Semantics {
+  const { problems, warnings } = compileExpression(source, use);
+  return {
+    errors: problems.map(({ message, line, column }) => ({
+      path,
+      message: `${position(line, column)}${message}`,
+    })),
+    warnings: warnings.map((message) => ({ path, message })),
+  };
+}
+
+function position(line: number | undefined, column: number | undefined): string {
+  if (column === undefined) return "";
+  return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
+}
+
+function checkRange(range: string, path: string): Semantics {
+  const message = rangeProblem(range);
+  return message === undefined ? NOTHING : { errors: [{ path, message }], warnings: [] };
+}
+
+/** An approval that only has to be there approves the next operation, too. */
+function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Semantics {
+  const before = hooks.find((hook) => hook.startsWith("Before"));
+  if (before === undefined || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
+  const bound = before.includes("Upgrade") ? "TargetVersion" : "ClusterUID";
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; \`valueFrom: ${bound}\` binds it to one operation`;
+  return { errors: [], warnings: [{ path, message }] };
+}
+
+const MID_UPGRADE = new Set([
+  "BeforeControlPlaneUpgrade",
+  "AfterControlPlaneUpgrade",
+  "BeforeWorkersUpgrade",
+  "AfterWorkersUpgrade",
+]);
+
+/** Cluster API refuses another spec.topology.version while an upgrade is under way (its Cluster webhook). */
+function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
+  const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
+  if (until === undefined || index < 0) return NOTHING;
+  const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, Cluster API lets nobody take another version. To stop an upgrade before it begins, hold BeforeClusterUpgrade`;
+  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+}

@@ -1,0 +1,77 @@
+/** What is remembered of rules with a deadline or a wait, from one decision about an operation to the next. */
+
+import type { RuleTimers as StoredTimers } from "../api/hookpolicy.ts";
+import type { PolicyTrace } from "./decision.ts";
+import type { CompiledPolicy } from "./policy.ts";
+import { type Asked, type RuleTimers, timerKey } from "./world.ts";
+
+/**
+ * What the policies of `trace` want remembered replaces what was; absent is forgotten. A rule that was looked at and
+ * has nothing running keeps an empty entry.
+ */
+export function remember<T extends Asked>(
+  before: T,
+  policies: readonly CompiledPolicy[],
+  trace: readonly PolicyTrace[],
+): T {
+  const rules = new Map<string, RuleTimers>(before.rules);
+  for (const [index, { uid }] of policies.entries()) {
+    for (const key of rules.keys()) if (key.startsWith(`${uid}/`)) rules.delete(key);
+    for (const { rule, timers } of trace[index]?.rules ?? []) {
+      if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
+    }
+  }
+  return { ...before, rules };
+}
+
+/**
+ * Timers from a status row, written by another replica or before a restart. Where both know an instant, the later
+ * one counts: replicas agree, and nothing that is stored makes an operation go on earlier.
+ */
+export function adoptTimers<T extends Asked>(
+  ask: T,
+  policyUID: string,
+  stored: readonly StoredTimers[],
+  now: Date,
+): T {
+  const rules = new Map<string, RuleTimers>(ask.rules);
+  for (const { rule, ...timers } of stored) {
+    const key = timerKey(policyUID, rule);
+    rules.set(key, merge(rules.get(key), parse(timers, now)));
+  }
+  return { ...ask, rules };
+}
+
+/** An own entry without an instant knows better: the stored one is older. */
+function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
+  if (own === undefined) return stored;
+  const later = (a: Date | undefined, b: Date | undefined): Date | undefined =>
+    a !== undefined && b !== undefined && b > a ? b : a;
+  return present({
+    blockedSince: later(own.blockedSince, stored.blockedSince),
+    gatesMetSince: later(own.gatesMetSince, stored.gatesMetSince),
+  });
+}
+
+/** A clock that is ahead by a little is tolerated; what cannot be read is not there. */
+const MAX_AHEAD_MS = 60_000;
+
+function parse({ blockedSince, gatesMetSince }: Omit<StoredTimers, "rule">, now: Date): RuleTimers {
+  const time = (text: string | undefined): Date | undefined => {
+    const at = new Date(text ?? NaN);
+    return at.getTime() <= now.getTime() + MAX_AHEAD_MS ? at : undefined;
+  };
+  return present({ blockedSince: time(blockedSince), gatesMetSince: time(gatesMetSince) });
+}
+
+function present({
+  blockedSince,
+  gatesMetSince,
+}: {
+  readonly [K in keyof RuleTimers]: RuleTimers[K] | undefined;
+}): RuleTimers {
+  return {
+    ...(blockedSince !== undefined && { blockedSince }),
+    ...(gatesMetSince !== undefined && { gatesMetSince }),
+  };
+}

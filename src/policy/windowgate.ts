@@ -1,0 +1,35 @@
+/** A gate that holds inside of its time windows. */
+
+import type { WindowGateSpec } from "../api/hookpolicy.ts";
+import { timestamp } from "./instant.ts";
+import type { CompiledGate, GateResult } from "./policy.ts";
+import { compileWindow, type Window } from "./window.ts";
+
+/** The spec has been checked (semantics.ts). */
+export function windowGate(name: string, spec: WindowGateSpec): CompiledGate {
+  const window = compileWindow(spec);
+  return {
+    name,
+    windows: [{ gate: name, window }],
+    evaluate: (_world, _call, now) => evaluate(window, now),
+    opensAt: (now) => window.nextOpen(now) ?? "Never",
+  };
+}
+
+function evaluate(window: Window, now: Date): GateResult {
+  const { open, changesAt } = window.at(now);
+  const edge = changesAt === undefined ? {} : { changesAt };
+  if (open) {
+    const until = changesAt === undefined ? "" : ` until ${timestamp(changesAt)}`;
+    return { holds: true, reason: "Holds", wanted: "its window", observed: `open${until}`, ...edge };
+  }
+  const opening =
+    changesAt === undefined ? "which does not open again" : `which opens at ${timestamp(changesAt)}`;
+  return {
+    holds: false,
+    reason: "WindowClosed",
+    wanted: `its window, ${opening}`,
+    observed: "closed",
+    ...edge,
+  };
+}
