@@ -21,6 +21,9 @@ export interface Metrics {
   readonly hookCallDuration: Histogram<"hook">;
   readonly heldClusters: Mirror<"hook">;
   readonly policies: Mirror<"kind" | "ready">;
+  readonly windowsOpen: Mirror<"kind" | "namespace" | "policy" | "rule" | "gate">;
+  readonly deadlines: Mirror<"kind" | "namespace" | "policy" | "passed">;
+  readonly overrides: Mirror<"state">;
   readonly informerContactAge: Mirror<"resource">;
   readonly informerRestarts: Mirror<"resource">;
   readonly informerObjects: Mirror<"resource">;
@@ -50,6 +53,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     ...hookMetrics(registry),
     ...informerMetrics(registry),
     ...controllerMetrics(registry),
+    ...policyMetrics(registry),
     contentType: registry.contentType,
     text: async (): Promise<string> => await registry.metrics(),
   };
@@ -133,6 +137,26 @@ function controllerMetrics(
       name: "hookpolicy_certificate_expiry_timestamp_seconds",
       help: "When the serving certificate ends, in Unix time.",
       labelNames: [],
+    }),
+  };
+}
+
+function policyMetrics(registry: Registry): Pick<Metrics, "windowsOpen" | "deadlines" | "overrides"> {
+  return {
+    windowsOpen: mirror(registry, {
+      name: "hookpolicy_window_open",
+      help: "Whether a time window of a policy is open: 1 or 0.",
+      labelNames: ["kind", "namespace", "policy", "rule", "gate"],
+    }),
+    deadlines: mirror(registry, {
+      name: "hookpolicy_deadlines",
+      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100.",
+      labelNames: ["kind", "namespace", "policy", "passed"],
+    }),
+    overrides: mirror(registry, {
+      name: "hookpolicy_overrides",
+      help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
+      labelNames: ["state"],
     }),
   };
 }

@@ -4,15 +4,15 @@ import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from 
 import type { DecisionRow } from "../api/hookpolicy.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import { targetVersion } from "../policy/gates.ts";
+import { targetVersion } from "../policy/call.ts";
 import { lookup } from "../policy/selector.ts";
+import type { Asked } from "../policy/world.ts";
 
-export interface Ask {
+export interface Ask extends Asked {
   readonly clusterUID: string;
   readonly namespace: string;
   readonly cluster: string;
   readonly call: HookCall;
-  readonly firstAsked: Date;
   /** Of the Cluster at the last call: an older copy cannot tell that the operation has ended. */
   readonly resourceVersion: string;
   /** Cluster API's own mark of the hook was there: when it goes, the hook has let the Cluster go on. */
@@ -23,7 +23,7 @@ export function askKey(clusterUID: string, hook: HookName): string {
   return `${clusterUID}/${hook}`;
 }
 
-/** Another target is another operation, and its clock starts anew. */
+/** Another target is another operation, and its clocks start anew. */
 export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask | undefined): Ask {
   const { uid, name, namespace, resourceVersion, deletionTimestamp } = cluster.metadata;
   const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
@@ -32,8 +32,9 @@ export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask 
     clusterUID: uid,
     namespace: namespace ?? "",
     cluster: name,
-    call: withoutSettings(call),
+    call,
     firstAsked: begun ?? (same ? before.firstAsked : now),
+    rules: same ? before.rules : new Map(),
     resourceVersion,
     marked: (same && before.marked) || isPending(cluster, markOf(call.hook)),
   };
@@ -62,14 +63,10 @@ export function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined 
     cluster: row.cluster,
     call: { hook, ...(version !== undefined && { [field]: version }) },
     firstAsked,
+    rules: new Map(),
     resourceVersion: cluster.metadata.resourceVersion,
     marked: true,
   };
-}
-
-/** They are the ExtensionConfig's, as long as it likes, and no gate looks at them. */
-function withoutSettings({ settings: _, ...call }: HookCall): HookCall {
-  return call;
 }
 
 const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([

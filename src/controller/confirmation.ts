@@ -7,7 +7,15 @@ import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { Confirmation } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import {
+  type FoundObjects,
+  type ObjectKind,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../policy/objects.ts";
+import type { Override } from "../policy/override.ts";
+import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
 import { policyKey } from "./policyset.ts";
 import type { AskRequest, DecisionStore } from "./store.ts";
 
@@ -17,6 +25,9 @@ export interface LiveReader {
   policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
   cluster(namespace: string, name: string): Promise<Cluster>;
   namespace(name: string): Promise<Namespace>;
+  /** Metadata of the HookOverrides. */
+  overrides(): Promise<readonly ObjectMeta[]>;
+  objects(query: ObjectQuery): Promise<FoundObjects>;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
   reasonOf(error: unknown): string;
 }
@@ -37,6 +48,7 @@ const BUDGET_MS = 3000;
 export class Confirmer {
   readonly #options: ConfirmationOptions;
   readonly #reads = new Map<string, SharedRead<readonly ObjectMeta[]>>();
+  #overrideReads: SharedRead<readonly ObjectMeta[]> | undefined;
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
@@ -79,7 +91,36 @@ export class Confirmer {
       this.#options.onStale();
       return { ok: false, reason: "PolicyNotInMemory" };
     }
-    return { ok: true, decision: store.decideLive(request, { cluster, namespace: ns }, now()) };
+    const overrides = await this.#overrides(cluster);
+    const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
+    const objects = await this.#objects(store.objectQueries(request, world, now()));
+    return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
+  }
+
+  /** Those in memory that are still there and the same: one that memory does not have could only release. */
+  async #overrides(cluster: Cluster): Promise<readonly Override[]> {
+    const { store, reader } = this.#options;
+    const known = store.overrides.ofCluster(cluster);
+    if (known.length === 0) return known;
+    this.#overrideReads ??= new SharedRead(() => reader.overrides());
+    const live = await this.#overrideReads.read();
+    return known.filter(({ uid, generation }) =>
+      live.some((override) => override.uid === uid && override.generation === generation),
+    );
+  }
+
+  async #objects(queries: readonly ObjectQuery[]): Promise<ObjectReader> {
+    const { reader } = this.#options;
+    const read = new Map<string, FoundObjects[]>();
+    const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
+    await Promise.all(
+      [...unique.values()].map(async (query) => {
+        const found = await reader.objects(query);
+        const key = placeOf(query.kind, query.namespace);
+        read.set(key, [...(read.get(key) ?? []), found]);
+      }),
+    );
+    return { find: (kind, namespace) => join(read.get(placeOf(kind, namespace)) ?? []) };
   }
 
   /**
@@ -119,6 +160,28 @@ export class Confirmer {
       if (read.idle) this.#reads.delete(key);
     });
   }
+}
+
+const NOT_READ: FoundObjects = { ok: false, reason: "ObjectsNotRead", message: "the objects were not read" };
+const NOTHING_READ: ObjectReader = { find: () => NOT_READ };
+
+function placeOf(kind: ObjectKind, namespace: string): string {
+  return `${objectKindKey(kind)} ${namespace}`;
+}
+
+/** Several gates can look at different objects of one kind; whole objects come before their metadata alone. */
+function join(parts: readonly FoundObjects[]): FoundObjects {
+  const failed = parts.find(({ ok }) => !ok);
+  if (failed !== undefined) return failed;
+  const found = parts.filter((part) => part.ok);
+  const [first] = found;
+  if (first === undefined) return NOT_READ;
+  const objects = new Map<string, WatchedObject>();
+  for (const object of found.flatMap((part) => part.objects)) {
+    const { uid } = object.metadata;
+    if (object.raw !== undefined || !objects.has(uid)) objects.set(uid, object);
+  }
+  return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
 }
 
 function identities(policies: readonly ObjectMeta[]): string {

@@ -5,7 +5,7 @@
 
 import { FINALIZER } from "../api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
+import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 
 export interface FinalizerReader {
   /** Consistent read; `undefined`: there is no such namespace. */
@@ -36,10 +36,7 @@ function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
   return (
     ref.kind === "HookPolicy" &&
     mode === "Enforce" &&
-    rules.some(
-      ({ hooks, gates, problem }) =>
-        hooks.has("BeforeClusterDelete") && (gates.length > 0 || problem !== undefined),
-    )
+    rules.some((rule) => rule.hooks.has("BeforeClusterDelete") && isGated(rule))
   );
 }
 

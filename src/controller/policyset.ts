@@ -2,7 +2,8 @@
 
 import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
-import { type HeldRow, type Known, NOTHING_KNOWN } from "./status.ts";
+import type { HeldRow } from "./held.ts";
+import { type Known, NOTHING_KNOWN } from "./status.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 
@@ -34,6 +35,18 @@ export interface PolicyEntry {
   recent: readonly RecentResult[];
   /** resultKeys of what was recorded already: an operation that is asked for again is no new result. */
   readonly recorded: Set<string>;
+  /** The step that each running deadline has passed, 0 before the first: by askKey and rule. */
+  readonly deadlines: Map<string, number>;
+  /** Whether each window was open at the last look, by rule and gate. */
+  windows: ReadonlyMap<string, WindowLook>;
+}
+
+export interface WindowLook {
+  readonly rule: string;
+  readonly gate: string;
+  readonly open: boolean;
+  /** Absent: never again. */
+  readonly changesAt?: Date;
 }
 
 export interface Candidates {
@@ -47,11 +60,17 @@ const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
+  #haveExpressions = false;
   /** By namespace; forgotten whole when any policy changes. */
   readonly #candidates = new Map<string, Candidates>();
 
   get(key: string): PolicyEntry | undefined {
     return this.#entries.get(key);
+  }
+
+  /** Expressions can look at all of a Cluster. */
+  get haveExpressions(): boolean {
+    return this.#haveExpressions;
   }
 
   entries(): Iterable<PolicyEntry> {
@@ -62,6 +81,8 @@ export class PolicySet {
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
     this.#candidates.clear();
+    // Stays true: to look once too often does no harm.
+    this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.object = object;
       before.compiled = compiled;
@@ -76,6 +97,8 @@ export class PolicySet {
       known: NOTHING_KNOWN,
       recent: [],
       recorded: new Set(),
+      deadlines: new Map(),
+      windows: new Map(),
     };
     this.#entries.set(key, entry);
     return entry;

@@ -3,17 +3,20 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
+import type { ObjectReader } from "../policy/objects.ts";
+import { type CompiledPolicy, demandsOf } from "../policy/policy.ts";
 import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
-import { computeStatus, knownOf, type StatusInput } from "./status.ts";
+import { type OverrideWriter, reconcileOverride } from "./overridereconciler.ts";
+import { isOverrideKey } from "./overrideset.ts";
+import { computeStatus, knownOf, type StatusInput, type Unavailable } from "./status.ts";
 import type { DecisionStore } from "./store.ts";
 
 /** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
-export interface PolicyWriter extends FinalizerReader {
+export interface PolicyWriter extends FinalizerReader, OverrideWriter {
   get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
-  isConflict(error: unknown): boolean;
 }
 
 export interface ReconcilerOptions {
@@ -22,7 +25,9 @@ export interface ReconcilerOptions {
   readonly log: Logger;
   readonly now: () => Date;
   /** Why Clusters cannot be read, if the API server says so. */
-  readonly clustersUnavailable: () => { readonly reason: string; readonly message: string } | undefined;
+  readonly clustersUnavailable: () => Unavailable | undefined;
+  /** Where gates find objects, and why not. */
+  readonly objects: ObjectReader;
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
 }
 
@@ -44,7 +49,11 @@ export class Reconciler {
   }
 
   async reconcile(key: string): Promise<Result> {
-    const { store, clustersUnavailable } = this.#options;
+    const { store, writer, now, clustersUnavailable } = this.#options;
+    if (isOverrideKey(key)) {
+      await reconcileOverride(key, { store, writer, now });
+      return {};
+    }
     const entry = store.policies.get(key);
     if (entry === undefined) {
       this.#written.delete(key);
@@ -116,6 +125,7 @@ export class Reconciler {
 
   #statusInput({ compiled, object, matched, held, known, recent }: PolicyEntry): StatusInput {
     const clustersUnavailable = this.#options.clustersUnavailable();
+    const objectsUnavailable = this.#objectsUnavailable(compiled);
     return {
       policy: compiled,
       stored: object.status,
@@ -124,7 +134,18 @@ export class Reconciler {
       before: known,
       recent,
       ...(clustersUnavailable !== undefined && { clustersUnavailable }),
+      ...(objectsUnavailable !== undefined && { objectsUnavailable }),
     };
+  }
+
+  /** Whether a kind can be read does not depend on the namespace. That it is being read just now is no news. */
+  #objectsUnavailable(policy: CompiledPolicy): Unavailable | undefined {
+    for (const { kind } of demandsOf(policy)) {
+      const found = this.#options.objects.find(kind, policy.ref.namespace ?? "");
+      if (!found.ok && found.reason !== "ObjectsNotLoaded")
+        return { reason: found.reason, message: found.message };
+    }
+    return undefined;
   }
 }
 

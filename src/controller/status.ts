@@ -2,64 +2,21 @@
 
 import {
   CONDITION,
-  type DecisionRow,
   type HookPolicyStatus,
   MAX_CONDITION_MESSAGE,
   MAX_DECISIONS,
   MAX_RECENT,
-  MAX_ROW_MESSAGE,
   REASON,
   type RecentResult,
 } from "../api/hookpolicy.ts";
 import type { Condition } from "../api/meta.ts";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
-import { describeErrors } from "../policy/compile.ts";
-import type { PolicyTrace } from "../policy/decision.ts";
+import { describeErrors } from "../policy/message.ts";
 import { truncate } from "../policy/message.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
-import { type Ask, askKey } from "./asks.ts";
-import { targetVersion } from "../policy/gates.ts";
-
-/** What one policy holds, would hold or cannot evaluate of one Cluster. */
-export interface HeldRow extends DecisionRow {
-  /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
-  readonly holds: boolean;
-}
-
-/** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
-const MAX_NAME = 63;
-
-/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
-export function heldRow(
-  ask: Ask,
-  trace: PolicyTrace,
-  before: Pick<HeldRow, "verdict" | "rule" | "since"> | undefined,
-  now: Date,
-): HeldRow | undefined {
-  const { verdict } = trace;
-  if (verdict === "Allowed" || verdict === "Observed") return undefined;
-  const rule = trace.rules.find((r) => r.holds) ?? trace.rules.find((r) => r.verdict === "NotEvaluable");
-  if (rule === undefined) return undefined;
-  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
-  const version = targetVersion(ask.call);
-  const unchanged =
-    before !== undefined && before.verdict === verdict && before.rule === truncate(rule.rule, MAX_NAME);
-  return {
-    namespace: ask.namespace,
-    cluster: ask.cluster,
-    clusterUID: ask.clusterUID,
-    hook: ask.call.hook,
-    verdict,
-    rule: truncate(rule.rule, MAX_NAME),
-    ...(gate !== undefined && { gate }),
-    reason: rule.reason,
-    message: truncate(rule.message, MAX_ROW_MESSAGE),
-    firstAsked: timestamp(ask.firstAsked),
-    since: unchanged ? before.since : timestamp(now),
-    ...(version !== undefined && { targetVersion: version }),
-    holds: trace.holds,
-  };
-}
+import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
+import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { askKey } from "./asks.ts";
+import { type HeldRow, storedRow } from "./held.ts";
 
 /** What a replica knows by itself of the numbers in a status. */
 export interface Known {
@@ -89,7 +46,14 @@ export interface StatusInput {
   readonly before: Known;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent when they can. */
-  readonly clustersUnavailable?: { readonly reason: string; readonly message: string };
+  readonly clustersUnavailable?: Unavailable;
+  /** Why objects that gates look at cannot be read; absent when they can. */
+  readonly objectsUnavailable?: Unavailable;
+}
+
+export interface Unavailable {
+  readonly reason: string;
+  readonly message: string;
 }
 
 export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
@@ -101,6 +65,7 @@ export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
     conditions: conditions(input, now),
     hooks: hooksText(policy),
     ...counts,
+    ...nextTransition(input, now),
     ...(recent.length > 0 && { recent }),
   };
 }
@@ -113,7 +78,7 @@ type Counts = Pick<
 function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
   const rows = held.toSorted(oldestFirst);
   const now = knownOf(rows);
-  const shown = rows.slice(0, MAX_DECISIONS).map(({ holds: _, ...row }) => row);
+  const shown = rows.slice(0, MAX_DECISIONS).map(storedRow);
   const unseen = (total: number | undefined, what: keyof Known): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - before[what].union(now[what]).size) : 0;
   const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
@@ -138,6 +103,23 @@ function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
  */
 function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
   return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
+}
+
+/**
+ * Of the windows of the policy, and of what runs for the Clusters that it holds. Where this replica does not know all
+ * of those, what another one has written stands until it has come.
+ */
+function nextTransition(
+  { policy, held, stored }: StatusInput,
+  now: Date,
+): Pick<HookPolicyStatus, "nextTransitionTime"> {
+  const edges = [
+    ...windowsOf(policy).map(({ window }) => window.at(now).changesAt),
+    ...held.map(({ changesAt }) => changesAt),
+  ];
+  const known = mayHideRows(stored) ? new Date(stored?.nextTransitionTime ?? NaN) : undefined;
+  const next = earliest([...edges, known].filter((edge) => edge !== undefined && edge > now));
+  return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
 }
 
 /** While Clusters cannot be read, nothing is known to have changed. */
@@ -194,7 +176,7 @@ interface Finding {
 function conditions(input: StatusInput, now: Date): Condition[] {
   const { policy, stored } = input;
   const before = stored?.conditions ?? [];
-  return findings(input).map(({ message, ...finding }) => {
+  return findings(input, now).map(({ message, ...finding }) => {
     const old = before.find(({ type }) => type === finding.type);
     return {
       ...finding,
@@ -205,7 +187,7 @@ function conditions(input: StatusInput, now: Date): Condition[] {
   });
 }
 
-function findings({ policy, clustersUnavailable }: StatusInput): Finding[] {
+function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInput, now: Date): Finding[] {
   const stalled = stalledBy(policy);
   if (stalled !== undefined) {
     return [
@@ -213,15 +195,16 @@ function findings({ policy, clustersUnavailable }: StatusInput): Finding[] {
       { type: CONDITION.Stalled, status: "True", ...stalled },
     ];
   }
-  if (clustersUnavailable !== undefined) {
+  const unavailable = clustersUnavailable ?? objectsUnavailable;
+  if (unavailable !== undefined) {
     return [
-      { type: CONDITION.Ready, status: "False", ...clustersUnavailable },
-      { type: CONDITION.Reconciling, status: "True", ...clustersUnavailable },
+      { type: CONDITION.Ready, status: "False", ...unavailable },
+      { type: CONDITION.Reconciling, status: "True", ...unavailable },
     ];
   }
   return [
     { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
-    restrictive(policy),
+    restrictive(policy, now),
   ];
 }
 
@@ -232,18 +215,25 @@ function stalledBy(policy: CompiledPolicy): { reason: string; message: string } 
   return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
 }
 
-/** Annotations and labels are set by people and programs: time alone never releases what waits for them. */
-function restrictive({ rules }: CompiledPolicy): Finding {
-  const waiting = rules.filter(({ gates }) => gates.length > 0).map(({ name }) => name);
+/** Whether some rule holds for good what time alone would have to release: for Clusters in general. */
+function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
+  const holding = rules.filter(isGated);
   const type = CONDITION.Restrictive;
-  if (waiting.length === 0) {
+  if (holding.length === 0) {
     return { type, status: "False", reason: REASON.NothingToWaitFor, message: "No rule holds anything" };
   }
-  const message = `Time alone never releases what these rules hold: ${waiting.join(", ")}`;
+  const stuck = holding.filter((rule) => !opensByTime(rule, now)).map(({ name }) => name);
+  if (stuck.length === 0) {
+    const message = "Time alone releases what its rules hold";
+    return { type, status: "False", reason: REASON.OpensByTime, message };
+  }
+  const message = `Time alone never releases what these rules hold: ${stuck.join(", ")}`;
   return { type, status: "True", reason: REASON.ActionRequired, message };
 }
 
-/** RFC 3339 with whole seconds, as metav1.Time. */
-export function timestamp(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`;
+function opensByTime({ gates, deadline, problem }: CompiledRule, now: Date): boolean {
+  if (problem !== undefined) return false;
+  if (deadline?.onExpiry === "Allow") return true;
+  const openings = gates.map((gate) => gate.opensAt?.(now));
+  return openings.every((at) => at !== undefined && at !== "Never");
 }

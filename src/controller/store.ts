@@ -1,24 +1,34 @@
 /**
  * The decisions in memory: per Cluster and hook what was asked, since when, and what every policy says of
- * it now. Changes of policies, Clusters and Namespaces are applied as they arrive, without waiting for a call.
+ * it now. Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they
+ * come, without waiting for a call.
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { LogFields, Logger } from "../api/logger.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
-import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
+import type { HookOverride, RecentResult } from "../api/hookpolicy.ts";
 import { MAX_RECENT } from "../api/hookpolicy.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
+import { targetVersion } from "../policy/call.ts";
 import { newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
-import type { Decision, PolicyTrace } from "../policy/decision.ts";
+import { type Decision, speaks } from "../policy/decision.ts";
+import { timestamp } from "../policy/instant.ts";
+import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
+import { demandsOf, type ObjectDemand, type ObjectQuery, policyName } from "../policy/policy.ts";
+import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
-import { targetVersion } from "../policy/gates.ts";
-import { policyName } from "../policy/policy.ts";
-import { type Ask, askFromRow, askKey, deletionAsk, hasEnded, newAsk } from "./asks.ts";
+import { Alarm } from "./alarm.ts";
+import { type Ask, askKey, hasEnded, newAsk } from "./asks.ts";
+import { AskSet } from "./askset.ts";
+import { askAlarm, clusterKey, Evaluator } from "./evaluator.ts";
+import { recentResult } from "./held.ts";
+import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, policyKey, PolicySet } from "./policyset.ts";
-import { type HeldRow, heldRow, resultKey, timestamp } from "./status.ts";
+import { resultKey } from "./status.ts";
+import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
 
 /** The read side of an informer. */
 export interface Lister<T> {
@@ -30,13 +40,20 @@ export interface Lister<T> {
 export interface StoreOptions {
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
+  readonly objects: ObjectReader;
   readonly served: ServedHooks;
+  /** Longer HookOverrides have no effect. */
+  readonly maxOverrideMs: number;
   readonly log: Logger;
   readonly now: () => Date;
-  /** The policy's status or finalizer may have to change: reconcile it. */
-  readonly onDirty: (policyKey: string) => void;
+  /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
+  readonly onDirty: (key: string) => void;
   /** Somebody wrote the status; whoever learnt something wrote it, so there is no hurry to look. */
   readonly onStatusWritten: (policyKey: string) => void;
+  /** The kinds of objects that gates look at may be others now. */
+  readonly onDemands: () => void;
+  /** Something that people are told of: once, when it happens. */
+  readonly onTransition: (transition: Transition) => void;
 }
 
 /** What a caller of the hook tells. */
@@ -45,21 +62,27 @@ export interface AskRequest {
   readonly cluster: Cluster;
 }
 
-/** Asks about Clusters that the informer has not seen: new ones, or invented by whoever reaches the port. */
-const MAX_UNKNOWN_ASKS = 1000;
 /** Per policy; beyond it a result may be recorded twice. */
 const MAX_RECORDED = 10_000;
 
+/** Of the world, what was just read from the API server. */
+export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;
+
 export class DecisionStore {
   readonly policies = new PolicySet();
+  readonly overrides: OverrideSet;
   readonly #options: StoreOptions;
-  /** By Cluster uid, then hook. */
-  readonly #asks = new Map<string, Map<HookName, Ask>>();
-  readonly #unknown = new Map<string, Ask>();
+  readonly #asks = new AskSet();
+  readonly #alarm: Alarm;
+  readonly #evaluator: Evaluator;
   #loaded = false;
 
   constructor(options: StoreOptions) {
     this.#options = options;
+    this.overrides = new OverrideSet(options.maxOverrideMs);
+    this.#alarm = new Alarm({ now: options.now, onDue: (key) => this.#onDue(key) });
+    const { policies, overrides } = this;
+    this.#evaluator = new Evaluator({ policies, overrides, asks: this.#asks, alarm: this.#alarm }, options);
   }
 
   get loaded(): boolean {
@@ -69,92 +92,187 @@ export class DecisionStore {
   /** Every informer holds its first list: from now on what is not in memory does not exist. */
   load(): void {
     this.#loaded = true;
-    for (const entry of this.policies.entries()) this.#evaluatePolicy(entry);
+    for (const entry of this.policies.entries()) this.#evaluator.evaluatePolicy(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
   }
 
+  stop(): void {
+    this.#alarm.stop();
+  }
+
+  /** What is due by the clock; the alarm does it by itself. */
+  wake(): void {
+    this.#alarm.ring();
+  }
+
   policyChanged(key: string, object: PolicyObject | undefined): void {
+    const { served, onDirty, onDemands, onStatusWritten } = this.#options;
     if (object === undefined) {
       this.policies.delete(key);
-      return this.#options.onDirty(key);
+      this.#alarm.set(`policy ${key}`, undefined);
+      onDemands();
+      return onDirty(key);
     }
     const before = this.policies.get(key);
     const sameSpec = before !== undefined && isSameSpec(before.object, object);
-    const compiled = sameSpec
-      ? before.compiled
-      : compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
     const statusOnly = sameSpec && isSameLife(before.object, object);
+    const compiled = sameSpec ? before.compiled : compilePolicy(parsePolicyKey(key).kind, object, served);
     const entry = this.policies.set(key, object, compiled);
-    if (this.#loaded) {
-      if (sameSpec) this.#adoptRows(entry);
-      else this.#evaluatePolicy(entry);
+    if (!sameSpec) {
+      onDemands();
+      // What an edit opens or closes is not an edge.
+      entry.windows = new Map();
+      this.#watchWindows(entry);
     }
-    if (statusOnly) this.#options.onStatusWritten(key);
-    else this.#options.onDirty(key);
+    if (this.#loaded) {
+      if (sameSpec) this.#evaluator.adoptRows(entry);
+      else this.#evaluator.evaluatePolicy(entry);
+    }
+    if (statusOnly) onStatusWritten(key);
+    else onDirty(key);
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     if (!this.#loaded) return;
-    if (before !== undefined && now !== undefined && sameCluster(before, now)) return;
+    if (
+      before !== undefined &&
+      now !== undefined &&
+      isSameCluster(before, now, this.policies.haveExpressions)
+    )
+      return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
     if (gone) this.#forget(before);
     if (now === undefined) return;
-    this.#endAsks(now);
-    this.#beginAsks(now);
-    this.#evaluateCluster(now);
+    for (const ask of this.#asks.of(now.metadata.uid)) if (hasEnded(ask, now)) this.#end(ask);
+    this.#asks.begin(now, this.#options.served.blocking.has("BeforeClusterDelete"));
+    this.#evaluator.evaluateCluster(now);
   }
 
   /** Its labels select policies, and gates may look at it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
-    for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluateCluster(cluster);
+    for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.evaluateCluster(cluster);
+  }
+
+  overrideChanged(name: string, object: HookOverride | undefined): void {
+    const key = overrideKey(name);
+    const before = this.overrides.get(key);
+    const clusters = this.overrides.set(name, object);
+    const expiresAt = this.overrides.get(key)?.compiled.expiresAt;
+    this.#alarm.set(`override ${name}`, expiresAt && expiresAt > this.#options.now() ? expiresAt : undefined);
+    const { uid, generation } = object?.metadata ?? {};
+    if (before?.compiled.uid !== uid || before?.compiled.generation !== generation) {
+      for (const cluster of clusters) this.#alarm.set(`cluster ${cluster}`, this.#options.now());
+    }
+    this.#options.onDirty(key);
+  }
+
+  /** Soon, and once for many changes: objects of a kind can change by the hundred. */
+  objectsChanged(kind: ObjectKind): void {
+    const wanted = objectKindKey(kind);
+    const now = this.#options.now();
+    for (const { key, compiled } of this.policies.entries()) {
+      if (demandsOf(compiled).some((demand) => objectKindKey(demand.kind) === wanted)) {
+        this.#alarm.set(`objects ${key}`, now);
+      }
+    }
+  }
+
+  demands(): ObjectDemand[] {
+    return [...this.policies.entries()].flatMap(({ compiled }) => demandsOf(compiled));
+  }
+
+  /** Keys of the alarm: "policy KEY", "objects KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
+  #onDue(alarm: string): void {
+    const [what, key = "", hook] = alarm.split(" ");
+    switch (what) {
+      case "policy":
+        return this.#watchWindows(this.policies.get(key));
+      case "objects":
+        return this.#objectsDue(this.policies.get(key));
+      case "override":
+        return this.#options.onDirty(overrideKey(key));
+      case "cluster":
+        return this.clusterChanged(undefined, this.#options.clusters.get(key));
+      default:
+        for (const ask of this.#asks.of(key)) if (ask.call.hook === hook) this.#evaluator.evaluateAsk(ask);
+    }
+  }
+
+  /** Windows are the same for every Cluster: their edges count, whether anything waits for them or not. */
+  #watchWindows(entry: PolicyEntry | undefined): void {
+    if (entry === undefined) return;
+    const now = this.#options.now();
+    for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
+    this.#alarm.set(`policy ${entry.key}`, windowEdge(entry, now));
+    this.#options.onDirty(entry.key);
+  }
+
+  #objectsDue(entry: PolicyEntry | undefined): void {
+    if (entry === undefined || !this.#loaded) return;
+    this.#evaluator.evaluateMatched(entry);
+    // Whether the objects can be read at all is part of the status.
+    this.#options.onDirty(entry.key);
   }
 
   /** The decision from memory; remembers that the operation was asked for. */
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
     const namespace = requested.metadata.namespace ?? "";
     const known = this.#options.clusters.get(`${namespace}/${requested.metadata.name}`);
-    const cluster = newerOf(requested, known);
-    const world = this.#world(cluster);
+    const { uid } = requested.metadata;
+    const ask = newAsk(call, requested, now, this.#asks.get(uid, call.hook));
     const { entries, compiled } = this.policies.candidates(namespace);
-    const decision = decide(compiled, world, call, now);
+    const decision = decide(compiled, this.#evaluator.world(newerOf(requested, known), ask), call, now);
     if (!this.#options.served.blocking.has(call.hook)) return decision;
-    if (!decision.trace.some(({ rules }) => rules.length > 0)) return decision;
-    const { uid } = cluster.metadata;
-    const before = this.#asks.get(uid)?.get(call.hook) ?? this.#unknown.get(askKey(uid, call.hook));
-    const ask = newAsk(call, requested, now, before);
-    if (known?.metadata.uid !== uid) this.#putUnknown(ask);
+    if (!decision.trace.some(speaks)) return decision;
+    const remembered = remember(ask, compiled, decision.trace);
+    if (known?.metadata.uid !== uid) this.#asks.putUnknown(remembered);
     else if (!hasEnded(ask, known)) {
-      this.#put(ask);
-      this.#report(ask, entries, decision, now);
+      this.#asks.put(remembered);
+      this.#evaluator.report(remembered, { entries, compiled }, decision, now);
     }
     return decision;
   }
 
   /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */
-  decideLive({ call }: AskRequest, live: World, now: Date): Decision {
-    const { clusters, namespaces } = this.#options;
+  decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
+    const { clusters, namespaces, objects } = this.#options;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
-    const decision = decide(compiled, live, call, now);
+    const ask = this.#asks.get(live.cluster.metadata.uid, call.hook);
+    const asked = ask === undefined ? {} : { asked: ask };
+    const decision = decide(compiled, { ...live, ...asked }, call, now);
     if (decision.holds) return decision;
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
+      overrides: live.overrides,
+      objects,
+      ...asked,
     };
     return decide(compiled, learnt, call, now);
   }
 
-  /** A go was answered: every policy that spoke about it records the result. */
+  /** The objects that policies which speak about the operation look at. */
+  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): ObjectQuery[] {
+    const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
+    return compiled
+      .filter((policy) => matches(policy, world) !== "no")
+      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
+      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
+  }
+
+  /** A go was answered: every policy that spoke about it records the result, and so do overrides. */
   released({ call, cluster }: AskRequest, decision: Decision, now: Date): void {
     for (const trace of decision.trace) {
       const { kind, namespace, name } = trace.policy;
       const entry = this.policies.get(policyKey(kind, namespace, name));
-      if (entry === undefined || trace.rules.length === 0) continue;
+      if (entry === undefined || !speaks(trace)) continue;
       const result = recentResult({ call, cluster }, trace, now);
       if (result !== undefined) this.#record(entry, result);
     }
+    this.#recordOverrides({ call, cluster }, decision, now);
   }
 
   #record(entry: PolicyEntry, result: RecentResult): void {
@@ -164,6 +282,30 @@ export class DecisionStore {
     entry.recorded.add(key);
     entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
     this.#options.onDirty(entry.key);
+  }
+
+  /** Audit policies hold nothing that an override could let go. */
+  #recordOverrides({ call, cluster }: AskRequest, { trace }: Decision, now: Date): void {
+    const overridden = trace.filter(
+      ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
+    );
+    for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
+      const policies = overridden
+        .filter((t) => t.overriddenBy === name)
+        .map(({ policy }) => policyName(policy));
+      const version = targetVersion(call);
+      const use = {
+        hook: call.hook,
+        clusterUID: cluster.metadata.uid,
+        ...(version !== undefined && { targetVersion: version }),
+        time: timestamp(now),
+        policies: policies.slice(0, 10),
+      };
+      const entry = this.overrides.use(name, use);
+      if (entry === undefined) continue;
+      this.#options.onDirty(entry.key);
+      this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
+    }
   }
 
   /** Distinct Clusters that at least one policy holds, by hook: for the metric. */
@@ -177,203 +319,26 @@ export class DecisionStore {
     return new Map([...uids].map(([hook, set]) => [hook, set.size]));
   }
 
-  #world(cluster: Cluster): World {
-    return { cluster, namespace: this.#options.namespaces.get(cluster.metadata.namespace ?? "") };
-  }
-
-  #evaluatePolicy(entry: PolicyEntry): void {
-    const { ref } = entry.compiled;
-    const { clusters } = this.#options;
-    this.#adoptRows(entry);
-    entry.matched.clear();
-    const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    for (const cluster of inScope) {
-      this.#match(entry, cluster);
-      this.#evaluateAsks(cluster, { entries: [entry], compiled: [entry.compiled] });
-    }
-  }
-
-  #evaluateCluster(cluster: Cluster): void {
-    const candidates = this.policies.candidates(cluster.metadata.namespace ?? "");
-    for (const entry of candidates.entries) this.#match(entry, cluster);
-    this.#evaluateAsks(cluster, candidates);
-  }
-
-  #match(entry: PolicyEntry, cluster: Cluster): void {
-    const key = clusterKey(cluster);
-    const before = entry.matched.has(key);
-    const now = matches(entry.compiled, this.#world(cluster)) !== "no";
-    if (now === before) return;
-    if (now) entry.matched.add(key);
-    else entry.matched.delete(key);
-    this.#options.onDirty(entry.key);
-  }
-
-  #evaluateAsks(cluster: Cluster, { entries, compiled }: ReturnType<PolicySet["candidates"]>): void {
-    const asks = this.#asks.get(cluster.metadata.uid);
-    if (asks === undefined) return;
-    const now = this.#options.now();
-    const world = this.#world(cluster);
-    for (const ask of asks.values()) this.#report(ask, entries, decide(compiled, world, ask.call, now), now);
-  }
-
-  /** What each policy holds now, and whether that is news. */
-  #report(ask: Ask, entries: readonly PolicyEntry[], decision: Decision, now: Date): void {
-    const key = askKey(ask.clusterUID, ask.call.hook);
-    for (const [index, trace] of decision.trace.entries()) {
-      const entry = entries[index];
-      if (entry === undefined) continue;
-      const before = entry.held.get(key);
-      const row = heldRow(ask, trace, before, now);
-      if (sameRow(before, row)) continue;
-      if (row === undefined) entry.held.delete(key);
-      else entry.held.set(key, row);
-      this.#logChange(entry, ask, before, row);
-      this.#options.onDirty(entry.key);
-    }
-  }
-
-  #logChange(entry: PolicyEntry, ask: Ask, before: HeldRow | undefined, row: HeldRow | undefined): void {
-    const from = before?.verdict ?? "Allowed";
-    const to = row?.verdict ?? "Allowed";
-    if (from === to && before?.rule === row?.rule) return;
-    const shown = row ?? before;
-    const fields: LogFields = {
-      hook: ask.call.hook,
-      cluster: `${ask.namespace}/${ask.cluster}`,
-      policy: policyName(entry.compiled.ref),
-      rule: shown?.rule,
-      from,
-      to,
-      ...(row !== undefined && { reason: row.reason }),
-    };
-    this.#options.log.info("Decision changed", fields);
-  }
-
-  /** Rows that other replicas, or this one before a restart, have written. */
-  #adoptRows(entry: PolicyEntry): void {
-    for (const result of entry.object.status?.recent ?? []) entry.recorded.add(resultKey(result));
-    for (const row of entry.object.status?.decisions ?? []) {
-      const cluster = this.#options.clusters.get(`${row.namespace}/${row.cluster}`);
-      if (cluster !== undefined && cluster.metadata.uid === row.clusterUID)
-        this.#adoptRow(entry, row, cluster);
-    }
-  }
-
-  #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
-    const adopted = askFromRow(row, cluster);
-    if (adopted === undefined || !this.#options.served.blocking.has(row.hook)) return;
-    const known = this.#asks.get(row.clusterUID)?.get(row.hook);
-    const ask = known === undefined ? adopted : merge(known, adopted);
-    if (hasEnded(ask, cluster)) return;
-    if (ask !== known) this.#put(ask);
-    const key = askKey(row.clusterUID, row.hook);
-    const mine = entry.held.get(key);
-    // Evaluated as if it had been here before, so that `since` stays what users have seen.
-    if (mine === undefined) entry.held.set(key, { ...row, holds: false });
-    else if (mine.verdict === row.verdict && mine.rule === row.rule)
-      entry.held.set(key, { ...mine, since: row.since });
-    const now = this.#options.now();
-    const decision = decide([entry.compiled], this.#world(cluster), ask.call, now);
-    this.#report(ask, [entry], decision, now);
-  }
-
-  #beginAsks(cluster: Cluster): void {
-    const { uid } = cluster.metadata;
-    for (const [key, ask] of this.#unknown) {
-      if (ask.clusterUID !== uid) continue;
-      this.#unknown.delete(key);
-      if (!hasEnded(ask, cluster)) this.#put(ask);
-    }
-    if (!this.#options.served.blocking.has("BeforeClusterDelete")) return;
-    if (this.#asks.get(uid)?.has("BeforeClusterDelete") === true) return;
-    const ask = deletionAsk(cluster);
-    if (ask !== undefined) this.#put(ask);
-  }
-
-  #endAsks(cluster: Cluster): void {
-    const asks = this.#asks.get(cluster.metadata.uid);
-    for (const ask of asks?.values() ?? []) {
-      if (hasEnded(ask, cluster)) this.#end(ask);
-    }
-  }
-
-  #end(ask: Ask): void {
-    const asks = this.#asks.get(ask.clusterUID);
-    asks?.delete(ask.call.hook);
-    if (asks?.size === 0) this.#asks.delete(ask.clusterUID);
-    const key = askKey(ask.clusterUID, ask.call.hook);
-    for (const entry of this.policies.candidates(ask.namespace).entries) {
-      if (entry.held.delete(key)) this.#options.onDirty(entry.key);
-    }
-  }
-
   /** The Cluster is gone, or another one has its name. */
   #forget(cluster: Cluster): void {
-    for (const ask of this.#asks.get(cluster.metadata.uid)?.values() ?? []) this.#end(ask);
+    for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
     const key = clusterKey(cluster);
     for (const entry of this.policies.candidates(cluster.metadata.namespace ?? "").entries) {
       if (entry.matched.delete(key)) this.#options.onDirty(entry.key);
     }
   }
 
-  #put(ask: Ask): void {
-    const asks = this.#asks.get(ask.clusterUID) ?? new Map<HookName, Ask>();
-    asks.set(ask.call.hook, ask);
-    this.#asks.set(ask.clusterUID, asks);
+  #end(ask: Ask): void {
+    this.#asks.delete(ask);
+    const key = askKey(ask.clusterUID, ask.call.hook);
+    this.#alarm.set(askAlarm(ask), undefined);
+    for (const entry of this.policies.candidates(ask.namespace).entries) {
+      for (const deadline of entry.deadlines.keys()) {
+        if (deadline.startsWith(`${key} `)) entry.deadlines.delete(deadline);
+      }
+      if (entry.held.delete(key)) this.#options.onDirty(entry.key);
+    }
   }
-
-  #putUnknown(ask: Ask): void {
-    this.#unknown.set(askKey(ask.clusterUID, ask.call.hook), ask);
-    const oldest = this.#unknown.keys().next();
-    if (this.#unknown.size > MAX_UNKNOWN_ASKS && oldest.done !== true) this.#unknown.delete(oldest.value);
-  }
-}
-
-export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
-  return `${namespace}/${name}`;
-}
-
-/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
-function merge(known: Ask, adopted: Ask): Ask {
-  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
-    return adopted.firstAsked > known.firstAsked ? adopted : known;
-  }
-  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
-}
-
-function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return (
-    a.verdict === b.verdict &&
-    a.holds === b.holds &&
-    a.rule === b.rule &&
-    a.gate === b.gate &&
-    a.reason === b.reason &&
-    a.message === b.message &&
-    a.firstAsked === b.firstAsked &&
-    a.targetVersion === b.targetVersion
-  );
-}
-
-function recentResult(
-  { call, cluster }: AskRequest,
-  trace: PolicyTrace,
-  now: Date,
-): RecentResult | undefined {
-  const { verdict } = trace;
-  if (verdict !== "Allowed" && verdict !== "Observed" && verdict !== "WouldBlock") return undefined;
-  const { namespace = "", name, uid } = cluster.metadata;
-  const version = targetVersion(call);
-  return {
-    namespace,
-    cluster: name,
-    clusterUID: uid,
-    hook: call.hook,
-    verdict,
-    time: timestamp(now),
-    ...(version !== undefined && { targetVersion: version }),
-  };
 }
 
 /** Compared as a whole: another version of the CRD can change what a generation reads like. */
@@ -389,9 +354,15 @@ function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject
   return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
 }
 
-/** Most changes of a Cluster are of its status, which no policy sees. */
-function sameCluster({ metadata: a, ...restA }: Cluster, { metadata: b, ...restB }: Cluster): boolean {
+/** Most changes of a Cluster are of its status, which only expressions can see. */
+function isSameCluster(before: Cluster, now: Cluster, withStatus: boolean): boolean {
+  const { metadata: a, status: statusA, ...restA } = before;
+  const { metadata: b, status: statusB, ...restB } = now;
   const { resourceVersion: _a, generation: _ga, ...metaA } = a;
   const { resourceVersion: _b, generation: _gb, ...metaB } = b;
-  return isDeepStrictEqual(metaA, metaB) && isDeepStrictEqual(restA, restB);
+  return (
+    isDeepStrictEqual(metaA, metaB) &&
+    isDeepStrictEqual(restA, restB) &&
+    (!withStatus || (a.generation === b.generation && isDeepStrictEqual(statusA, statusB)))
+  );
 }

@@ -116,6 +116,20 @@ export class KubeClient {
     return watchEvents(attempt, body);
   }
 
+  /** Fails with AlreadyExists where there is one of that name. */
+  async create(
+    resource: Resource,
+    value: { readonly metadata: ObjectKey } & object,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const attempt = describe("create", resource, value.metadata);
+    const path = collectionPath(resource, value.metadata.namespace);
+    const body = { type: JSON_TYPE, json: value };
+    const { signal } = options;
+    const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
+    return object(attempt, await this.#transport.json(request));
+  }
+
   /** Replaces the status subresource; a conflict when the object changed since `object` was read. */
   async replaceStatus(
     resource: Resource,

@@ -32,6 +32,9 @@ export const isNotFound = (error: unknown): boolean => error instanceof KubeErro
 export const isConflict = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "Conflict";
 
+export const isAlreadyExists = (error: unknown): boolean =>
+  error instanceof KubeError && error.reason === "AlreadyExists";
+
 /** The resourceVersion is no longer known: list again. */
 export const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");

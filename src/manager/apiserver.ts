@@ -4,19 +4,24 @@ import {
   CLUSTER_HOOK_POLICIES,
   type ClusterHookPolicy,
   GROUP,
+  HOOK_OVERRIDES,
   HOOK_POLICIES,
+  type HookOverride,
+  type HookOverrideStatus,
   type HookPolicy,
   VERSION,
 } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import type { LiveReader } from "../controller/confirmation.ts";
+import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
 import type { PolicyWriter } from "../controller/reconciler.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isConflict, isForbidden, isNotFound, isThrottled, KubeError } from "../kube/errors.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectInformers } from "./objects.ts";
 
 export const POLICY_RESOURCES: Readonly<Record<PolicyKind, Resource>> = {
   HookPolicy: { group: GROUP, version: VERSION, plural: HOOK_POLICIES, kind: "HookPolicy", namespaced: true },
@@ -27,6 +32,14 @@ export const POLICY_RESOURCES: Readonly<Record<PolicyKind, Resource>> = {
     kind: "ClusterHookPolicy",
     namespaced: false,
   },
+};
+
+export const OVERRIDES: Resource = {
+  group: GROUP,
+  version: VERSION,
+  plural: HOOK_OVERRIDES,
+  kind: "HookOverride",
+  namespaced: false,
 };
 
 export const NAMESPACES: Resource = {
@@ -82,13 +95,27 @@ export function viewPolicy(kind: PolicyKind, raw: KubeObject): PolicyObject {
   return view as HookPolicy | ClusterHookPolicy;
 }
 
+export function viewOverride(raw: KubeObject): HookOverride {
+  const view = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: "HookOverride",
+    metadata: viewMetadata(raw.metadata),
+    spec: raw.spec,
+    status: raw.status,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
+  return view as HookOverride;
+}
+
 export class ApiServer implements LiveReader, PolicyWriter {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
+  readonly #objects: ObjectInformers;
 
-  constructor(client: KubeClient, clusters: ClusterResource) {
+  constructor(client: KubeClient, clusters: ClusterResource, objects: ObjectInformers) {
     this.#client = client;
     this.#clusters = clusters;
+    this.#objects = objects;
   }
 
   async policies(kind: PolicyKind, namespace: string | undefined): ReturnType<LiveReader["policies"]> {
@@ -103,6 +130,15 @@ export class ApiServer implements LiveReader, PolicyWriter {
 
   async namespace(name: string): ReturnType<LiveReader["namespace"]> {
     return viewNamespace(await this.#client.get(NAMESPACES, { name }, { metadataOnly: true }));
+  }
+
+  async overrides(): ReturnType<LiveReader["overrides"]> {
+    const { items } = await this.#client.list(OVERRIDES, { metadataOnly: true });
+    return items.map(({ metadata }) => viewMetadata(metadata));
+  }
+
+  async objects({ kind, namespace, whole, name }: ObjectQuery): ReturnType<LiveReader["objects"]> {
+    return await this.#objects.read(kind, namespace, { whole, ...(name !== undefined && { name }) });
   }
 
   async findNamespace(name: string): ReturnType<PolicyWriter["findNamespace"]> {
@@ -127,7 +163,19 @@ export class ApiServer implements LiveReader, PolicyWriter {
   }
 
   async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
-    return await this.#unlessGone(ref.kind, this.#client.get(POLICY_RESOURCES[ref.kind], ref));
+    const read = this.#client.get(POLICY_RESOURCES[ref.kind], ref);
+    return await unlessGone(read, (raw) => viewPolicy(ref.kind, raw));
+  }
+
+  async getOverride({ compiled }: OverrideEntry): Promise<HookOverride | undefined> {
+    return await unlessGone(this.#client.get(OVERRIDES, compiled), viewOverride);
+  }
+
+  async replaceOverrideStatus(
+    { object }: OverrideEntry,
+    status: HookOverrideStatus,
+  ): Promise<HookOverride | undefined> {
+    return await unlessGone(this.#client.replaceStatus(OVERRIDES, { ...object, status }), viewOverride);
   }
 
   async replaceStatus(
@@ -135,7 +183,7 @@ export class ApiServer implements LiveReader, PolicyWriter {
     status: PolicyObject["status"],
   ): Promise<PolicyObject | undefined> {
     const written = this.#client.replaceStatus(POLICY_RESOURCES[object.kind], { ...object, status });
-    return await this.#unlessGone(object.kind, written);
+    return await unlessGone(written, (raw) => viewPolicy(object.kind, raw));
   }
 
   async setFinalizers(
@@ -145,19 +193,22 @@ export class ApiServer implements LiveReader, PolicyWriter {
     const { resourceVersion, uid } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, finalizers } };
     const patched = this.#client.mergePatch(POLICY_RESOURCES[object.kind], object.metadata, patch);
-    return await this.#unlessGone(object.kind, patched);
-  }
-
-  async #unlessGone(kind: PolicyKind, answer: Promise<KubeObject>): Promise<PolicyObject | undefined> {
-    try {
-      return viewPolicy(kind, await answer);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await unlessGone(patched, (raw) => viewPolicy(object.kind, raw));
   }
 
   isConflict(error: unknown): boolean {
     return isConflict(error);
+  }
+}
+
+async function unlessGone<T>(
+  answer: Promise<KubeObject>,
+  view: (raw: KubeObject) => T,
+): Promise<T | undefined> {
+  try {
+    return view(await answer);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
   }
 }

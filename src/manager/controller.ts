@@ -1,7 +1,7 @@
 /** Plugs informers, decision store, work queue and reconciler together. */
 
-import type { ClusterHookPolicy, HookPolicy } from "../api/hookpolicy.ts";
-import { CONDITION, REASON } from "../api/hookpolicy.ts";
+import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
+import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { Confirmer } from "../controller/confirmation.ts";
@@ -18,11 +18,23 @@ import type { Metrics } from "../metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import type { PolicyKind } from "../policy/policy.ts";
-import { ApiServer, ClusterResource, NAMESPACES, POLICY_RESOURCES, viewPolicy } from "./apiserver.ts";
+import {
+  ApiServer,
+  ClusterResource,
+  NAMESPACES,
+  OVERRIDES,
+  POLICY_RESOURCES,
+  viewOverride,
+  viewPolicy,
+} from "./apiserver.ts";
+import { EventRecorder } from "./events.ts";
+import { followMemory, type Named } from "./gauges.ts";
+import { ObjectInformers } from "./objects.ts";
 
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -40,12 +52,8 @@ interface Informers {
   readonly clusterHookPolicies: Informer<PolicyObject>;
   readonly clusters: Informer<Cluster>;
   readonly namespaces: Informer<Namespace>;
+  readonly overrides: Informer<HookOverride>;
 }
-
-type Named = readonly [
-  name: string,
-  informer: Informer<PolicyObject> | Informer<Cluster> | Informer<Namespace>,
-];
 
 /** Somebody else wrote a status: look, but do not hurry, and do not answer a write with a write. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
@@ -54,23 +62,34 @@ const AVAILABILITY_POLL_MS = 1000;
 const now = (): Date => new Date();
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, served, metrics, log } = options;
+  const { client, served, maxOverrideMs, metrics, log } = options;
   const clusterResource = new ClusterResource(client);
-  const api = new ApiServer(client, clusterResource);
   // Informers, store and queue call each other; each is only called once all of them are there.
+  const objects = new ObjectInformers({
+    client,
+    log,
+    onChange: (kind) => store.objectsChanged(kind),
+    onAvailability: (kind) => store.objectsChanged(kind),
+  });
+  const api = new ApiServer(client, clusterResource, objects);
   const informers = createInformers(options, clusterResource, () => store);
   const store = new DecisionStore({
     clusters: informers.clusters,
     namespaces: informers.namespaces,
+    objects,
     served,
+    maxOverrideMs,
     log,
     now,
     onDirty: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+    onDemands: () => objects.want(store.demands()),
+    onTransition: (transition) => events.record(transition),
   });
   const reconciler = new Reconciler({
     store,
     writer: api,
+    objects,
     log,
     now,
     clustersUnavailable: () => clustersUnavailable(informers.clusters),
@@ -87,8 +106,9 @@ export function createController(options: ControllerOptions): Controller {
       informers.clusterHookPolicies.refresh();
     },
   });
+  const events = new EventRecorder({ client, log });
   const named = nameInformers(informers);
-  follow({ metrics, store, queue, named });
+  followMemory(metrics, { store, queue, named, objects, now });
   return {
     source: {
       loaded: () => store.loaded,
@@ -97,7 +117,7 @@ export function createController(options: ControllerOptions): Controller {
       released: (request, decision, at) => store.released(request, decision, at),
     },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
-    run: (signal) => run({ informers, named, store, queue, log }, signal),
+    run: (signal) => run({ informers, objects, events, named, store, queue, log }, signal),
   };
 }
 
@@ -129,6 +149,13 @@ function createInformers(
       onChange: ({ old, new: cluster }) => store().clusterChanged(old, cluster),
       log,
     }),
+    overrides: new Informer<HookOverride>({
+      client,
+      resource: OVERRIDES,
+      project: viewOverride,
+      onChange: ({ key, new: object }) => store().overrideChanged(key, object),
+      log,
+    }),
     namespaces: new Informer<Namespace>({
       client,
       resource: NAMESPACES,
@@ -146,18 +173,24 @@ function nameInformers(informers: Informers): readonly Named[] {
     [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.clusterHookPolicies],
     ["clusters.cluster.x-k8s.io", informers.clusters],
     ["namespaces", informers.namespaces],
+    [resourceName(OVERRIDES), informers.overrides],
   ];
 }
 
 interface Parts {
   readonly informers: Informers;
+  readonly objects: ObjectInformers;
+  readonly events: EventRecorder;
   readonly named: readonly Named[];
   readonly store: DecisionStore;
   readonly queue: WorkQueue;
   readonly log: Logger;
 }
 
-async function run({ informers, named, store, queue, log }: Parts, signal: AbortSignal): Promise<void> {
+async function run(
+  { informers, objects, events, named, store, queue, log }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
   const watchAvailability = setInterval(
     onChange(
       () => clustersUnavailable(informers.clusters)?.reason,
@@ -178,8 +211,10 @@ async function run({ informers, named, store, queue, log }: Parts, signal: Abort
     },
     () => undefined, // Stopped before everything was read.
   );
-  await Promise.all([load, queue.run(signal), ...named.map(([, informer]) => informer.run(signal))]);
+  const informing = named.map(([, informer]) => informer.run(signal));
+  await Promise.all([load, queue.run(signal), objects.run(signal), events.run(signal), ...informing]);
   clearInterval(watchAvailability);
+  store.stop();
 }
 
 /** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */
@@ -206,43 +241,4 @@ function clustersUnavailable(clusters: Informer<Cluster>): { reason: string; mes
     return { reason: REASON.ClustersForbidden, message };
   }
   return undefined;
-}
-
-/** Gauges are read from memory when they are scraped. */
-function follow({
-  metrics,
-  store,
-  queue,
-  named,
-}: Omit<Parts, "informers" | "log"> & { metrics: Metrics }): void {
-  metrics.heldClusters.follow(() =>
-    [...store.heldByHook()].map(([hook, value]) => ({ labels: { hook }, value })),
-  );
-  metrics.policies.follow(() => countPolicies(store));
-  metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
-  metrics.informerContactAge.follow(() =>
-    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.contactAgeMs() / 1000 })),
-  );
-  metrics.informerRestarts.follow(() =>
-    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.restarts })),
-  );
-  metrics.informerObjects.follow(() =>
-    named.map(([resource, informer]) => ({ labels: { resource }, value: informer.size })),
-  );
-}
-
-function* countPolicies(
-  store: DecisionStore,
-): Iterable<{ labels: { kind: string; ready: string }; value: number }> {
-  const counts = new Map<string, number>();
-  for (const { object } of store.policies.entries()) {
-    const ready =
-      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
-    const key = `${object.kind} ${ready}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  for (const [key, value] of counts) {
-    const [kind = "", ready = ""] = key.split(" ");
-    yield { labels: { kind, ready }, value };
-  }
 }

@@ -37,7 +37,8 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const served = servedHooks(options.capiVersion.minor);
   const metrics = createMetrics({ capiVersion: served.capiVersion });
   const client = new KubeClient(loadKubeConfig(options), { version: VERSION });
-  const controller = createController({ client, served, metrics, log });
+  const { maxOverrideMs } = options;
+  const controller = createController({ client, served, maxOverrideMs, metrics, log });
   const readiness = new Readiness(controller);
   const certificates: CertWatcher = createCertWatcher(options, log, (pair) => server.setCertificate(pair));
   const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });

@@ -1,6 +1,7 @@
 /** The flags of `hookpolicy run`: names, defaults and texts in one table, and what is made of them. */
 
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log.ts";
+import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 export interface Options {
@@ -19,6 +20,8 @@ export interface Options {
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
   readonly capiVersion: CapiVersion;
+  /** Longer HookOverrides have no effect. */
+  readonly maxOverrideMs: number;
 }
 
 /** `text` is `1.<minor>`, whatever was typed. */
@@ -46,6 +49,12 @@ export const FLAGS = {
     default: "1.14",
     description: "Cluster API version that calls; decides which hooks are advertised",
     group: "Cluster API:",
+  },
+  "max-override-duration": {
+    argument: "duration",
+    default: "168h",
+    description: "longest life of a HookOverride; a longer one has no effect",
+    group: "Policies:",
   },
   kubeconfig: {
     argument: "file",
@@ -132,6 +141,7 @@ export function parseOptions(values: FlagValues): Options {
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
     logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),
     capiVersion: parseCapiVersion(text("capi-version")),
+    maxOverrideMs: parseDurationFlag("max-override-duration", text("max-override-duration")),
   });
 }
 
@@ -166,6 +176,13 @@ function optionalAddress(key: string, name: FlagName, text: string): Record<stri
   const address = parseAddress(text);
   if (address instanceof Error) throw wrong(name, text, "host:port, :port, or 0 for none");
   return address === undefined ? {} : { [key]: Object.freeze(address) };
+}
+
+function parseDurationFlag(name: FlagName, text: string): number {
+  const duration = parseDuration(text);
+  if (duration === undefined)
+    throw wrong(name, text, "a duration of hours, minutes and seconds, such as 168h or 1h30m");
+  return duration;
 }
 
 /** A minor that is not out yet is taken: it calls at least the hooks that are known. */

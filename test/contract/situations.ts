@@ -127,6 +127,8 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
       return cluster;
     },
     namespace: async () => namespace(),
+    overrides: async () => [],
+    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;

@@ -5,7 +5,9 @@ import type { Cluster, Namespace, ObjectMeta } from "../../src/api/meta.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { servedHooks } from "../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
+import type { ObjectReader } from "../../src/policy/objects.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
+import type { World } from "../../src/policy/world.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
 export const ALL_HOOKS = servedHooks(14);
@@ -29,6 +31,14 @@ export function cluster(
 
 export function namespace(over: Partial<ObjectMeta> = {}): Namespace {
   return { metadata: { name: "team-a", uid: "uid-team-a", resourceVersion: "1", ...over } };
+}
+
+/** There are none, of any kind. */
+export const NO_OBJECTS: ObjectReader = { find: () => ({ ok: true, namespaced: true, objects: [] }) };
+
+/** A Cluster in its Namespace, and nothing else. */
+export function world(over: Partial<World> = {}): World {
+  return { cluster: cluster(), namespace: namespace(), objects: NO_OBJECTS, overrides: [], ...over };
 }
 
 export const APPROVED = "hooks.example.com/delete-approved";

@@ -23,6 +23,8 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     policies: async (kind: PolicyKind) => (kind === "HookPolicy" ? live.own : live.clusterWide) ?? [],
     cluster: async () => live.cluster ?? approved,
     namespace: async () => live.namespace ?? namespace(),
+    overrides: async () => [],
+    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     reasonOf: () => "Unavailable",
     ...over,
   };

@@ -4,7 +4,9 @@ import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import { policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
 import { DecisionStore, type Lister } from "../../../src/controller/store.ts";
-import { ALL_HOOKS, namespace, NOW } from "../builders.ts";
+import type { Transition } from "../../../src/controller/transitions.ts";
+import type { ObjectReader } from "../../../src/policy/objects.ts";
+import { ALL_HOOKS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 
 export const silent: Logger = {
   debug: () => undefined,
@@ -34,6 +36,7 @@ export interface Fixture {
   readonly store: DecisionStore;
   readonly dirty: string[];
   readonly clock: { now: Date };
+  readonly transitions: Transition[];
   setCluster(cluster: Cluster | undefined, key?: string): void;
   setNamespace(namespace: Namespace): void;
   setPolicy(object: PolicyObject): void;
@@ -46,25 +49,38 @@ export function keyOf({ kind, metadata }: PolicyObject): string {
 
 /** Loaded, unless `load` is false. */
 export function storeWith(
-  world: { policies?: PolicyObject[]; clusters?: Cluster[]; namespaces?: Namespace[]; load?: boolean } = {},
+  world: {
+    policies?: PolicyObject[];
+    clusters?: Cluster[];
+    namespaces?: Namespace[];
+    objects?: ObjectReader;
+    load?: boolean;
+  } = {},
 ): Fixture {
   const clusters = new MapLister<Cluster>();
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
+  const transitions: Transition[] = [];
+  const { objects = NO_OBJECTS } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
     namespaces,
+    objects,
     served: ALL_HOOKS,
+    maxOverrideMs: 7 * 86_400_000,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
+    onDemands: () => undefined,
+    onTransition: (transition) => transitions.push(transition),
   });
   const fixture: Fixture = {
     store,
     dirty,
     clock,
+    transitions,
     setCluster: (now, key = `${now?.metadata.namespace}/${now?.metadata.name}`) => {
       const before = clusters.objects.get(key);
       if (now === undefined) clusters.objects.delete(key);

@@ -6,7 +6,7 @@ import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts
 import type { Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
-import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
+import { cluster, clusterHookPolicy, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
 import { type Fixture, keyOf, silent, storeWith } from "./fixtures.ts";
 
 const DELETED = "2026-11-21T11:59:00Z";
@@ -32,6 +32,8 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
       withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
     clustersOf: async () => [],
+    getOverride: async ({ object }) => object,
+    replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
     isConflict: (error) => error === conflict,
     ...over,
   };
@@ -45,6 +47,7 @@ function reconcilerOf(
   return new Reconciler({
     store,
     writer: apiServer(writer),
+    objects: NO_OBJECTS,
     log: silent,
     now: () => NOW,
     clustersUnavailable: () => undefined,

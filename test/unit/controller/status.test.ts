@@ -4,13 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
-import {
-  computeStatus,
-  type HeldRow,
-  knownOf,
-  NOTHING_KNOWN,
-  type StatusInput,
-} from "../../../src/controller/status.ts";
+import type { HeldRow } from "../../../src/controller/held.ts";
+import { computeStatus, knownOf, NOTHING_KNOWN, type StatusInput } from "../../../src/controller/status.ts";
 import { servedHooks } from "../../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
@@ -31,6 +26,7 @@ function row(over: Partial<HeldRow> = {}): HeldRow {
     firstAsked: "2026-11-21T11:00:00Z",
     since: "2026-11-21T11:00:00Z",
     holds: true,
+    basis: "",
     ...over,
   };
 }

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import type { HeldRow } from "../../../src/controller/status.ts";
+import type { HeldRow } from "../../../src/controller/held.ts";
 import { APPROVED, cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { type Fixture, keyOf, storeWith } from "./fixtures.ts";
 

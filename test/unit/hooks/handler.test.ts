@@ -7,12 +7,11 @@ import { AnswerLog } from "../../../src/hooks/answerlog.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/handler.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { APPROVED, cluster, compiled, hookPolicy, namespace, NOW } from "../builders.ts";
+import { APPROVED, cluster, compiled, hookPolicy, NOW, world } from "../builders.ts";
 
-const world = { cluster: cluster(), namespace: namespace() };
-const approvedWorld = { cluster: cluster({ annotations: { [APPROVED]: "" } }), namespace: namespace() };
+const approvedWorld = world({ cluster: cluster({ annotations: { [APPROVED]: "" } }) });
 const policies = [compiled(hookPolicy())];
-const blocked = decide(policies, world, { hook: "BeforeClusterDelete" }, NOW);
+const blocked = decide(policies, world(), { hook: "BeforeClusterDelete" }, NOW);
 const allowed = decide(policies, approvedWorld, { hook: "BeforeClusterDelete" }, NOW);
 const body = Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }));
 
@@ -117,7 +116,7 @@ describe("a hook that Cluster API waits for", () => {
       }),
     };
     const rules = policy.rules.map((rule) => ({ ...rule, gates: [gate] }));
-    const decision = decide([{ ...policy, rules }], world, { hook: "BeforeClusterDelete" }, NOW);
+    const decision = decide([{ ...policy, rules }], world(), { hook: "BeforeClusterDelete" }, NOW);
     assert.deepEqual([decision.holds, decision.retryAfterSeconds], [true, 10]);
   });
 });

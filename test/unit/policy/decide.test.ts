@@ -17,6 +17,7 @@ import {
   namespace,
   NOW,
   rule,
+  world,
 } from "../builders.ts";
 
 const DELETE: HookCall = { hook: "BeforeClusterDelete" };
@@ -27,7 +28,7 @@ const UPGRADE: HookCall = {
 };
 
 function judge(policies: PolicyObject[], on: Cluster = cluster(), call: HookCall = DELETE): Decision {
-  return decide(policies.map(compiled), { cluster: on, namespace: namespace() }, call, NOW);
+  return decide(policies.map(compiled), world({ cluster: on }), call, NOW);
 }
 
 const annotated = (value: string): Cluster => cluster({ annotations: { [APPROVED]: value } });
@@ -126,12 +127,12 @@ describe("a gate on the Namespace", () => {
 
   test("looks at the Namespace and not at the Cluster", () => {
     assert.equal(judge([policy], cluster({ labels: { thawed: "true" } })).verdict, "Blocked");
-    const world = { cluster: cluster(), namespace: namespace({ labels: { thawed: "true" } }) };
-    assert.equal(decide([compiled(policy)], world, DELETE, NOW).verdict, "Allowed");
+    const thawed = world({ namespace: namespace({ labels: { thawed: "true" } }) });
+    assert.equal(decide([compiled(policy)], thawed, DELETE, NOW).verdict, "Allowed");
   });
 
   test("is not evaluable while the Namespace is not known, and holds", () => {
-    const decision = decide([compiled(policy)], { cluster: cluster(), namespace: undefined }, DELETE, NOW);
+    const decision = decide([compiled(policy)], world({ namespace: undefined }), DELETE, NOW);
     assert.equal(decision.verdict, "NotEvaluable");
     assert.ok(decision.retryAfterSeconds > 0);
   });
@@ -171,7 +172,7 @@ describe("which policies speak", () => {
 
   test("a ClusterHookPolicy holds while the Namespace is not known", () => {
     const policy = compiled(clusterHookPolicy({ namespaceSelector: { matchLabels: { team: "b" } } }));
-    const decision = decide([policy], { cluster: cluster(), namespace: undefined }, DELETE, NOW);
+    const decision = decide([policy], world({ namespace: undefined }), DELETE, NOW);
     assert.equal(decision.verdict, "NotEvaluable");
     assert.ok(decision.retryAfterSeconds > 0);
   });
@@ -266,7 +267,7 @@ describe("a policy that cannot be evaluated", () => {
       ],
     });
     const policy = compiled(hookPolicy({ rules: [both], failurePolicy: "Ignore" }));
-    const decision = decide([policy], { cluster: cluster(), namespace: undefined }, DELETE, NOW);
+    const decision = decide([policy], world({ namespace: undefined }), DELETE, NOW);
     assert.equal(decision.verdict, "Blocked");
     assert.ok(decision.retryAfterSeconds > 0);
   });

@@ -7,7 +7,7 @@ import type { GateSpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { clusterHookPolicy, cluster, compiled, hookPolicy, namespace, NOW } from "../builders.ts";
+import { cluster, clusterHookPolicy, compiled, hookPolicy, namespace, NOW, world } from "../builders.ts";
 
 const key = fc.constantFrom("a", "b", "example.com/c");
 const value = fc.constantFrom("", "x", "uid-prod-1", "v1.35.0");
@@ -47,14 +47,16 @@ const policy: fc.Arbitrary<PolicyObject> = fc
     (wide ? clusterHookPolicy : hookPolicy)(spec as object, { name, uid: name }),
   );
 const strings = fc.dictionary(key, value, { maxKeys: 3, noNullPrototype: true });
-const world = fc
+const worlds = fc
   .record({ labels: strings, annotations: strings, known: fc.boolean() })
-  .map(({ known, ...meta }) => ({ cluster: cluster(meta), namespace: known ? namespace(meta) : undefined }));
+  .map(({ known, ...meta }) =>
+    world({ cluster: cluster(meta), namespace: known ? namespace(meta) : undefined }),
+  );
 const call = fc.record({ hook: fc.constantFrom(...HOOK_NAMES), toKubernetesVersion: fc.constant("v1.35.0") });
 
 test("a decision is the same each time, and holds exactly when it has a retry and a message", () => {
   fc.assert(
-    fc.property(fc.array(policy, { maxLength: 4 }), world, call, (policies, at, asked) => {
+    fc.property(fc.array(policy, { maxLength: 4 }), worlds, call, (policies, at, asked) => {
       const decision = decide(policies.map(compiled), at, asked, NOW);
       assert.deepEqual(decide(policies.map(compiled), at, asked, NOW), decision);
       assert.equal(decision.retryAfterSeconds > 0, decision.holds);
@@ -67,7 +69,7 @@ test("a decision is the same each time, and holds exactly when it has a retry an
 
 test("another policy never releases", () => {
   fc.assert(
-    fc.property(fc.array(policy, { maxLength: 3 }), policy, world, call, (policies, more, at, asked) => {
+    fc.property(fc.array(policy, { maxLength: 3 }), policy, worlds, call, (policies, more, at, asked) => {
       const before = decide(policies.map(compiled), at, asked, NOW);
       const after = decide([...policies, more].map(compiled), at, asked, NOW);
       assert.ok(after.holds || !before.holds);
@@ -78,7 +80,7 @@ test("another policy never releases", () => {
 
 test("another gate never releases", () => {
   fc.assert(
-    fc.property(rule, gate, world, call, (spec, more, at, asked) => {
+    fc.property(rule, gate, worlds, call, (spec, more, at, asked) => {
       const decided = (until: readonly GateSpec[]): boolean =>
         decide([compiled(hookPolicy({ rules: [{ ...spec, until: [...until] }] }))], at, asked, NOW).holds;
       const until = spec.until ?? [];
@@ -90,7 +92,7 @@ test("another gate never releases", () => {
 
 test("losing the Namespace from memory never releases what a policy that fails closed holds", () => {
   fc.assert(
-    fc.property(policy, world, call, (object, at, asked) => {
+    fc.property(policy, worlds, call, (object, at, asked) => {
       const strict = compiled({ ...object, spec: { ...object.spec, failurePolicy: "Fail" } } as PolicyObject);
       const before = decide([strict], at, asked, NOW);
       const after = decide([strict], { ...at, namespace: undefined }, asked, NOW);
@@ -101,7 +103,7 @@ test("losing the Namespace from memory never releases what a policy that fails c
 
 test("whatever is stored under a policy's name, nothing throws and nothing of it lets go what it may hold", () => {
   fc.assert(
-    fc.property(fc.anything(), world, call, (spec, at, asked) => {
+    fc.property(fc.anything(), worlds, call, (spec, at, asked) => {
       const object = { ...hookPolicy(), spec } as PolicyObject;
       const policyOf = compiled(object);
       const decision = decide([policyOf], at, asked, NOW);

@@ -1,0 +1,208 @@
+/** Asks every policy again where something has changed, and keeps what each of them holds. */
+
+import type { DecisionRow } from "../api/hookpolicy.ts";
+import type { LogFields } from "../api/logger.ts";
+import type { Cluster } from "../api/meta.ts";
+import { decide, matches } from "../policy/decide.ts";
+import type { Decision } from "../policy/decision.ts";
+import { forecast } from "../policy/forecast.ts";
+import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { policyName } from "../policy/policy.ts";
+import { adoptTimers, remember } from "../policy/timers.ts";
+import { targetVersion } from "../policy/call.ts";
+import type { World } from "../policy/world.ts";
+import type { Alarm } from "./alarm.ts";
+import { type Ask, askFromRow, askKey, hasEnded } from "./asks.ts";
+import type { AskSet } from "./askset.ts";
+import { type HeldRow, heldRow, sameRow } from "./held.ts";
+import type { OverrideSet } from "./overrideset.ts";
+import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
+import { resultKey } from "./status.ts";
+import type { StoreOptions } from "./store.ts";
+import { deadlineSteps, nextStep } from "./transitions.ts";
+
+export interface Memory {
+  readonly policies: PolicySet;
+  readonly overrides: OverrideSet;
+  readonly asks: AskSet;
+  readonly alarm: Alarm;
+}
+
+export class Evaluator {
+  readonly #memory: Memory;
+  readonly #options: StoreOptions;
+
+  constructor(memory: Memory, options: StoreOptions) {
+    this.#memory = memory;
+    this.#options = options;
+  }
+
+  world(cluster: Cluster, asked?: Ask): World {
+    const { namespaces, objects } = this.#options;
+    return {
+      cluster,
+      namespace: namespaces.get(cluster.metadata.namespace ?? ""),
+      objects,
+      overrides: this.#memory.overrides.ofCluster(cluster),
+      ...(asked !== undefined && { asked }),
+    };
+  }
+
+  evaluatePolicy(entry: PolicyEntry): void {
+    const { ref } = entry.compiled;
+    const { clusters } = this.#options;
+    this.adoptRows(entry);
+    entry.matched.clear();
+    const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
+    for (const cluster of inScope) {
+      this.#match(entry, cluster);
+      this.#evaluateAsks(cluster, only(entry));
+    }
+  }
+
+  /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
+  evaluateMatched(entry: PolicyEntry): void {
+    for (const key of entry.matched) {
+      const cluster = this.#options.clusters.get(key);
+      if (cluster !== undefined) this.#evaluateAsks(cluster, only(entry));
+    }
+  }
+
+  evaluateCluster(cluster: Cluster): void {
+    const candidates = this.#candidates(cluster.metadata.namespace);
+    for (const entry of candidates.entries) this.#match(entry, cluster);
+    this.#evaluateAsks(cluster, candidates);
+  }
+
+  evaluateAsk(ask: Ask): void {
+    const cluster = this.#clusterOf(ask);
+    if (cluster !== undefined) this.#evaluate(ask, cluster, this.#candidates(ask.namespace));
+  }
+
+  #candidates(namespace: string | undefined): Candidates {
+    return this.#memory.policies.candidates(namespace ?? "");
+  }
+
+  #clusterOf({ namespace, cluster: name, clusterUID }: Ask): Cluster | undefined {
+    const cluster = this.#options.clusters.get(`${namespace}/${name}`);
+    return cluster?.metadata.uid === clusterUID ? cluster : undefined;
+  }
+
+  #match(entry: PolicyEntry, cluster: Cluster): void {
+    const key = clusterKey(cluster);
+    const before = entry.matched.has(key);
+    const now = matches(entry.compiled, this.world(cluster)) !== "no";
+    if (now === before) return;
+    if (now) entry.matched.add(key);
+    else entry.matched.delete(key);
+    this.#options.onDirty(entry.key);
+  }
+
+  #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
+    for (const ask of this.#memory.asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, candidates);
+  }
+
+  #evaluate(ask: Ask, cluster: Cluster, candidates: Candidates): void {
+    const now = this.#options.now();
+    const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
+    const remembered = remember(ask, candidates.compiled, decision.trace);
+    this.#memory.asks.put(remembered);
+    this.report(remembered, candidates, decision, now);
+  }
+
+  /** What each policy holds now, and whether that is news. */
+  report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
+    const key = askKey(ask.clusterUID, ask.call.hook);
+    for (const [index, trace] of decision.trace.entries()) {
+      const entry = entries[index];
+      if (entry === undefined) continue;
+      for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
+      const before = entry.held.get(key);
+      const row = heldRow(ask, trace, before, now);
+      if (sameRow(before, row)) continue;
+      if (row === undefined) entry.held.delete(key);
+      else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, now) });
+      this.#logChange(entry, ask, before, row);
+      this.#options.onDirty(entry.key);
+    }
+    this.#wakeFor(ask, decision, now);
+  }
+
+  /** What other policies have to say at their edges was set when they were asked. */
+  #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
+    const { alarm } = this.#memory;
+    const key = askAlarm(ask);
+    const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
+    const next = earliest([alarm.get(key), ...edges].filter((at) => at instanceof Date && at > now));
+    if (next instanceof Date) alarm.set(key, next);
+  }
+
+  #forecast({ compiled }: PolicyEntry, ask: Ask, now: Date): Pick<HeldRow, "earliestRelease"> {
+    const cluster = this.#clusterOf(ask);
+    if (cluster === undefined) return {};
+    const at = forecast([compiled], this.world(cluster, ask), ask.call, now);
+    return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
+  }
+
+  #logChange(entry: PolicyEntry, ask: Ask, before: HeldRow | undefined, row: HeldRow | undefined): void {
+    const from = before?.verdict ?? "Allowed";
+    const to = row?.verdict ?? "Allowed";
+    if (from === to && before?.rule === row?.rule) return;
+    const shown = row ?? before;
+    const fields: LogFields = {
+      hook: ask.call.hook,
+      cluster: `${ask.namespace}/${ask.cluster}`,
+      policy: policyName(entry.compiled.ref),
+      rule: shown?.rule,
+      from,
+      to,
+      ...(row !== undefined && { reason: row.reason }),
+    };
+    this.#options.log.info("Decision changed", fields);
+  }
+
+  /** Rows that other replicas, or this one before a restart, have written. */
+  adoptRows(entry: PolicyEntry): void {
+    for (const result of entry.object.status?.recent ?? []) entry.recorded.add(resultKey(result));
+    for (const row of entry.object.status?.decisions ?? []) {
+      const cluster = this.#options.clusters.get(`${row.namespace}/${row.cluster}`);
+      if (cluster?.metadata.uid === row.clusterUID) this.#adoptRow(entry, row, cluster);
+    }
+  }
+
+  #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
+    const adopted = askFromRow(row, cluster);
+    if (adopted === undefined || !this.#options.served.blocking.has(row.hook)) return;
+    const known = this.#memory.asks.get(row.clusterUID, row.hook);
+    const merged = known === undefined ? adopted : merge(known, adopted);
+    if (hasEnded(merged, cluster)) return;
+    const ask = adoptTimers(merged, entry.compiled.uid, row.timers ?? [], this.#options.now());
+    const key = askKey(row.clusterUID, row.hook);
+    const mine = entry.held.get(key);
+    // Evaluated as if it had been here before, so that `since` stays what users have seen.
+    if (mine === undefined) entry.held.set(key, { ...row, holds: false, basis: "" });
+    else if (mine.verdict === row.verdict && mine.rule === row.rule)
+      entry.held.set(key, { ...mine, since: row.since });
+    this.#evaluate(ask, cluster, only(entry));
+  }
+}
+
+function only(entry: PolicyEntry): Candidates {
+  return { entries: [entry], compiled: [entry.compiled] };
+}
+
+export function askAlarm({ clusterUID, call: { hook } }: Ask): string {
+  return `ask ${clusterUID} ${hook}`;
+}
+
+export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
+  return `${namespace}/${name}`;
+}
+
+/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
+function merge(known: Ask, adopted: Ask): Ask {
+  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
+    return adopted.firstAsked > known.firstAsked ? adopted : known;
+  }
+  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
+}

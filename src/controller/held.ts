@@ -1,0 +1,135 @@
+/** Rows of a policy's status: what it holds, would hold or cannot evaluate of one Cluster; and how that ended. */
+
+import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
+import { MAX_ROW_MESSAGE } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { targetVersion } from "../policy/call.ts";
+import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+import type { Ask } from "./asks.ts";
+
+export interface HeldRow extends DecisionRow {
+  /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
+  readonly holds: boolean;
+  /** What the row says can change by time alone at this instant. */
+  readonly changesAt?: Date;
+  /** What the forecast follows from: every gate of every rule. */
+  readonly basis: string;
+}
+
+/** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
+const MAX_NAME = 63;
+const MAX_TIMERS = 16;
+
+/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
+export function heldRow(
+  ask: Ask,
+  trace: PolicyTrace,
+  before: Pick<HeldRow, "verdict" | "rule" | "since"> | undefined,
+  now: Date,
+): HeldRow | undefined {
+  const { verdict } = trace;
+  if (verdict === "Allowed" || verdict === "Observed") return undefined;
+  const rule = trace.rules.find((r) => r.holds) ?? trace.rules.find((r) => r.verdict === "NotEvaluable");
+  if (rule === undefined) return undefined;
+  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
+  const version = targetVersion(ask.call);
+  const unchanged =
+    before !== undefined && before.verdict === verdict && before.rule === truncate(rule.rule, MAX_NAME);
+  const timers = trace.rules.flatMap(timersOf).slice(0, MAX_TIMERS);
+  return {
+    namespace: ask.namespace,
+    cluster: ask.cluster,
+    clusterUID: ask.clusterUID,
+    hook: ask.call.hook,
+    verdict,
+    rule: truncate(rule.rule, MAX_NAME),
+    ...(gate !== undefined && { gate }),
+    reason: rule.reason,
+    message: truncate(rule.message, MAX_ROW_MESSAGE),
+    firstAsked: timestamp(ask.firstAsked),
+    since: unchanged ? before.since : timestamp(now),
+    ...(version !== undefined && { targetVersion: version }),
+    ...(timers.length > 0 && { timers }),
+    ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
+    holds: trace.holds,
+    basis: basisOf(trace),
+  };
+}
+
+function basisOf({ rules }: PolicyTrace): string {
+  return JSON.stringify(
+    rules.map(({ verdict, deadlineAt, gates }) => [
+      verdict,
+      deadlineAt,
+      gates.map(({ holds, changesAt }) => [holds, changesAt]),
+    ]),
+  );
+}
+
+function timersOf({ rule, timers }: RuleTrace): NonNullable<DecisionRow["timers"]> {
+  const { blockedSince, gatesMetSince } = timers ?? {};
+  if (blockedSince === undefined && gatesMetSince === undefined) return [];
+  return [
+    {
+      rule: truncate(rule, MAX_NAME),
+      ...(blockedSince !== undefined && { blockedSince: timestamp(blockedSince) }),
+      ...(gatesMetSince !== undefined && { gatesMetSince: timestamp(gatesMetSince) }),
+    },
+  ];
+}
+
+/** The row as the status keeps it. */
+export function storedRow({ holds: _, changesAt: _changesAt, basis: _basis, ...row }: HeldRow): DecisionRow {
+  return row;
+}
+
+/** Whether a row says the same, but for the forecast, which follows from the rest. */
+export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.verdict === b.verdict &&
+    a.holds === b.holds &&
+    a.rule === b.rule &&
+    a.gate === b.gate &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    a.firstAsked === b.firstAsked &&
+    a.targetVersion === b.targetVersion &&
+    a.basis === b.basis &&
+    JSON.stringify(a.timers) === JSON.stringify(b.timers)
+  );
+}
+
+/** How an operation that went on is recorded; nothing for one that the policy still holds. */
+export function recentResult(
+  { call, cluster }: { readonly call: HookCall; readonly cluster: Cluster },
+  trace: PolicyTrace,
+  now: Date,
+): RecentResult | undefined {
+  const { verdict, overriddenBy } = trace;
+  if (verdict !== "Allowed" && verdict !== "Observed" && verdict !== "WouldBlock") return undefined;
+  const { namespace = "", name, uid } = cluster.metadata;
+  const version = targetVersion(call);
+  return {
+    namespace,
+    cluster: name,
+    clusterUID: uid,
+    hook: call.hook,
+    verdict,
+    reason: reasonOf(trace),
+    ...(overriddenBy !== undefined && { override: overriddenBy }),
+    time: timestamp(now),
+    ...(version !== undefined && { targetVersion: version }),
+  };
+}
+
+function reasonOf({ verdict, overriddenBy, rules }: PolicyTrace): string {
+  if (overriddenBy !== undefined) return "Overridden";
+  if (verdict === "WouldBlock") return rules.find(({ holds }) => holds)?.reason ?? "WouldBlock";
+  const expired = rules.find(({ reason }) => reason === "DeadlineExpired");
+  const spoken = rules.filter((rule) => rule.verdict !== "Skipped");
+  return (expired ?? spoken.find((rule) => rule.verdict === verdict) ?? spoken[0])?.reason ?? verdict;
+}

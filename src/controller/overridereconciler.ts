@@ -1,0 +1,45 @@
+/** Brings one HookOverride's status in line with what is in memory. Level-based: at rest it writes nothing. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { HookOverride, HookOverrideStatus } from "../api/hookpolicy.ts";
+import type { OverrideEntry } from "./overrideset.ts";
+import { computeOverrideStatus } from "./overridestatus.ts";
+import type { DecisionStore } from "./store.ts";
+
+/** The write side of the API server for overrides; `undefined`: the override does not exist any more. */
+export interface OverrideWriter {
+  getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
+  replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
+  isConflict(error: unknown): boolean;
+}
+
+const MAX_CONFLICTS = 5;
+
+export async function reconcileOverride(
+  key: string,
+  { store, writer, now }: { store: DecisionStore; writer: OverrideWriter; now: () => Date },
+): Promise<void> {
+  for (let conflicts = 0; ; conflicts += 1) {
+    const entry = store.overrides.get(key);
+    if (entry === undefined) return;
+    const status = computeOverrideStatus(entry, now());
+    if (isDeepStrictEqual(status, entry.object.status)) return;
+    try {
+      return learn(store, entry, await writer.replaceOverrideStatus(entry, status));
+    } catch (error) {
+      if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+      learn(store, entry, await writer.getOverride(entry));
+    }
+  }
+}
+
+/** Unless the informer has meanwhile reported that it is gone, or another one of its name. */
+function learn(
+  store: DecisionStore,
+  { key, compiled }: OverrideEntry,
+  object: HookOverride | undefined,
+): void {
+  const current = store.overrides.get(key);
+  if (object?.metadata.uid !== compiled.uid || current?.compiled.uid !== compiled.uid) return;
+  store.overrideChanged(compiled.name, object);
+}

@@ -1,0 +1,98 @@
+/** The HookOverrides in memory, and what each of them has let go on. */
+
+import type { HookOverride, OverrideUse } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { compileOverride, type Override } from "../policy/override.ts";
+
+export interface OverrideEntry {
+  readonly key: string;
+  object: HookOverride;
+  compiled: Override;
+  /** What this replica has let go on because of it, newest first; merging it again changes nothing. */
+  used: readonly OverrideUse[];
+}
+
+/** Bound of the CRD. */
+export const MAX_USED = 20;
+const NONE: readonly Override[] = [];
+const PREFIX = "HookOverride//";
+
+/** Work queue key. */
+export function overrideKey(name: string): string {
+  return `${PREFIX}${name}`;
+}
+
+export function isOverrideKey(key: string): boolean {
+  return key.startsWith(PREFIX);
+}
+
+export class OverrideSet {
+  readonly #maxMs: number;
+  readonly #entries = new Map<string, OverrideEntry>();
+  /** By "namespace/name" of the Cluster, in the order of their names. */
+  readonly #byCluster = new Map<string, readonly Override[]>();
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs;
+  }
+
+  get(key: string): OverrideEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  entries(): Iterable<OverrideEntry> {
+    return this.#entries.values();
+  }
+
+  /** Expired ones, too: the decision looks at the clock. */
+  ofCluster({ metadata: { namespace, name } }: Cluster): readonly Override[] {
+    return this.#byCluster.get(`${namespace}/${name}`) ?? NONE;
+  }
+
+  /** Gives the Clusters ("namespace/name") that it was and is about. */
+  set(name: string, object: HookOverride | undefined): readonly string[] {
+    const key = overrideKey(name);
+    const before = this.#entries.get(key);
+    if (object === undefined) this.#entries.delete(key);
+    else {
+      const compiled = compileOverride(object, this.#maxMs);
+      const same = before?.compiled.uid === compiled.uid;
+      this.#entries.set(key, { key, object, compiled, used: same ? before.used : [] });
+    }
+    const now = this.#entries.get(key);
+    const clusters = new Set(
+      [before, now].flatMap((entry) => (entry === undefined ? [] : [clusterOf(entry)])),
+    );
+    for (const cluster of clusters) this.#index(cluster);
+    return [...clusters];
+  }
+
+  #index(cluster: string): void {
+    const overrides = [...this.#entries.values()]
+      .filter((entry) => clusterOf(entry) === cluster)
+      .map(({ compiled }) => compiled)
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    if (overrides.length === 0) this.#byCluster.delete(cluster);
+    else this.#byCluster.set(cluster, overrides);
+  }
+
+  /** `undefined` where that is known already. */
+  use(name: string, use: OverrideUse): OverrideEntry | undefined {
+    const entry = this.#entries.get(overrideKey(name));
+    if (entry === undefined) return undefined;
+    const known = [...entry.used, ...(entry.object.status?.used ?? [])].some(
+      (other) => useKey(other) === useKey(use),
+    );
+    if (known) return undefined;
+    entry.used = [use, ...entry.used].slice(0, MAX_USED);
+    return entry;
+  }
+}
+
+export function useKey({ clusterUID, hook, targetVersion }: OverrideUse): string {
+  return [clusterUID, hook, targetVersion].join(" ");
+}
+
+function clusterOf({ compiled: { clusterRef } }: OverrideEntry): string {
+  return `${clusterRef.namespace}/${clusterRef.name}`;
+}

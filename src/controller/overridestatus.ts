@@ -1,0 +1,66 @@
+/** The status of a HookOverride as a pure function of what is known, what is stored and the time. */
+
+import {
+  CONDITION,
+  type HookOverrideStatus,
+  MAX_CONDITION_MESSAGE,
+  type OverrideUse,
+} from "../api/hookpolicy.ts";
+import type { Condition } from "../api/meta.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+import { MAX_USED, type OverrideEntry, useKey } from "./overrideset.ts";
+
+type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
+  const { object, compiled } = entry;
+  const stored = object.status?.used ?? [];
+  const news = entry.used.filter((use) => !stored.some((other) => useKey(other) === useKey(use)));
+  const used = [...stored, ...news].toSorted(newestFirst).slice(0, MAX_USED);
+  const usedCount = (object.status?.usedCount ?? 0) + news.length;
+  return {
+    observedGeneration: compiled.generation,
+    conditions: findings(entry, now).map((finding) => withTransition(finding, entry, now)),
+    ...(used.length > 0 && { used }),
+    ...(usedCount > 0 && { usedCount }),
+  };
+}
+
+function newestFirst(a: OverrideUse, b: OverrideUse): number {
+  if (a.time !== b.time) return a.time > b.time ? -1 : 1;
+  return useKey(a) < useKey(b) ? -1 : 1;
+}
+
+/** kstatus: Stalled is there only while somebody has to edit the override. */
+function findings({ compiled }: OverrideEntry, now: Date): Finding[] {
+  const { expiresAt, problem } = compiled;
+  const type = CONDITION.Active;
+  if (problem !== undefined) {
+    const { reason, message } = problem;
+    return [
+      { type, status: "False", reason, message },
+      { type: CONDITION.Stalled, status: "True", reason, message },
+    ];
+  }
+  const until = timestamp(expiresAt);
+  if (now >= expiresAt) {
+    return [{ type, status: "False", reason: "Expired", message: `Without effect since ${until}` }];
+  }
+  const message = `Until ${until} the policies do not hold the Cluster`;
+  return [{ type, status: "True", reason: "Active", message }];
+}
+
+function withTransition(
+  { message, ...finding }: Finding,
+  { object, compiled }: OverrideEntry,
+  now: Date,
+): Condition {
+  const old = object.status?.conditions?.find(({ type }) => type === finding.type);
+  return {
+    ...finding,
+    message: truncate(message, MAX_CONDITION_MESSAGE),
+    observedGeneration: compiled.generation,
+    lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : timestamp(now),
+  };
+}

@@ -1,0 +1,124 @@
+/** What people are told of when it happens: deadlines that come nearer, windows that open and close, overrides that are used. */
+
+import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { after, earliest } from "../policy/instant.ts";
+import type { Override } from "../policy/override.ts";
+import { type PolicyRef, windowsOf } from "../policy/policy.ts";
+import { timerKey } from "../policy/world.ts";
+import { type Ask, askKey } from "./asks.ts";
+import type { PolicyEntry, WindowLook } from "./policyset.ts";
+
+export type DeadlineStep = 50 | 80 | 100;
+
+export type Transition =
+  | {
+      readonly type: "DeadlineStep";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly rule: string;
+      readonly ask: Ask;
+      readonly step: DeadlineStep;
+      readonly deadlineAt: Date;
+      /** The operation goes on then. */
+      readonly releases: boolean;
+    }
+  | {
+      readonly type: "WindowChanged";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly rule: string;
+      readonly gate: string;
+      readonly open: boolean;
+      readonly at: Date;
+      /** Absent: never again. */
+      readonly until?: Date;
+    }
+  | {
+      readonly type: "OverrideUsed";
+      readonly override: Override;
+      readonly cluster: Cluster;
+      readonly call: HookCall;
+      readonly policies: readonly string[];
+    };
+
+const STEPS: readonly DeadlineStep[] = [50, 80, 100];
+/** A step that was passed while nobody watched is told of only if that was just before. */
+const LATE_MS = 600_000;
+
+interface RunningDeadline {
+  readonly rule: string;
+  readonly blockedSince: Date;
+  readonly deadlineAt: Date;
+  readonly releases: boolean;
+}
+
+/** Deadlines of rules that hold the operation, or that the deadline itself has released. */
+function running({ mode, overriddenBy, rules }: PolicyTrace): RunningDeadline[] {
+  if (mode === "Audit" || overriddenBy !== undefined) return [];
+  return rules.filter(isRunning).flatMap(({ rule, timers, deadlineAt, deadlineReleases }) => {
+    const { blockedSince } = timers ?? {};
+    if (blockedSince === undefined || deadlineAt === undefined) return [];
+    return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true }];
+  });
+}
+
+function isRunning({ verdict, reason }: RuleTrace): boolean {
+  return verdict === "Blocked" || reason === "DeadlineExpired";
+}
+
+function stepAt({ blockedSince, deadlineAt }: RunningDeadline, step: DeadlineStep): Date {
+  return after(blockedSince, ((deadlineAt.getTime() - blockedSince.getTime()) * step) / 100);
+}
+
+/** The next instant at which a deadline of the trace passes a step. */
+export function nextStep(trace: PolicyTrace, now: Date): Date | undefined {
+  const steps = running(trace).flatMap((deadline) => STEPS.map((step) => stepAt(deadline, step)));
+  const next = earliest(steps.filter((at) => at > now));
+  return next instanceof Date ? next : undefined;
+}
+
+/** Steps that were passed since the last look; remembers them in the entry. */
+export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Transition[] {
+  const prefix = `${askKey(ask.clusterUID, ask.call.hook)} `;
+  const deadlines = running(trace);
+  const current = new Set(deadlines.map(({ rule }) => prefix + rule));
+  for (const key of entry.deadlines.keys()) {
+    if (key.startsWith(prefix) && !current.has(key)) entry.deadlines.delete(key);
+  }
+  const { ref: policy, uid: policyUID } = entry.compiled;
+  return deadlines.flatMap((deadline): Transition[] => {
+    const key = prefix + deadline.rule;
+    const before = entry.deadlines.get(key) ?? 0;
+    const step = STEPS.findLast((s) => stepAt(deadline, s) <= now) ?? 0;
+    if (step === before && entry.deadlines.has(key)) return [];
+    entry.deadlines.set(key, step);
+    if (step === 0 || step <= before || now > after(stepAt(deadline, step), LATE_MS)) return [];
+    const { rule, deadlineAt, releases } = deadline;
+    return [{ type: "DeadlineStep", policy, policyUID, rule, ask, step, deadlineAt, releases }];
+  });
+}
+
+/** The next instant at which a window of the policy opens or closes. */
+export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefined {
+  const next = earliest(windowsOf(compiled).map(({ window }) => window.at(now).changesAt));
+  return next instanceof Date ? next : undefined;
+}
+
+/** Windows that opened or closed since the last look; the first look only remembers. */
+export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
+  const { ref: policy, uid: policyUID } = entry.compiled;
+  const before = entry.windows;
+  const looks = new Map<string, WindowLook>();
+  entry.windows = looks;
+  return windowsOf(entry.compiled).flatMap(({ rule, gate, window }): Transition[] => {
+    const { open, changesAt } = window.at(now);
+    const key = timerKey(rule, gate);
+    looks.set(key, { rule, gate, open, ...(changesAt !== undefined && { changesAt }) });
+    const last = before.get(key);
+    if (last === undefined || last.open === open || last.changesAt === undefined) return [];
+    const until = changesAt === undefined ? {} : { until: changesAt };
+    return [{ type: "WindowChanged", policy, policyUID, rule, gate, open, at: last.changesAt, ...until }];
+  });
+}
