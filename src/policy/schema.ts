@@ -57,7 +57,8 @@ function validateObject(kind: Kind, object: Fields): FieldError[] {
   const { status: _, ...input } = normalise(schema, object);
   const places = [...placesOf(schema, input, "")];
   const misfits = [...schemaErrors(kind, input), ...places.flatMap(duplicates)];
-  const sound = places.filter(({ path }) => !misfits.some((misfit) => isWithin(misfit.path, path)));
+  const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
+  const sound = places.filter(({ path }) => !unsound.has(path));
   const broken = sound.flatMap(({ schema: rules, value, path }) =>
     brokenRules(rules, value).map(({ fieldPath, message }) => ({ path: path + fieldPath, message })),
   );
@@ -215,6 +216,11 @@ function nameErrors(metadata: unknown): FieldError[] {
     return [{ path: "metadata.name", message: "required field is missing" }];
   }
   return [];
+}
+
+/** Every path that `path` is within. */
+function withParents(path: string): string[] {
+  return ["", ...[...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index)), path];
 }
 
 /** Whether `path` is `parent` or below it; everything is below "", the object itself. */

@@ -7,15 +7,17 @@ import * as fc from "fast-check";
 import { validatePolicy } from "../../src/policy/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { mutatedPolicy, validPolicy } from "../corpus/arbitraries.ts";
+import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
 
 const API = "/apis/hookpolicy.dev/v1alpha1";
 const COLLECTIONS = {
   HookPolicy: `${API}/namespaces/default/hookpolicies`,
   ClusterHookPolicy: `${API}/clusterhookpolicies`,
+  HookOverride: `${API}/hookoverrides`,
 };
 const RUNS = 400;
+const policyHead = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy" };
 
 let cp: ControlPlane;
 before(async () => {
@@ -42,31 +44,65 @@ function mentions(answer: string, path: string): boolean {
   return answer.includes(path) || answer.includes(path.replace(/\[([^\]\d][^\]]*)\]$/, ".$1"));
 }
 
-/** As many of everything as there can be, each as long as it can be. */
-function largestPolicy(): KubeObject {
-  const many = <T>(count: number, make: (digits: string) => T): T[] =>
-    Array.from({ length: count }, (_, i) => make(String(i).padStart(3, "0")));
-  const key = (digits: string): string =>
-    `${`${"a".repeat(62)}.`.repeat(4).slice(0, 250)}${digits}/${"k".repeat(63)}`;
-  const value = (digits: string): string => `${"v".repeat(60)}${digits}`;
-  const selector = {
-    matchLabels: Object.fromEntries(many(16, (digits) => [key(digits), value(digits)])),
-    matchExpressions: many(16, (digits) => ({
-      key: key(digits),
+const many = <T>(count: number, make: (digits: string) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(String(i).padStart(3, "0")));
+const longKey = (digits: string): string =>
+  `${`${"a".repeat(62)}.`.repeat(4).slice(0, 250)}${digits}/${"k".repeat(63)}`;
+const longValue = (digits: string): string => `${"v".repeat(60)}${digits}`;
+
+function largestSelector(labels: number, values: number): object {
+  return {
+    matchLabels: Object.fromEntries(many(labels, (digits) => [longKey(digits), longValue(digits)])),
+    matchExpressions: many(labels, (digits) => ({
+      key: longKey(digits),
       operator: "NotIn",
-      values: many(32, value),
+      values: many(values, longValue),
     })),
   };
+}
+
+/** As many of everything as there can be, each as long as it can be, but for the gates' own size. */
+function largestPolicy(gate: (digits: string) => object, gates = 16): KubeObject {
   const hooks = ["BeforeClusterUpgrade", "BeforeControlPlaneUpgrade", "AfterControlPlaneUpgrade"];
-  const until = many(16, (digits) => ({
-    name: value(digits),
-    label: { key: key(digits), valueFrom: "TargetVersion" },
+  const until = many(gates, (digits) => ({ name: longValue(digits), ...gate(digits) }));
+  const matchConditions = many(16, (digits) => ({ name: longValue(digits), expression: "e".repeat(1024) }));
+  const rules = many(16, (digits) => ({
+    name: longValue(digits),
+    hooks,
+    matchConditions,
+    until,
+    deadline: { after: "8784h", onExpiry: "Allow" },
+    message: "m".repeat(256),
   }));
-  const rules = many(16, (digits) => ({ name: value(digits), hooks, until, message: "m".repeat(256) }));
+  const selector = largestSelector(16, 32);
   const spec = { namespaceSelector: selector, clusterSelector: selector, rules };
   const metadata = { name: "p".repeat(63) };
   return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata, spec };
 }
+
+const approval = (digits: string): object => ({
+  label: { key: longKey(digits), valueFrom: "TargetVersion" },
+});
+const entry = { schedule: "0,30 22-23 * * FRI", duration: "8h30m" };
+/** Each as large as a request of 3 MiB takes it. */
+const LARGE_GATES: readonly [string, (digits: string) => object, number?][] = [
+  ["labels", approval],
+  [
+    "windows",
+    () => ({
+      window: { timeZone: "Z".repeat(64), allow: many(16, () => entry), deny: many(32, () => entry) },
+    }),
+  ],
+  [
+    "selectors",
+    () => ({ object: { apiVersion: "velero.io/v1", kind: "Backup", selector: largestSelector(8, 16) } }),
+    10,
+  ],
+  [
+    "alternatives",
+    () => ({ anyOf: many(8, (digits) => ({ name: longValue(digits), ...approval(digits) })) }),
+  ],
+];
 
 describe("the API server and validatePolicy agree", () => {
   test("on the corpus: valid", async () => {
@@ -81,17 +117,17 @@ describe("the API server and validatePolicy agree", () => {
     }
   });
 
-  test(`on ${RUNS} generated valid policies`, async () => {
-    const property = fc.asyncProperty(validPolicy, async (object) => {
+  test(`on ${RUNS} generated valid objects`, async () => {
+    const property = fc.asyncProperty(validObject, async (object) => {
       assert.equal(await refusal(object), undefined);
       assert.deepEqual(validatePolicy(kindOf(object), object), []);
     });
     await fc.assert(property, { numRuns: RUNS });
   });
 
-  test(`on ${RUNS} policies that something was done to`, async () => {
+  test(`on ${RUNS} objects that something was done to`, async () => {
     const seen = { accepted: 0, refused: 0 };
-    const property = fc.asyncProperty(mutatedPolicy, async (object) => {
+    const property = fc.asyncProperty(mutatedObject, async (object) => {
       const answer = await refusal(object);
       const errors = validatePolicy(kindOf(object), object);
       assert.equal(
@@ -105,22 +141,118 @@ describe("the API server and validatePolicy agree", () => {
     assert.ok(seen.accepted > RUNS / 50 && seen.refused > RUNS / 2, JSON.stringify(seen));
   });
 
-  test("on the largest policy, which stays within the API server's budget for CEL", async () => {
-    const object = largestPolicy();
-    assert.equal(await refusal(object), undefined);
-    assert.deepEqual(validatePolicy(kindOf(object), object), []);
+  for (const [name, gate, gates] of LARGE_GATES) {
+    test(`on the largest policy of ${name}, which stays within the API server's budget for CEL`, async () => {
+      const policy = largestPolicy(gate, gates);
+      assert.equal(await refusal(policy), undefined);
+      assert.deepEqual(validatePolicy(kindOf(policy), policy), []);
+    });
+  }
+
+  test(`on ${RUNS} texts that look like durations and instants`, async () => {
+    const length = fc.oneof(
+      fc.stringMatching(/^[-0-9hmsd. ]{1,6}$/),
+      fc.stringMatching(/^([0-9]{1,5}[hms]){1,3}$/),
+      fc.integer({ min: 31_622_390, max: 31_622_410 }).map((n) => `${n}s`),
+    );
+    const to = fc.stringMatching(
+      /^2[0-9]{3}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9]:[0-6][0-9](\.[0-9]{0,3})?(Z|[-+][0-2][0-9]:[0-6]0)$/,
+    );
+    const property = fc.asyncProperty(length, to, async (duration, instant) => {
+      for (const gate of [
+        { wait: { duration } },
+        { window: { deny: [{ from: "2000-01-01T00:00:00Z", to: instant }] } },
+      ]) {
+        const until = [{ name: "a", ...gate }];
+        const spec = { rules: [{ name: "a", hooks: ["BeforeClusterDelete"], until }] };
+        const policy = { ...policyHead, metadata: { name: "a" }, spec };
+        const answer = await refusal(policy);
+        assert.equal(validatePolicy("HookPolicy", policy).length > 0, answer !== undefined, answer);
+      }
+    });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
   test("on the CEL rules' own words", async () => {
     const says =
-      /exclude each other|is not a |has no condition|has both|cannot hold|needs an upgrade|one line|operator \w+ (needs|takes)/;
+      /exclude each other|is not an? |set (exactly one of|either|at least one)|cannot hold|needs an upgrade|deadline needs|one line|operator \w+ (needs|takes)|needs a time zone|not after from|has a comma|out of reach|at most one object|more than 253|lies in/;
     const ruled = invalidCorpus().filter(({ says: part }) => says.test(part));
-    assert.ok(ruled.length > 20);
+    assert.ok(ruled.length > 70);
     for (const { name, object } of ruled) {
       const [error] = validatePolicy(kindOf(object), object);
       const answer = await refusal(object);
       assert.ok(answer?.includes(error?.message ?? name), `${name}: ${answer}`);
     }
+  });
+});
+
+describe("a HookOverride", () => {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "let-prod-1-go" };
+  const { apiVersion, kind, ...metadata } = ref;
+  const spec = {
+    clusterRef: { namespace: "team-a", name: "prod-1" },
+    hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"],
+    reason: "the backup is broken",
+    expiresAt: "2099-11-27T21:00:00Z",
+  };
+  const policyRefs = [{ kind: "ClusterHookPolicy", name: "fleet" }];
+
+  /** What the API server has against the change; `undefined`: nothing. */
+  async function refusalOf(change: object): Promise<string | undefined> {
+    return await cp.patch(ref, { spec: change }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  }
+
+  before(async () => await cp.create({ apiVersion, kind, metadata, spec }));
+
+  test("cannot be changed", async () => {
+    const changes = {
+      clusterRef: { namespace: "team-a", name: "prod-2" },
+      hooks: ["BeforeClusterDelete"],
+      policyRefs,
+      reason: "another",
+    };
+    for (const [field, value] of Object.entries(changes)) {
+      const answer = (await refusalOf({ [field]: value })) ?? "accepted";
+      assert.match(answer, new RegExp(`spec\\.${field}: .*cannot be changed. Create another HookOverride`));
+    }
+  });
+
+  test("can end earlier, never later, in whatever time zone it is written", async () => {
+    assert.equal(await refusalOf({ expiresAt: "2099-11-27T22:00:00+01:00" }), undefined);
+    assert.equal(await refusalOf({ expiresAt: "2099-11-27T20:00:00Z" }), undefined);
+    assert.match(
+      (await refusalOf({ expiresAt: "2099-11-27T20:00:00.001Z" })) ?? "accepted",
+      /spec\.expiresAt: .*can only become earlier than 2099-11-27T20:00:00Z. Create another HookOverride/,
+    );
+  });
+
+  test("is shown with its Cluster, whether it is in force, until when, and how often it was used", async () => {
+    const time = "2026-11-21T10:00:00Z";
+    const condition = { status: "True", reason: "InForce", message: "In force", lastTransitionTime: time };
+    assert.deepEqual((await cp.get(ref))["status"], { observedGeneration: -1 });
+    await cp.patchStatus(ref, {
+      observedGeneration: 1,
+      conditions: [{ type: "Active", ...condition }],
+      used: [
+        {
+          hook: "BeforeClusterUpgrade",
+          clusterUID: "3f0c",
+          targetVersion: "v1.35.0",
+          time,
+          policies: ["HookPolicy team-a/protect", "ClusterHookPolicy fleet"],
+        },
+      ],
+      usedCount: 1,
+    });
+    const [header = "", row = ""] = (await cp.kubectl("get", "hko", "-o", "wide")).split("\n");
+    assert.match(header, /^NAME +NAMESPACE +CLUSTER +ACTIVE +EXPIRES +USED +AGE +REASON *$/);
+    assert.match(
+      row,
+      /^let-prod-1-go +team-a +prod-1 +True +2099-11-27T20:00:00Z +1 +\d+s +the backup is broken *$/,
+    );
   });
 });
 
@@ -180,6 +312,7 @@ describe("kubectl", () => {
           message: "m",
           firstAsked: since,
           since,
+          timers: [{ rule: "a", blockedSince: since, gatesMetSince: since }, { rule: "b" }],
         },
       ],
       recent: [
@@ -187,7 +320,9 @@ describe("kubectl", () => {
           ...cluster,
           hook: "BeforeClusterUpgrade",
           targetVersion: "v1.35.0",
-          verdict: "Observed",
+          verdict: "Allowed",
+          reason: "Overridden",
+          override: "let-prod-1-go",
           time: since,
         },
       ],
@@ -209,10 +344,11 @@ describe("kubectl", () => {
     await cp.kubectl("wait", "--for=condition=Ready", "hkp/protect", "--timeout=5s");
   });
 
-  test("lists both kinds under Cluster API's category", async () => {
+  test("lists all kinds under Cluster API's category", async () => {
     const listed = await cp.kubectl("get", "cluster-api", "-o", "name");
     assert.deepEqual(listed.trim().split("\n").toSorted(), [
       "clusterhookpolicy.hookpolicy.dev/fleet",
+      "hookoverride.hookpolicy.dev/let-prod-1-go",
       "hookpolicy.hookpolicy.dev/protect",
     ]);
     assert.match(await cp.kubectl("get", "chkp"), /^NAME +READY +MODE/);
@@ -225,6 +361,8 @@ describe("kubectl", () => {
     );
     assert.match(await cp.kubectl("explain", "chkp.spec.namespaceSelector"), /Selects the namespaces/);
     assert.match(await cp.kubectl("explain", "hkp.status.decisions.earliestRelease"), /earliest instant/);
+    assert.match(await cp.kubectl("explain", "hkp.spec.rules.until.anyOf.window"), /outside of every deny/);
+    assert.match(await cp.kubectl("explain", "hko.spec.policyRefs"), /Absent, no policy does/);
   });
 
   test("applies the same policy twice without a change", async () => {

@@ -1,92 +1,97 @@
-/** Policies that nobody thought of: valid ones, and valid ones with something done to them. */
+/** Policies and overrides that nobody thought of: valid ones, and valid ones with something done to them. */
 
 import * as fc from "fast-check";
 import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
 import type { KubeObject } from "../controlplane/client.ts";
+import {
+  deadline,
+  gate,
+  instant,
+  label,
+  labelValue,
+  matchConditions,
+  type Named,
+  named,
+  selector,
+  text,
+} from "./gatearbitraries.ts";
 
-const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
-const labelValue = fc.stringMatching(/^([A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?)?$/);
-const key = fc.stringMatching(
-  /^([a-z0-9]([-a-z0-9]{0,9}[a-z0-9])?(\.[a-z0-9]{1,5})?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?$/,
-);
-const text = fc.string({ unit: "binary", maxLength: 40 });
 const message = text.map((t) => `ask ${t.replaceAll(/[\p{Cc}\u2028\u2029]/gu, "")}`);
 
-const requirement = fc.oneof(
-  fc.record({
-    key,
-    operator: fc.constantFrom("In", "NotIn"),
-    values: fc.array(labelValue, { minLength: 1, maxLength: 3 }),
-  }),
-  fc.record({ key, operator: fc.constantFrom("Exists", "DoesNotExist") }),
-);
-const selector = fc.record(
-  {
-    matchLabels: fc.dictionary(key, labelValue, { maxKeys: 3 }),
-    matchExpressions: fc.array(requirement, { maxLength: 3 }),
-  },
-  { requiredKeys: [] },
-);
-
-const from = fc.constantFrom("Cluster", "Namespace");
-function metadataGate(value: fc.Arbitrary<string>, upgrade: boolean): fc.Arbitrary<object> {
-  const valueFrom = fc.constantFrom("ClusterName", "ClusterUID", ...(upgrade ? ["TargetVersion"] : []));
-  return fc.oneof(
-    fc.record({ key, from, value }, { requiredKeys: ["key"] }),
-    fc.record({ key, from, valueFrom }, { requiredKeys: ["key"] }),
-  );
-}
-
-function gate(upgrade: boolean): fc.Arbitrary<{ name: string }> {
-  return fc.oneof(
-    fc.record({ name: label, annotation: metadataGate(text, upgrade) }),
-    fc.record({ name: label, label: metadataGate(labelValue, upgrade) }),
-  );
-}
-
-function rule(
-  hooks: readonly string[],
-  gates: fc.Arbitrary<{ name: string }> | undefined,
-): fc.Arbitrary<{ name: string }> {
-  const until = gates && fc.uniqueArray(gates, { selector: ({ name }) => name, minLength: 1, maxLength: 3 });
+function rule(hooks: readonly string[], gates?: fc.Arbitrary<Named>): fc.Arbitrary<Named> {
   return fc.record(
     {
       name: label,
       hooks: fc.subarray([...hooks], { minLength: 1 }),
-      ...(until && { until }),
+      matchConditions,
+      ...(gates && { until: named(gates), deadline }),
       message,
       retryAfterSeconds: fc.integer({ min: 5, max: 300 }),
     },
-    { requiredKeys: ["name", "hooks"] },
+    { requiredKeys: ["name", "hooks", ...(gates ? ["until" as const] : [])] },
   );
 }
 
-const rules = fc.uniqueArray(
-  fc.oneof(
-    rule(HOOK_NAMES, undefined),
-    rule(["BeforeClusterCreate", "BeforeClusterUpgrade", "BeforeClusterDelete"], gate(false)),
-    rule(["BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "AfterClusterUpgrade"], gate(true)),
-  ),
-  { selector: ({ name }) => name, minLength: 1, maxLength: 3 },
-);
+function rules(fleet: boolean): fc.Arbitrary<Named[]> {
+  return named(
+    fc.oneof(
+      rule(HOOK_NAMES),
+      rule(["BeforeClusterCreate", "BeforeClusterUpgrade", "BeforeClusterDelete"], gate(false, fleet)),
+      rule(["BeforeClusterUpgrade", "AfterControlPlaneUpgrade", "AfterClusterUpgrade"], gate(true, fleet)),
+    ),
+  );
+}
+
 const spec = {
   mode: fc.constantFrom("Enforce", "Audit"),
   failurePolicy: fc.constantFrom("Fail", "Ignore"),
   clusterSelector: selector,
-  rules,
 };
 const head = { apiVersion: fc.constant("hookpolicy.dev/v1alpha1"), metadata: fc.record({ name: label }) };
 
+const policyRef = fc.oneof(
+  fc.record({ kind: fc.constant("HookPolicy"), name: label, namespace: label }),
+  fc.record({ kind: fc.constant("ClusterHookPolicy"), name: label }),
+);
+const overrideSpec = fc.record(
+  {
+    clusterRef: fc.record(
+      { namespace: label, name: label, uid: fc.uuid() },
+      { requiredKeys: ["namespace", "name"] },
+    ),
+    hooks: fc.subarray([...HOOK_NAMES], { minLength: 1 }),
+    policyRefs: fc.array(policyRef, { minLength: 1, maxLength: 3 }),
+    reason: message,
+    expiresAt: instant,
+  },
+  { requiredKeys: ["clusterRef", "hooks", "reason", "expiresAt"] },
+);
+
 export const validPolicy: fc.Arbitrary<KubeObject> = fc.oneof(
-  fc.record({ ...head, kind: fc.constant("HookPolicy"), spec: fc.record(spec, { requiredKeys: ["rules"] }) }),
+  fc.record({
+    ...head,
+    kind: fc.constant("HookPolicy"),
+    spec: fc.record({ ...spec, rules: rules(false) }, { requiredKeys: ["rules"] }),
+  }),
   fc.record({
     ...head,
     kind: fc.constant("ClusterHookPolicy"),
     spec: fc.record(
-      { ...spec, namespaceSelector: selector },
+      { ...spec, namespaceSelector: selector, rules: rules(true) },
       { requiredKeys: ["namespaceSelector", "rules"] },
     ),
   }),
+);
+
+const validOverride: fc.Arbitrary<KubeObject> = fc.record({
+  ...head,
+  kind: fc.constant("HookOverride"),
+  spec: overrideSpec,
+});
+
+export const validObject = fc.oneof(
+  { weight: 4, arbitrary: validPolicy },
+  { weight: 1, arbitrary: validOverride },
 );
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever a policy holds, lists and nonsense included
@@ -113,6 +118,13 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
       parent[`${field}s`] = parent[field];
     },
     ...[null, "", 0, 7, 10.5, 1e300, -1, true, [], {}, [null], ["In"], "Exists", "TargetVersion"].map(set),
+    ...["7d", "0s", "2026-02-30T00:00:00Z", "2026-12-20", ">=1, <2", "v1", "Secret", "UTC", false].map(set),
+    (parent) => {
+      parent.object = { apiVersion: "v1", kind: "Secret", name: "a" };
+    },
+    (parent) => {
+      parent.schedule = "0 0 * * *";
+    },
     ...[
       "AfterControlPlaneInitialized",
       "BeforeClusterDelete",
@@ -133,16 +145,17 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 );
 
 /** One or two fields of the spec, wherever they are, or the name, with something done to them. */
-export const mutatedPolicy: fc.Arbitrary<KubeObject> = fc
-  .tuple(validPolicy, fc.array(fc.tuple(fc.nat(), mutation), { minLength: 1, maxLength: 2 }))
-  .map(([policy, changes]) => {
-    const copy: KubeObject = JSON.parse(JSON.stringify(policy));
+export const mutatedObject: fc.Arbitrary<KubeObject> = fc
+  .tuple(validObject, fc.array(fc.tuple(fc.nat(), mutation), { minLength: 1, maxLength: 2 }))
+  .map(([object, changes]) => {
+    const copy: KubeObject = JSON.parse(JSON.stringify(object));
     for (const [choice, mutate] of changes) {
       const fields = [...fieldsOf(copy["spec"]), [copy.metadata, "name"] as const];
       const [parent, field] = fields[choice % fields.length] ?? [copy, "spec"];
       mutate(parent, field);
     }
-    return copy;
+    // Its other fields are the API server's own business.
+    return { ...copy, metadata: { name: copy.metadata.name } };
   });
 
 function* fieldsOf(value: unknown): Generator<readonly [object, string]> {

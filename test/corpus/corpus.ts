@@ -1,5 +1,5 @@
 /**
- * Policies with a known verdict. An invalid one has exactly one thing wrong, and starts with two comments:
+ * Policies and overrides with a known verdict. An invalid one has exactly one thing wrong, and starts with two comments:
  * the path of the wrong field, and a part of what validatePolicy says about it.
  */
 
@@ -40,6 +40,8 @@ export function invalidCorpus(): InvalidPolicy[] {
   });
 }
 
-export function kindOf({ kind }: KubeObject): "HookPolicy" | "ClusterHookPolicy" {
-  return kind === "ClusterHookPolicy" ? "ClusterHookPolicy" : "HookPolicy";
+export type Kind = "HookPolicy" | "ClusterHookPolicy" | "HookOverride";
+
+export function kindOf({ kind }: KubeObject): Kind {
+  return kind === "ClusterHookPolicy" || kind === "HookOverride" ? kind : "HookPolicy";
 }

@@ -21,6 +21,7 @@ import {
   MAX_ROW_MESSAGE,
   VERSION,
 } from "../../src/api/hookpolicy.ts";
+import { CRD_SCHEMAS } from "../../src/api/schemas.gen.ts";
 import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 
@@ -127,6 +128,14 @@ test("the patterns mean the same to JavaScript as to RE2", () => {
     for (const long of ["a", "a.", "a-", "-a", "a/"]) js.test(`${long.repeat(50_000)}!`);
     assert.ok(performance.now() - started < 100, `${pattern} is slow`);
   }
+});
+
+test("every pattern that people can miss has words for it", () => {
+  const patterns = Object.values(CRD_SCHEMAS)
+    .flatMap((schema) => [...schemas(schema)])
+    .filter(([path, { pattern }]) => path.startsWith("spec") && pattern !== undefined);
+  assert.ok(patterns.length > 5);
+  for (const [path, schema] of patterns) assert.ok(schema["x-expected"], path);
 });
 
 test("the pattern of an instant takes the days that exist, and no others", () => {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { validatePolicy } from "../../../src/policy/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../corpus/corpus.ts";
 
-const KINDS = ["HookPolicy", "ClusterHookPolicy"] as const;
+const KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
 
 describe("a valid policy has no errors", () => {
   for (const { name, object } of validCorpus()) {
@@ -102,8 +102,30 @@ describe("whatever comes in, there is a verdict", () => {
   });
 
   test("for any value anywhere in a policy", () => {
-    const gate = fc.record({ name: anything, annotation: anything, label: anything }, { requiredKeys: [] });
-    const rule = fc.record({ name: anything, hooks: anything, until: fc.oneof(anything, fc.array(gate)) });
+    const entry = fc.record({ schedule: anything, duration: anything, from: anything, to: anything });
+    const kinds = {
+      annotation: anything,
+      label: anything,
+      expression: anything,
+      version: fc.oneof(anything, fc.record({ range: anything })),
+      window: fc.oneof(anything, fc.record({ timeZone: anything, deny: fc.array(entry) })),
+      object: fc.oneof(
+        anything,
+        fc.record({ kind: anything, name: anything, minCount: anything, absent: anything }),
+      ),
+    };
+    const alternative = fc.record({ name: anything, ...kinds }, { requiredKeys: [] });
+    const gate = fc.record(
+      { name: anything, ...kinds, wait: anything, anyOf: fc.array(alternative) },
+      { requiredKeys: [] },
+    );
+    const rule = fc.record({
+      name: anything,
+      hooks: anything,
+      matchConditions: anything,
+      until: fc.oneof(anything, fc.array(gate)),
+      deadline: fc.oneof(anything, fc.record({ after: anything, onExpiry: anything })),
+    });
     const spec = fc.record({
       mode: anything,
       clusterSelector: anything,
@@ -132,5 +154,17 @@ describe("whatever comes in, there is a verdict", () => {
     const rules = Array.from({ length: 200_000 }, () => ({ name: "a", hooks: ["BeforeClusterDelete"] }));
     assert.ok(validatePolicy("HookPolicy", { metadata: { name: "x" }, spec: { rules } }).length > 0);
     assert.ok(performance.now() - started < 1000);
+  });
+
+  test("soon, for as many errors as fit into a policy", () => {
+    const deny = Array.from({ length: 32 }, () => ({ schedule: 1, duration: 1, from: 1, to: 1 }));
+    const until = Array.from({ length: 16 }, (_, i) => ({ name: `g${i}`, window: { deny } }));
+    const rules = Array.from({ length: 16 }, (_, i) => ({
+      name: `r${i}`,
+      hooks: ["BeforeClusterDelete"],
+      until,
+    }));
+    const errors = validatePolicy("HookPolicy", { metadata: { name: "x" }, spec: { rules } });
+    assert.equal(errors.length, 16 * 16 * 32 * 4);
   });
 });
