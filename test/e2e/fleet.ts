@@ -1,12 +1,12 @@
 /** The whole thing: control plane, Cluster API, HookPolicy, and what tests ask of them again and again. */
 
-import type { DecisionRow, HookPolicyStatus, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { DecisionRow, HookPolicyStatus, RecentResult, RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { type ClusterApi, installClusterApi, type InstallOptions } from "../controlplane/clusterapi.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, installLab } from "../controlplane/lab.ts";
+import { clusterRef, installLab, topologyMessage } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
   type Operator,
@@ -62,16 +62,30 @@ export function clusterPolicyRef(name: string): Ref {
 
 /** Creates the namespace, too, and waits until the policy is in force. */
 export async function applyPolicy(cp: ControlPlane, ref: Ref, spec: object): Promise<KubeObject> {
+  return await policyIsReady(cp, await storePolicy(cp, ref, spec));
+}
+
+/** Creates the namespace, too. Whether the policy can be in force is another question. */
+export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Promise<KubeObject> {
   const { apiVersion, kind, ...metadata } = ref;
   if (ref.namespace !== undefined) {
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: ref.namespace } });
   }
-  const [applied] = await cp.apply({ apiVersion, kind, metadata, spec });
-  const generation = applied?.metadata.generation;
-  return await cp.waitFor(`${kind} ${ref.name} to be Ready`, async () => {
+  const [stored] = await cp.apply({ apiVersion, kind, metadata, spec });
+  if (stored === undefined) throw new Error(`${kind} ${ref.name} was not stored`);
+  return stored;
+}
+
+/** In force, in this generation or a later one. */
+export async function policyIsReady(
+  cp: ControlPlane,
+  { apiVersion, kind, metadata: { namespace, name, generation = 0 } }: KubeObject,
+): Promise<KubeObject> {
+  const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+  return await cp.waitFor(`${kind} ${name} to be Ready`, async () => {
     const policy = await cp.get(ref);
     const ready = condition(policy, "Ready");
-    return policy.status?.observedGeneration === generation && ready?.status === "True" && policy;
+    return policy.status?.observedGeneration >= generation && ready?.status === "True" && policy;
   });
 }
 
@@ -112,6 +126,77 @@ export async function noRow(cp: ControlPlane, policy: Ref, cluster: string, hook
     const rows = statusOf(await cp.get(policy)).decisions ?? [];
     return !rows.some((row) => row.cluster === cluster && row.hook === hook);
   });
+}
+
+/** BeforeClusterCreate has let the Cluster go on: the hook that needs the fewest steps to be asked. */
+export async function isCreated(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  await cp.waitFor(`Cluster ${namespace}/${name} to be created`, async () => {
+    const { spec } = await cp.get(clusterRef(namespace, name));
+    return spec.infrastructureRef !== undefined;
+  });
+}
+
+export async function isNotCreated(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  const { spec } = await cp.get(clusterRef(namespace, name));
+  if (spec.infrastructureRef !== undefined) throw new Error(`Cluster ${namespace}/${name} was let go on`);
+}
+
+/** Waits until Cluster API tells its users that the hooks hold the Cluster for this reason. */
+export async function topologySays(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  text: RegExp,
+): Promise<string> {
+  return await cp.waitFor(`Cluster API to say ${text} of ${namespace}/${name}`, async () => {
+    const message = await topologyMessage(cp, namespace, name);
+    return text.test(message) && message;
+  });
+}
+
+/** The policy's condition, once it has that reason. */
+export async function conditionIs(
+  cp: ControlPlane,
+  policy: Ref,
+  type: string,
+  reason: string,
+): Promise<{ status: string; reason: string; message: string }> {
+  return await cp.waitFor(`${type} of ${policy.name} to be ${reason}`, async () => {
+    const found = condition(await cp.get(policy), type);
+    return found?.reason === reason && found;
+  });
+}
+
+/** The last result of the policy, once there is one for this Cluster. */
+export async function resultOf(cp: ControlPlane, policy: Ref, cluster: string): Promise<RecentResult> {
+  return await cp.waitFor(`${policy.name} to record a result of ${cluster}`, async () =>
+    statusOf(await cp.get(policy)).recent?.find((result) => result.cluster === cluster),
+  );
+}
+
+/** The Event about that object, once it is there. */
+export async function eventAbout(
+  cp: ControlPlane,
+  { namespace = "default", kind, name }: Omit<Ref, "apiVersion">,
+  reason: string,
+): Promise<KubeObject> {
+  const events = { apiVersion: "events.k8s.io/v1", kind: "Event", namespace };
+  return await cp.waitFor(`an Event ${reason} about ${kind} ${name}`, async () =>
+    (await cp.list(events)).find(
+      (event) =>
+        event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
+    ),
+  );
+}
+
+/** A whole second, as policies say it and statuses tell it. */
+export function inSeconds(seconds: number): string {
+  const ms = Math.ceil(Date.now() / 1000 + seconds) * 1000;
+  return new Date(ms).toISOString().replace(".000Z", "Z");
+}
+
+export function untilTime(time: string): number {
+  return Math.max(0, Date.parse(time) - Date.now());
 }
 
 /** The hooks of a Cluster in the order of the operator's first answers. */
