@@ -45,9 +45,36 @@ export interface Cluster {
   /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
   readonly paused: boolean;
   /** Absent: not managed by a ClusterClass, and Cluster API calls no hook for it. */
-  readonly topology?: { readonly className: string; readonly version: string };
+  readonly topology?: ClusterTopology;
   /** spec.infrastructureRef or spec.controlPlaneRef is set: BeforeClusterCreate has been passed. */
   readonly created: boolean;
+  /** As of the informer. Absent: not known, as for a Cluster that only a hook request has told of. */
+  readonly status?: ClusterStatus;
+}
+
+export interface ClusterTopology {
+  readonly className: string;
+  readonly version: string;
+  /** From name to value, as JSON: thousands of Clusters are kept, and few policies look at a variable. */
+  readonly variables?: string;
+}
+
+/** As v1beta2 has it, also for v1beta1. */
+export interface ClusterStatus {
+  readonly phase?: string;
+  readonly conditions: readonly ClusterCondition[];
+  readonly initialization: {
+    readonly infrastructureProvisioned?: boolean;
+    readonly controlPlaneInitialized?: boolean;
+  };
+}
+
+/** Without the message, which is long and changes often. */
+export interface ClusterCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly lastTransitionTime: string;
 }
 
 export interface Namespace {

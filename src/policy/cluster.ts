@@ -1,6 +1,14 @@
 /** From a raw Cluster or Namespace (API server, hook request, file) to the one view that policies see. */
 
-import { type Cluster, type Namespace, type ObjectMeta, PAUSED_ANNOTATION } from "../api/meta.ts";
+import {
+  type Cluster,
+  type ClusterCondition,
+  type ClusterStatus,
+  type ClusterTopology,
+  type Namespace,
+  type ObjectMeta,
+  PAUSED_ANNOTATION,
+} from "../api/meta.ts";
 import { lookup } from "./selector.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -22,6 +30,7 @@ export function viewCluster(raw: unknown): Cluster {
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
     ...(isRecord(topology) && { topology: viewTopology(topology) }),
+    status: viewStatus(record(object["status"])),
   };
 }
 
@@ -30,11 +39,44 @@ export function viewNamespace(raw: unknown): Namespace {
 }
 
 /** v1beta1 has `class`, v1beta2 `classRef.name` (Cluster API: api/core/v1beta2/cluster_types.go). */
-function viewTopology(topology: Raw): { className: string; version: string } {
+function viewTopology(topology: Raw): ClusterTopology {
+  const variables = viewVariables(topology["variables"]);
   return {
     className: text(record(topology["classRef"])["name"]) ?? text(topology["class"]) ?? "",
     version: text(topology["version"]) ?? "",
+    ...(variables !== undefined && { variables }),
   };
+}
+
+/** A name can occur twice in v1beta1 (definitionFrom): the first one counts. */
+function viewVariables(raw: unknown): string | undefined {
+  const entries = list(raw).flatMap((each): [string, unknown][] => {
+    const { name, value } = record(each);
+    return typeof name === "string" && value !== undefined ? [[name, value]] : [];
+  });
+  return entries.length === 0 ? undefined : JSON.stringify(Object.fromEntries(entries.toReversed()));
+}
+
+/** v1beta1 keeps the new conditions in status.v1beta2 and the marks of initialization in two fields of their own. */
+function viewStatus(status: Raw): ClusterStatus {
+  const phase = text(status["phase"]);
+  const marks = record(status["initialization"]);
+  const infrastructureProvisioned = marks["infrastructureProvisioned"] ?? status["infrastructureReady"];
+  const controlPlaneInitialized = marks["controlPlaneInitialized"] ?? status["controlPlaneReady"];
+  return {
+    ...(phase !== undefined && { phase }),
+    conditions: list(record(status["v1beta2"])["conditions"] ?? status["conditions"]).flatMap(viewCondition),
+    initialization: {
+      ...(typeof infrastructureProvisioned === "boolean" && { infrastructureProvisioned }),
+      ...(typeof controlPlaneInitialized === "boolean" && { controlPlaneInitialized }),
+    },
+  };
+}
+
+function viewCondition(raw: unknown): ClusterCondition[] {
+  const { type, status, reason, lastTransitionTime } = record(raw);
+  if (typeof type !== "string" || typeof status !== "string") return [];
+  return [{ type, status, reason: text(reason) ?? "", lastTransitionTime: text(lastTransitionTime) ?? "" }];
 }
 
 /** v1beta1 may hold an empty reference object; only a named one says that the object exists. */
@@ -81,24 +123,36 @@ function record(value: unknown): Raw {
   return isRecord(value) ? value : {};
 }
 
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /**
- * The newer of two copies of the same object. Resource versions are integers that compare within one resource
- * (KEP-5504); where they do not, memory stays: a go is confirmed by a live read anyway.
- * Another uid is another object, and the one that was asked about is meant.
+ * What is known of the Cluster that a hook request is about: the newer copy, but with the status of `known`, since
+ * Cluster API leaves it out of requests. Another uid is another object, and the one that was asked about is meant.
  */
-export function newerOf<T extends Cluster | Namespace>(asked: T, known: T | undefined): T {
+export function newerOf({ status: _, ...asked }: Cluster, known: Cluster | undefined): Cluster {
   if (known === undefined || known.metadata.uid !== asked.metadata.uid) return asked;
-  const order = compareResourceVersions(asked.metadata.resourceVersion, known.metadata.resourceVersion);
-  return order !== undefined && order > 0 ? asked : known;
+  if (!isNewer(asked, known)) return known;
+  return known.status === undefined ? asked : { ...asked, status: known.status };
 }
 
 /** `known` where it is of the same object and certainly newer than what was just read, else what was read. */
 export function newerThan<T extends Cluster | Namespace>(live: T, known: T | undefined): T {
-  return known === undefined || known.metadata.uid !== live.metadata.uid ? live : newerOf(known, live);
+  return known?.metadata.uid === live.metadata.uid && isNewer(known, live) ? known : live;
+}
+
+/**
+ * Resource versions are integers that compare within one resource (KEP-5504). Where they do not, nothing is said
+ * to be newer: a go is confirmed by a live read anyway.
+ */
+function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
+  const order = compareResourceVersions(a.resourceVersion, b.resourceVersion);
+  return order !== undefined && order > 0;
 }
 
 /** Negative, zero or positive; `undefined` where one of them is not a number. */

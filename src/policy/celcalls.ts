@@ -1,0 +1,128 @@
+/** Which function a call means, what it gives, and what is wrong with it. */
+
+import { isCelError, plan } from "@bufbuild/cel";
+import { environment, meter } from "./celenvironment.ts";
+import { type Call, callOf, type Expr, stringLiteral } from "./celsyntax.ts";
+import { patternProblem } from "./celtext.ts";
+import { CALENDAR_FUNCTIONS, calendarZoneProblem, windowArgumentsProblem } from "./celtime.ts";
+import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
+import { found, nearest } from "./fieldmessage.ts";
+import { rangeProblem } from "./versionrange.ts";
+
+export type CallType = { readonly type: Type } | { readonly problem: string };
+
+const MACROS: Readonly<Record<string, string>> = {
+  has: "has() takes one field, as in has(cluster.topology)",
+  exists: "exists() takes a variable and a condition, as in list.exists(x, x == 'a')",
+  all: "all() takes a variable and a condition, as in list.all(x, x != 'a')",
+  exists_one: "exists_one() takes a variable and a condition, as in list.exists_one(x, x == 'a')",
+  existsOne: "existsOne() takes a variable and a condition, as in list.existsOne(x, x == 'a')",
+  map: "map() takes a variable and an expression, as in list.map(x, x.name)",
+  filter: "filter() takes a variable and a condition, as in list.filter(x, x != 'a')",
+};
+
+const WORDS: readonly string[] = [...SIGNATURES.keys(), ...Object.keys(MACROS)].filter((name) =>
+  /^[\w.]+$/.test(name),
+);
+
+export function isFunction(name: string): boolean {
+  return SIGNATURES.has(name);
+}
+
+/** Operators as they are written. */
+export function displayName(name: string): string {
+  if (name === "@in") return "in";
+  return /^_?[^\w\s]+_?$/.test(name) ? name.replaceAll("_", "") : `${name}()`;
+}
+
+export function callType(name: string, target: Type | undefined, args: readonly Type[]): CallType {
+  const signatures = SIGNATURES.get(name);
+  if (signatures === undefined) return { problem: unknownFunction(name) };
+  if (name === "_==_" || name === "_!=_") return equalityType(name, args);
+  const styled = signatures.filter((each) => (each.target === undefined) === (target === undefined));
+  if (styled.length === 0) {
+    const usage = target === undefined ? `value.${name}(…)` : `${name}(…)`;
+    return { problem: `${displayName(name)} is called as ${usage}` };
+  }
+  const counted = styled.filter((each) => each.args.length === args.length);
+  if (counted.length === 0) return { problem: wrongCount(name, styled, args.length) };
+  const matching = counted.filter((each) => accepts(each, target, args));
+  const [first, ...others] = matching.map(({ result }) => result);
+  if (first === undefined) return { problem: wrongTypes(name, counted, [target, args]) };
+  return { type: others.reduce(either, first) };
+}
+
+function accepts(signature: Signature, target: Type | undefined, args: readonly Type[]): boolean {
+  return (
+    (signature.target === undefined || target === undefined || fits(target, signature.target)) &&
+    signature.args.every((taken, index) => fits(args[index] ?? DYN, taken))
+  );
+}
+
+function equalityType(name: string, [a = DYN, b = DYN]: readonly Type[]): CallType {
+  if (comparable(a, b)) return { type: { kind: "bool" } };
+  const isNull = a.kind === "null_type" || b.kind === "null_type";
+  const hint = isNull ? ": whether a field is there is asked with has()" : "";
+  return { problem: `${a.kind} ${displayName(name)} ${b.kind}: they are never equal${hint}` };
+}
+
+function unknownFunction(name: string): string {
+  if (Object.hasOwn(MACROS, name)) return MACROS[name] ?? "";
+  const meant = nearest(name, WORDS);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return `unknown function ${found(name)}${hint}`;
+}
+
+function wrongCount(name: string, signatures: readonly Signature[], count: number): string {
+  const counts = [...new Set(signatures.map(({ args }) => args.length))].toSorted((a, b) => a - b);
+  const plural = counts.length === 1 && counts[0] === 1 ? "argument" : "arguments";
+  return `${displayName(name)} takes ${counts.join(" or ")} ${plural}, found ${count}`;
+}
+
+function wrongTypes(
+  name: string,
+  signatures: readonly Signature[],
+  [target, args]: readonly [Type | undefined, readonly Type[]],
+): string {
+  const given = describe({ target, args });
+  const taken = [...new Set(signatures.map(describe))].slice(0, 4).join(" or ");
+  return `${displayName(name)} does not take ${given}, expected ${taken}`;
+}
+
+function describe({ target, args }: { target: Type | undefined; args: readonly Type[] }): string {
+  const list = args.map(({ kind }) => kind).join(", ");
+  return target === undefined ? `(${list})` : `${target.kind}.(${list})`;
+}
+
+/** What is wrong with the values that are written out in a call; `undefined` when nothing is, or none is. */
+export function argumentProblem(expr: Expr, { function: name, target, args }: Call): string | undefined {
+  const literals = args.map(stringLiteral);
+  const check = LITERAL_ARGUMENTS[name];
+  if (check !== undefined && args.length > 0) {
+    const given = literals.filter((literal) => literal !== undefined);
+    return given.length < args.length
+      ? `${displayName(name)} takes only strings that are written out`
+      : check(given);
+  }
+  const [range] = literals;
+  if (name === "satisfies" && range !== undefined) return rangeProblem(range);
+  const constant = [target, ...args].every((part) => part === undefined || isConstant(part));
+  return constant && fails(expr) ? `${displayName(name)} has no result for what it is given` : undefined;
+}
+
+/** What is wrong with the arguments of functions that take only what is known before an evaluation. */
+const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | undefined>> = {
+  matches: ([pattern = ""]) => patternProblem(pattern),
+  inWindow: ([schedule = "", duration = "", timeZone = ""]) =>
+    windowArgumentsProblem({ schedule, duration, timeZone }),
+  ...Object.fromEntries(CALENDAR_FUNCTIONS.map((name) => [name, ([zone = ""]) => calendarZoneProblem(zone)])),
+};
+
+function isConstant(expr: Expr): boolean {
+  return expr.exprKind.case === "constExpr" || callOf(expr, "-_")?.args.every(isConstant) === true;
+}
+
+function fails(expr: Expr): boolean {
+  meter.start();
+  return isCelError(plan(environment, expr)());
+}

@@ -1,0 +1,29 @@
+/** The macros that loop, read back from what the parser expands them to. */
+
+import { callOf, children, type Comprehension, type Expr } from "./celsyntax.ts";
+
+export interface Loop {
+  readonly variable: string;
+  readonly range: Expr | undefined;
+  /** Must give a bool. */
+  readonly test: Expr | undefined;
+  /** What map() and filter() collect; absent: the loop gives a bool. */
+  readonly item: Expr | undefined;
+}
+
+export function readLoop({ iterVar, iterRange, accuInit, loopStep }: Comprehension): Loop {
+  const loop = { variable: iterVar, range: iterRange, test: undefined, item: undefined };
+  const choice = callOf(loopStep, "_?_:_")?.args;
+  // map() and filter(): acc + [item], or test ? acc + [item] : acc.
+  if (accuInit?.exprKind.case === "listExpr") {
+    return { ...loop, test: choice?.[0], item: appended(choice === undefined ? loopStep : choice[1]) };
+  }
+  // exists_one(): test ? acc + 1 : acc. exists() and all(): acc || test, acc && test.
+  if (choice !== undefined) return { ...loop, test: choice[0] };
+  return { ...loop, test: (callOf(loopStep, "_||_") ?? callOf(loopStep, "_&&_"))?.args[1] };
+}
+
+function appended(sum: Expr | undefined): Expr | undefined {
+  const added = callOf(sum, "_+_")?.args[1];
+  return added === undefined ? undefined : children(added)[0];
+}

@@ -1,0 +1,174 @@
+/** The syntax of CEL expressions: text to tree within bounds, and where in the text each part stands. */
+
+import { parse } from "@bufbuild/cel";
+
+export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
+export type Comprehension = Extract<Expr["exprKind"], { case: "comprehensionExpr" }>["value"];
+export type Call = Extract<Expr["exprKind"], { case: "callExpr" }>["value"];
+
+/** Both count from 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Syntax {
+  readonly root: Expr;
+  /** By the id of an expression. */
+  readonly position: (id: bigint) => Position | undefined;
+}
+
+export type Parsed =
+  | { readonly ok: true; readonly syntax: Syntax }
+  | { readonly ok: false; readonly message: string; readonly position?: Position };
+
+export const MAX_SOURCE_BYTES = 1024;
+/** The parser and the evaluation recurse; what people write is less than ten deep. */
+const MAX_BRACKETS = 40;
+const MAX_DEPTH = 100;
+
+export function parseExpression(source: string): Parsed {
+  const bytes = new TextEncoder().encode(source).length;
+  if (bytes > MAX_SOURCE_BYTES) {
+    return fails(`found ${bytes} bytes, expected at most ${MAX_SOURCE_BYTES}: shorten it`);
+  }
+  if (source.trim() === "") return fails("must not be empty");
+  if (bracketDepth(source) > MAX_BRACKETS) return fails(`brackets nest deeper than ${MAX_BRACKETS}`);
+  const lines = lineStarts(source);
+  try {
+    const { expr, sourceInfo } = parse(source);
+    if (expr === undefined) return fails("must not be empty");
+    if (isDeeperThan(expr, MAX_DEPTH)) return fails(`nests deeper than ${MAX_DEPTH}`);
+    const offsets = sourceInfo?.positions ?? {};
+    const position = (id: bigint): Position | undefined => positionAt(lines, offsets[id.toString()]);
+    return { ok: true, syntax: { root: expr, position } };
+  } catch (error) {
+    return syntaxError(source, error, lines);
+  }
+}
+
+function fails(message: string): Parsed {
+  return { ok: false, message };
+}
+
+/** Those within strings count, too: an upper bound is enough. */
+function bracketDepth(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const letter of source) {
+    if ("([{".includes(letter)) deepest = Math.max(deepest, ++depth);
+    else if (")]}".includes(letter)) depth--;
+  }
+  return deepest;
+}
+
+function isDeeperThan(expr: Expr, levels: number): boolean {
+  return levels === 0 || children(expr).some((child) => isDeeperThan(child, levels - 1));
+}
+
+function lineStarts(source: string): number[] {
+  return [0, ...source.matchAll(/\n/g).map(({ index }) => index + 1)];
+}
+
+function positionAt(lines: readonly number[], offset: number | undefined): Position | undefined {
+  if (offset === undefined) return undefined;
+  const line = lines.findLastIndex((start) => start <= offset);
+  return { line: line + 1, column: offset - (lines[line] ?? 0) + 1 };
+}
+
+/** The expressions directly below one, in the order of the text as far as it matters. */
+export function children({ exprKind }: Expr): Expr[] {
+  switch (exprKind.case) {
+    case "selectExpr":
+      return present([exprKind.value.operand]);
+    case "callExpr":
+      return present([exprKind.value.target, ...exprKind.value.args]);
+    case "listExpr":
+      return exprKind.value.elements;
+    case "structExpr":
+      return exprKind.value.entries.flatMap(({ keyKind, value }) =>
+        present([keyKind.case === "mapKey" ? keyKind.value : undefined, value]),
+      );
+    case "comprehensionExpr": {
+      const { iterRange, accuInit, loopCondition, loopStep, result } = exprKind.value;
+      return present([iterRange, accuInit, loopCondition, loopStep, result]);
+    }
+    case "constExpr":
+    case "identExpr":
+    case undefined:
+      return [];
+  }
+}
+
+function present(list: readonly (Expr | undefined)[]): Expr[] {
+  return list.filter((expr) => expr !== undefined);
+}
+
+export function countNodes(expr: Expr): number {
+  return children(expr).reduce((sum, child) => sum + countNodes(child), 1);
+}
+
+export function someNode(expr: Expr, test: (expr: Expr) => boolean): boolean {
+  return test(expr) || children(expr).some((child) => someNode(child, test));
+}
+
+export function stringLiteral(expr: Expr | undefined): string | undefined {
+  if (expr?.exprKind.case !== "constExpr") return undefined;
+  const { constantKind } = expr.exprKind.value;
+  return constantKind.case === "stringValue" ? constantKind.value : undefined;
+}
+
+export function identifier(expr: Expr | undefined): string | undefined {
+  return expr?.exprKind.case === "identExpr" ? expr.exprKind.value.name : undefined;
+}
+
+export function callOf(expr: Expr | undefined, name: string): Call | undefined {
+  return expr?.exprKind.case === "callExpr" && expr.exprKind.value.function === name
+    ? expr.exprKind.value
+    : undefined;
+}
+
+/** `strings` and `quote` of strings.quote(x): a function with a dotted name looks like a method. */
+export function qualifiedName(expr: Expr | undefined): string | undefined {
+  if (expr?.exprKind.case !== "selectExpr" || expr.exprKind.value.testOnly) return identifier(expr);
+  const parent = qualifiedName(expr.exprKind.value.operand);
+  return parent === undefined ? undefined : `${parent}.${expr.exprKind.value.field}`;
+}
+
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/\.\?|\[\?/, "optional selection (.?) is not supported, use has()"],
+  [/`/, 'fields in backticks are not supported, write ["field"]'],
+  [/(^|[^=!<>])=([^=]|$)/, "= is not an operator, write =="],
+  [/(^|[^&])&([^&]|$)/, "& is not an operator, write &&"],
+  [/(^|[^|])\|([^|]|$)/, "| is not an operator, write ||"],
+  [/\b(and|or|not)\b/, "write &&, || and ! instead of and, or and not"],
+];
+
+/** The parser's list of what it expected is long and mostly beside the point: what is there says more. */
+function syntaxError(source: string, error: unknown, lines: readonly number[]): Parsed {
+  const offset = offsetOf(error);
+  const rest = source.slice(offset ?? 0).trim();
+  const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
+  const hint = HINTS.find(([pattern]) => pattern.test(withoutStrings(source)))?.[1];
+  const position = positionAt(lines, offset);
+  return {
+    ok: false,
+    message: `not a CEL expression: it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`,
+    ...(position !== undefined && { position }),
+  };
+}
+
+function offsetOf(error: unknown): number | undefined {
+  const offset = field(field(field(error, "location"), "start"), "offset");
+  return typeof offset === "number" ? offset : undefined;
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined;
+}
+
+function withoutStrings(source: string): string {
+  return source.replaceAll(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""');
+}

@@ -1,0 +1,144 @@
+/**
+ * The calendar of CEL: the library computes it in the zone of the process, where an hour a year does not exist.
+ * And windows, as the window gate has them.
+ */
+
+import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
+import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { Meter } from "./celmeter.ts";
+import { compileWindow, type Window, windowProblems, type WindowSpec } from "./window.ts";
+import { zoneProblem } from "./windowzone.ts";
+
+const { BOOL, INT, STRING } = CelScalar;
+const TIMESTAMP = objectType(TimestampSchema);
+
+/** Of a time whose UTC fields are the wall clock's. */
+const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
+  getFullYear: (wall) => wall.getUTCFullYear(),
+  getMonth: (wall) => wall.getUTCMonth(),
+  getDate: (wall) => wall.getUTCDate(),
+  getDayOfMonth: (wall) => wall.getUTCDate() - 1,
+  getDayOfWeek: (wall) => wall.getUTCDay(),
+  getDayOfYear: (wall) => Math.floor((wall.getTime() - startOfYear(wall)) / DAY),
+  getHours: (wall) => wall.getUTCHours(),
+  getMinutes: (wall) => wall.getUTCMinutes(),
+  getSeconds: (wall) => wall.getUTCSeconds(),
+  getMilliseconds: (wall) => wall.getUTCMilliseconds(),
+};
+
+/** Their last argument is a time zone. */
+export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
+
+const MINUTE = 60_000;
+const DAY = 1440 * MINUTE;
+const ZONE_STEPS = 20;
+const WINDOW_STEPS = 1000;
+
+export function timeFunctions(meter: Meter): CelFunc[] {
+  const fields = Object.entries(FIELDS).flatMap(([name, field]) => [
+    celMethod(name, TIMESTAMP, [], INT, function () {
+      return BigInt(field(timestampDate(this.message)));
+    }),
+    celMethod(name, TIMESTAMP, [STRING], INT, function (zone) {
+      meter.charge(ZONE_STEPS);
+      return BigInt(field(wallTime(timestampDate(this.message), zone)));
+    }),
+  ]);
+  const inWindow = celMethod(
+    "inWindow",
+    TIMESTAMP,
+    [STRING, STRING, STRING],
+    BOOL,
+    function (schedule, duration, timeZone) {
+      meter.charge(WINDOW_STEPS);
+      return windowOf({ timeZone, schedule, duration }).at(new Date(timestampMs(this.message))).open;
+    },
+  );
+  return [...fields, inWindow];
+}
+
+function startOfYear(wall: Date): number {
+  return new Date(wall).setUTCMonth(0, 1) - (wall.getTime() % DAY);
+}
+
+const OFFSET = /^(?<sign>[+-]?)(?<hours>\d\d):(?<minutes>\d\d)$/;
+
+function wallTime(time: Date, zone: string): Date {
+  const { sign, hours, minutes } = OFFSET.exec(zone)?.groups ?? {};
+  if (hours === undefined) return new Date(time.getTime() + zoneOffset(time, zone));
+  const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE;
+  return new Date(time.getTime() + (sign === "-" ? -offset : offset));
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+const MAX_FORMATS = 100;
+
+/** In milliseconds, east of Greenwich. */
+function zoneOffset(time: Date, zone: string): number {
+  const format = formats.get(zone) ?? newFormat(zone);
+  const part = (type: string): number =>
+    Number(parts.find((each) => each.type === type)?.value.replace(/\D/g, "") ?? NaN);
+  const parts = format.formatToParts(time);
+  const wall = Date.UTC(
+    part("year"),
+    part("month") - 1,
+    part("day"),
+    part("hour"),
+    part("minute"),
+    part("second"),
+  );
+  return wall - Math.floor(time.getTime() / 1000) * 1000;
+}
+
+function newFormat(timeZone: string): Intl.DateTimeFormat {
+  const digits = {
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  } as const;
+  const format = new Intl.DateTimeFormat("en-US-u-ca-iso8601-nu-latn", {
+    timeZone,
+    year: "numeric",
+    ...digits,
+    hourCycle: "h23",
+  });
+  if (formats.size >= MAX_FORMATS) formats.clear();
+  formats.set(timeZone, format);
+  return format;
+}
+
+/** What is wrong with the time zone that a calendar function is given; `undefined` when it has a clock. */
+export function calendarZoneProblem(zone: string): string | undefined {
+  return OFFSET.test(zone) ? undefined : zoneProblem(zone);
+}
+
+interface WindowArguments {
+  readonly schedule: string;
+  readonly duration: string;
+  readonly timeZone: string;
+}
+
+const windows = new Map<string, Window>();
+const MAX_WINDOWS = 100;
+
+function windowOf(args: WindowArguments): Window {
+  const key = JSON.stringify([args.schedule, args.duration, args.timeZone]);
+  const known = windows.get(key);
+  if (known !== undefined) return known;
+  const compiled = compileWindow(windowSpec(args));
+  if (windows.size >= MAX_WINDOWS) windows.clear();
+  windows.set(key, compiled);
+  return compiled;
+}
+
+function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSpec {
+  return { timeZone, allow: [{ schedule, duration }] };
+}
+
+/** What is wrong with the arguments of inWindow(); `undefined` when it can be computed. */
+export function windowArgumentsProblem(args: WindowArguments): string | undefined {
+  const [problem] = windowProblems(windowSpec(args));
+  return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;
+}

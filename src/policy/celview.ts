@@ -1,0 +1,222 @@
+/** What expressions see: the variables as values of CEL, converted only where an expression looks. */
+
+import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { targetVersion } from "./call.ts";
+import { meter } from "./celenvironment.ts";
+import { viewMetadata } from "./cluster.ts";
+
+export interface ExpressionVariables {
+  readonly cluster: Cluster;
+  readonly namespace?: Namespace | undefined;
+  readonly call?: HookCall;
+  /** A raw Kubernetes object. */
+  readonly object?: unknown;
+  readonly now: Date;
+}
+
+export type VariableName = "cluster" | "namespace" | "request" | "object" | "now";
+
+/** Messages of errors that are for users as they are begin with it; the library's can hold observed values. */
+export const FOR_USERS = "hookpolicy: ";
+
+/** A variable that is not known is an error only where the expression looks at it. */
+export function viewVariable(name: VariableName, variables: ExpressionVariables): CelInput | Error {
+  const { cluster, namespace, call, object, now } = variables;
+  switch (name) {
+    case "cluster":
+      return viewCluster(cluster);
+    case "namespace":
+      return namespace === undefined
+        ? unknown("the Namespace of the Cluster is not known")
+        : struct({ metadata: () => viewObjectMeta(namespace.metadata) });
+    case "request":
+      return call === undefined ? unknown("the hook call is not known") : viewCall(call);
+    case "object":
+      return object === undefined ? unknown("the object is not known") : viewObject(object);
+    case "now":
+      return timestampFromMs(now.getTime());
+  }
+}
+
+function unknown(what: string): Error {
+  return celError(`${FOR_USERS}${what}`);
+}
+
+function viewCluster({ metadata, topology, status }: Cluster): CelInput {
+  return struct({
+    metadata: () => viewObjectMeta(metadata),
+    topology: topology && (() => viewTopology(topology)),
+    status: status && (() => viewStatus(status)),
+  });
+}
+
+function viewTopology({ className, version, variables }: ClusterTopology): CelInput {
+  return struct({
+    className: () => className,
+    version: () => version,
+    variables: () => viewJson(variables === undefined ? {} : parseVariables(variables)),
+  });
+}
+
+function parseVariables(text: string): unknown {
+  meter.chargeText(text);
+  return JSON.parse(text);
+}
+
+function viewStatus({ phase, conditions, initialization }: ClusterStatus): CelInput {
+  return struct({
+    phase: optional(phase),
+    conditions: () => viewList(conditions, viewCondition),
+    initialization: () => viewJson(initialization),
+  });
+}
+
+function viewCondition({
+  type,
+  status,
+  reason,
+  lastTransitionTime,
+}: ClusterStatus["conditions"][number]): CelInput {
+  return struct({
+    type: () => type,
+    status: () => status,
+    reason: () => reason,
+    lastTransitionTime: viewTime(lastTransitionTime),
+  });
+}
+
+/** Maps and lists are there also where they are empty, as an absent one means the same to Kubernetes. */
+function viewObjectMeta(metadata: ObjectMeta, more: Record<string, Thunk | undefined> = {}): CelInput {
+  const { name, namespace, uid, generation, labels = {}, annotations = {}, finalizers = [] } = metadata;
+  return struct({
+    name: () => name,
+    namespace: optional(namespace),
+    uid: () => uid,
+    labels: () => viewJson(labels),
+    annotations: () => viewJson(annotations),
+    creationTimestamp: viewTime(metadata.creationTimestamp),
+    deletionTimestamp: viewTime(metadata.deletionTimestamp),
+    generation: generation === undefined ? undefined : () => BigInt(generation),
+    finalizers: () => viewJson(finalizers),
+    ...more,
+  });
+}
+
+function viewTime(text: string | undefined): Thunk | undefined {
+  const ms = text === undefined ? NaN : Date.parse(text);
+  return Number.isNaN(ms) ? undefined : () => timestampFromMs(ms);
+}
+
+function viewCall(call: HookCall): CelInput {
+  const { hook, settings = {} } = call;
+  return struct({
+    hook: () => hook,
+    fromKubernetesVersion: optional(call.fromKubernetesVersion),
+    toKubernetesVersion: optional(call.toKubernetesVersion),
+    kubernetesVersion: optional(call.kubernetesVersion),
+    targetVersion: optional(targetVersion(call)),
+    settings: () => viewJson(settings),
+  });
+}
+
+/** Its metadata is the same whether the whole object is watched or only that. */
+function viewObject(raw: unknown): CelInput {
+  if (!isRecord(raw)) return viewJson(raw);
+  const owners = isRecord(raw["metadata"]) ? raw["metadata"]["ownerReferences"] : undefined;
+  return celMap(
+    new LazyMap(raw, (value, key) =>
+      key === "metadata"
+        ? viewObjectMeta(viewMetadata(value), {
+            ownerReferences: owners === undefined ? undefined : () => viewJson(owners),
+          })
+        : viewJson(value),
+    ),
+  );
+}
+
+type Thunk = () => CelInput;
+
+function optional(text: string | undefined): Thunk | undefined {
+  return text === undefined ? undefined : () => text;
+}
+
+function struct(fields: Readonly<Record<string, Thunk | undefined>>): CelInput {
+  const present = Object.fromEntries(Object.entries(fields).filter(([, field]) => field !== undefined));
+  return celMap(new LazyMap<Thunk | undefined>(present, (field) => field?.() ?? null));
+}
+
+/** A JSON number is a CEL int where it is integral, as in Kubernetes, and a double otherwise. */
+function viewJson(value: unknown): CelInput {
+  if (Array.isArray(value)) return viewList(value, viewJson);
+  if (isRecord(value)) return celMap(new LazyMap(value, viewJson));
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  return typeof value === "string" || typeof value === "boolean" ? value : null;
+}
+
+function viewList<T>(items: readonly T[], view: (item: T) => CelInput): CelInput {
+  meter.charge(items.length);
+  return celList(items.map(view));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The own properties of an object, each converted when it is first looked at. Lives for one evaluation. */
+class LazyMap<T> implements ReadonlyMap<string, CelInput> {
+  readonly #raw: Readonly<Record<string, T>>;
+  readonly #view: (value: T, key: string) => CelInput;
+  readonly #seen = new Map<string, CelInput>();
+  #keys: readonly string[] | undefined;
+
+  constructor(raw: Readonly<Record<string, T>>, view: (value: T, key: string) => CelInput) {
+    this.#raw = raw;
+    this.#view = view;
+  }
+
+  get size(): number {
+    return this.#names().length;
+  }
+
+  get(key: string): CelInput | undefined {
+    const seen = this.#seen.get(key);
+    if (seen !== undefined || typeof key !== "string" || !Object.hasOwn(this.#raw, key)) return seen;
+    const value = this.#raw[key];
+    if (value === undefined) return undefined;
+    const viewed = this.#view(value, key);
+    this.#seen.set(key, viewed);
+    return viewed;
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  forEach(callback: (value: CelInput, key: string, map: ReadonlyMap<string, CelInput>) => void): void {
+    for (const [key, value] of this) callback(value, key, this);
+  }
+
+  keys(): MapIterator<string> {
+    return this.#names().values();
+  }
+
+  *values(): MapIterator<CelInput> {
+    for (const [, value] of this) yield value;
+  }
+
+  entries(): MapIterator<[string, CelInput]> {
+    return this[Symbol.iterator]();
+  }
+
+  *[Symbol.iterator](): MapIterator<[string, CelInput]> {
+    for (const key of this.#names()) yield [key, this.get(key) ?? null];
+  }
+
+  #names(): readonly string[] {
+    this.#keys ??= Object.keys(this.#raw);
+    return this.#keys;
+  }
+}

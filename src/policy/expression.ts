@@ -1,0 +1,160 @@
+/**
+ * CEL expressions of policies: compiled once, checked as far as that is possible without a Cluster, and evaluated
+ * within a fixed number of steps.
+ */
+
+import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
+import { Checker, type Finding } from "./celcheck.ts";
+import { environment, meter } from "./celenvironment.ts";
+import { describeFailure } from "./celfailure.ts";
+import { instrument, MAX_STEPS } from "./celmeter.ts";
+import {
+  children,
+  countNodes,
+  type Expr,
+  identifier,
+  parseExpression,
+  qualifiedName,
+  someNode,
+  type Syntax,
+} from "./celsyntax.ts";
+import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
+import { type ExpressionVariables, type VariableName, viewVariable } from "./celview.ts";
+
+export type { ExpressionVariables } from "./celview.ts";
+
+/** What the expression is for decides which variables it sees and what it must give. */
+export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object";
+
+/** Line and column count from 1. */
+export interface ExpressionProblem {
+  readonly message: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+export type ExpressionResult =
+  { readonly ok: true; readonly value: boolean | string } | { readonly ok: false; readonly problem: string };
+
+export interface Expression {
+  readonly source: string;
+  readonly usesNow: boolean;
+  /** For use "object": whether more of the object than metadata is read, so that whole objects must be watched. */
+  readonly readsWholeObject: boolean;
+  /** Never throws; the same variables give the same result, whatever was evaluated before. */
+  evaluate(variables: ExpressionVariables): ExpressionResult;
+}
+
+export interface CompiledExpression {
+  /** Absent when there are problems. */
+  readonly expression?: Expression;
+  readonly problems: readonly ExpressionProblem[];
+  /** Legal, but perhaps not what was meant. */
+  readonly warnings: readonly string[];
+}
+
+interface Contract {
+  readonly variables: readonly VariableName[];
+  readonly result: "bool" | "string";
+}
+
+const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
+  matchCondition: { variables: ["cluster", "namespace", "request", "now"], result: "bool" },
+  gate: { variables: ["cluster", "namespace", "request", "now"], result: "bool" },
+  objectName: { variables: ["cluster", "namespace", "request"], result: "string" },
+  object: { variables: ["object", "cluster", "now"], result: "bool" },
+};
+
+/** Never throws. */
+export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
+  const parsed = parseExpression(source);
+  if (!parsed.ok) return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [] };
+  const { syntax } = parsed;
+  const contract = CONTRACTS[use];
+  const checker = new Checker();
+  const type = checker.check(syntax.root, scopeOf(contract));
+  const problems = [...checker.problems, ...resultProblem(syntax.root, type, contract)];
+  if (problems.length > 0) return { problems: problems.map((each) => locate(each, syntax)), warnings: [] };
+  const warnings = [
+    ...checker.warnings.map(({ message }) => message),
+    ...constantWarning(syntax.root, contract),
+  ];
+  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings };
+}
+
+function scopeOf({ variables }: Contract): Record<string, Type> {
+  return Object.fromEntries(variables.map((name) => [name, VARIABLES[name]]));
+}
+
+function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] {
+  if (fits(type, { kind: result })) return [];
+  return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
+}
+
+function constantWarning(root: Expr, { variables }: Contract): string[] {
+  if (variables.some((name) => mentions(root, name))) return [];
+  return [`the result is always the same: the expression reads none of ${variables.join(", ")}`];
+}
+
+function locate({ expr, message }: Finding, { position }: Syntax): ExpressionProblem {
+  return { message, ...position(expr.id) };
+}
+
+function mentions(root: Expr, name: VariableName): boolean {
+  return someNode(root, (expr) => identifier(expr) === name);
+}
+
+function expressionOf(source: string, root: Expr, { variables, result }: Contract): Expression {
+  const evaluate = plan(environment, instrument(root));
+  const used = variables.filter((name) => mentions(root, name));
+  const steps = countNodes(root);
+  return {
+    source,
+    usesNow: used.includes("now"),
+    readsWholeObject: readsWholeObject(root),
+    evaluate: (values) => {
+      meter.start();
+      try {
+        meter.charge(steps);
+        const outcome = evaluate(bindings(used, values));
+        if (meter.exceeded) return fails(TOO_MANY_STEPS);
+        return isCelError(outcome) ? fails(describeFailure(outcome, root)) : resultOf(outcome, result);
+      } catch {
+        return fails(meter.exceeded ? TOO_MANY_STEPS : "the expression cannot be evaluated");
+      }
+    },
+  };
+}
+
+const TOO_MANY_STEPS = `the expression needs more than ${MAX_STEPS} steps`;
+
+function fails(problem: string): ExpressionResult {
+  return { ok: false, problem };
+}
+
+/** Without a prototype, so that no name but these is found. */
+function bindings(names: readonly VariableName[], values: ExpressionVariables): Record<string, CelInput> {
+  const bound: Record<string, CelInput> = Object.create(null);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an error is a value to the library; its types do not say so
+  for (const name of names) bound[name] = viewVariable(name, values) as CelInput;
+  return bound;
+}
+
+function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult {
+  if (wanted === "bool" && typeof value === "boolean") return { ok: true, value };
+  if (wanted === "string" && typeof value === "string") return { ok: true, value };
+  return fails(`the expression gives ${celType(value).name}, expected ${wanted}`);
+}
+
+/** The object for anything but a field of its metadata that is known of every object. */
+function readsWholeObject(expr: Expr): boolean {
+  if (isMetadataField(expr)) return false;
+  if (identifier(expr) === "object") return true;
+  return children(expr).some(readsWholeObject);
+}
+
+function isMetadataField({ exprKind }: Expr): boolean {
+  if (exprKind.case !== "selectExpr" || !METADATA_FIELDS.includes(exprKind.value.field)) return false;
+  const { operand } = exprKind.value;
+  return qualifiedName(operand) === "object.metadata";
+}
