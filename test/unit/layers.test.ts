@@ -23,7 +23,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The pure core: no IO, no clock, no logger. */
-const PURE = { folders: ["api", "policy"], packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf"] };
+const PURE = {
+  folders: ["api", "policy"],
+  packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "croner", "semver"],
+};
 
 interface Import {
   readonly file: string;
