@@ -179,8 +179,13 @@ export class DecisionStore {
     }
   }
 
+  /** ClusterHookPolicies first, then the oldest: where there are too many kinds, no tenant crowds out others. */
   demands(): ObjectDemand[] {
-    return [...this.policies.entries()].flatMap(({ compiled }) => demandsOf(compiled));
+    const rank = ({ kind, metadata }: PolicyObject): string =>
+      `${kind === "ClusterHookPolicy" ? 0 : 1} ${metadata.creationTimestamp ?? ""}`;
+    return [...this.policies.entries()]
+      .toSorted((a, b) => (rank(a.object) < rank(b.object) ? -1 : Number(rank(a.object) > rank(b.object))))
+      .flatMap(({ compiled }) => demandsOf(compiled));
   }
 
   /** Keys of the alarm: "policy KEY", "objects KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */

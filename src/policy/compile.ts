@@ -11,7 +11,7 @@ import type {
 } from "../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
-import { compileExpression } from "./expression.ts";
+import { compileExpression, type Expression } from "./expression.ts";
 import { compileGate } from "./gates.ts";
 import { describeErrors } from "./message.ts";
 import type {
@@ -118,14 +118,12 @@ function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Sur
 /** The expression has been checked; one that does not compile all the same is never evaluable. */
 function compileCondition({ name, expression: source }: MatchConditionSpec): MatchCondition {
   const { expression } = compileExpression(source, "matchCondition");
-  const problem = "the expression does not compile";
-  const broken = {
-    source,
-    usesNow: false,
-    readsWholeObject: false,
-    evaluate: () => ({ ok: false, problem }),
-  } as const;
-  return { name, expression: expression ?? broken };
+  return { name, expression: expression ?? broken(source) };
+}
+
+function broken(source: string): Expression {
+  const result = { ok: false, problem: "the expression does not compile" } as const;
+  return { source, usesNow: false, readsWholeObject: false, evaluate: () => result };
 }
 
 /** The schema admits only durations that can be read; another one must not pass early. */
