@@ -14,6 +14,7 @@ test("without flags: Cluster API's defaults, all interfaces, all hooks", () => {
     logFormat: "text",
     logLevel: "info",
     capiVersion: { minor: 14, text: "1.14" },
+    maxOverrideMs: 7 * 86_400_000,
   });
 });
 
@@ -30,6 +31,7 @@ test("every flag is taken", () => {
     "log-format": "json",
     "log-level": "debug",
     "capi-version": "1.12",
+    "max-override-duration": "1h30m",
   });
   assert.deepEqual(options, {
     kubeconfig: "k",
@@ -43,6 +45,7 @@ test("every flag is taken", () => {
     logFormat: "json",
     logLevel: "debug",
     capiVersion: { minor: 12, text: "1.12" },
+    maxOverrideMs: 5_400_000,
   });
 });
 
@@ -71,6 +74,11 @@ const REFUSED: readonly (readonly [flag: keyof FlagValues, given: string, messag
   ),
   ["webhook-host", "a b", '--webhook-host is "a b"; allowed: a host name or an IP address'],
   ["webhook-host", "", '--webhook-host is ""; allowed: a host name or an IP address'],
+  [
+    "max-override-duration",
+    "7d",
+    '--max-override-duration is "7d"; allowed: a duration of hours, minutes and seconds, such as 168h or 1h30m',
+  ],
   ["kubeconfig", "", '--kubeconfig is ""; allowed: a path'],
   ["webhook-cert-dir", "", '--webhook-cert-dir is ""; allowed: a path'],
   ["webhook-cert-name", "", '--webhook-cert-name is ""; allowed: a path'],
