@@ -134,7 +134,8 @@ function pauseWarnings(spec: WindowSpec): WindowProblem[] {
     if (schedule === undefined || duration === undefined) return [];
     const pause = longestPause(schedule);
     if (pause === undefined || (parseDuration(duration) ?? 0) < pause) return [];
-    const message = "is as long as the time between two starts, or longer: the entry has no pause";
+    const message =
+      "is not shorter than the time between two starts: the entry pauses only where clocks go back, if at all";
     return [{ path: `${path}.duration`, message }];
   });
 }

@@ -33,12 +33,10 @@ const AREAS =
 
 /** What is wrong with the name of a time zone; `undefined` when it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
-  const names = ["UTC", ...Intl.supportedValuesOf("timeZone")];
-  if (names.includes(zone)) return undefined;
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
-  if (resolved !== undefined && !misspelt) return undefined;
-  const meant = resolved ?? nearest(zone, names);
+  if (zone === "UTC" || (resolved !== undefined && !misspelt)) return undefined;
+  const meant = resolved ?? nearest(zone, ["UTC", ...Intl.supportedValuesOf("timeZone")]);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
