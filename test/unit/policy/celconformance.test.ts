@@ -52,7 +52,7 @@ const NOT_OFFERED: Readonly<Record<string, number>> = {
   encoders_ext: 0,
   macros2: 8,
   math_ext: 17,
-  optionals: 2,
+  optionals: 3,
   type_deductions: 0,
   // Without cases.
   unknowns: 0,
@@ -129,29 +129,14 @@ function same(result: Result | undefined, wanted: CelInput): boolean {
 }
 
 function toCel({ kind }: Value): CelInput {
-  switch (kind.case) {
-    case "uint64Value":
-      return celUint(kind.value);
-    case "listValue":
-      return kind.value.values.map(toCel);
-    case "mapValue":
-      return celMap(
-        new Map(kind.value.entries.map(({ key, value }) => [toKey(key), value ? toCel(value) : null])),
-      );
-    case "objectValue":
-      return anyUnpack(kind.value, getTestRegistry()) ?? null;
-    case "boolValue":
-    case "bytesValue":
-    case "doubleValue":
-    case "int64Value":
-    case "stringValue":
-      return kind.value;
-    case "nullValue":
-    case "typeValue":
-    case "enumValue":
-    case undefined:
-      return null;
+  if (kind.case === "uint64Value") return celUint(kind.value);
+  if (kind.case === "listValue") return kind.value.values.map(toCel);
+  if (kind.case === "objectValue") return anyUnpack(kind.value, getTestRegistry()) ?? null;
+  if (kind.case === "mapValue") {
+    const { entries } = kind.value;
+    return celMap(new Map(entries.map(({ key, value }) => [toKey(key), value ? toCel(value) : null])));
   }
+  return kind.case === undefined || kind.case === "nullValue" ? null : kind.value;
 }
 
 function toKey(value: Value | undefined): string | bigint | boolean {
