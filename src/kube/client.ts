@@ -45,6 +45,13 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
 }
 
+export interface JsonPatchOperation {
+  readonly op: "add" | "replace" | "test";
+  /** RFC 6901: "/webhooks/0/name". */
+  readonly path: string;
+  readonly value: unknown;
+}
+
 interface Page {
   readonly items: readonly KubeObject[];
   readonly resourceVersion: string;
@@ -130,6 +137,18 @@ export class KubeClient {
     return object(attempt, await this.#transport.json(request));
   }
 
+  /** An object that is a question and never stored, such as a SubjectAccessReview: gives the answer, its status. */
+  async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
+    const attempt = `create ${resourceName(resource)}`;
+    const apiVersion = `${resource.group}/${resource.version}`;
+    const body = { type: JSON_TYPE, json: { apiVersion, kind: resource.kind, spec } };
+    const { signal } = options;
+    const path = collectionPath(resource);
+    const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
+    const answer = await this.#transport.json(request);
+    return isRecord(answer) ? answer["status"] : undefined;
+  }
+
   /** Replaces the status subresource; a conflict when the object changed since `object` was read. */
   async replaceStatus(
     resource: Resource,
@@ -155,12 +174,19 @@ export class KubeClient {
     patch: unknown,
     options: RequestOptions = {},
   ): Promise<KubeObject> {
-    const attempt = describe("patch", resource, key);
-    const path = objectPath(resource, key);
     const body = { type: "application/merge-patch+json", json: patch };
-    const { signal } = options;
-    const request = { attempt, method: "PATCH", path, accept: JSON_TYPE, body, signal } as const;
-    return object(attempt, await this.#transport.json(request));
+    return await this.#patch(resource, key, body, options);
+  }
+
+  /** JSON patch (RFC 6902), which can change an item of a list alone; an operation "test" guards the others. */
+  async jsonPatch(
+    resource: Resource,
+    key: ObjectKey,
+    operations: readonly JsonPatchOperation[],
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const body = { type: "application/json-patch+json", json: operations };
+    return await this.#patch(resource, key, body, options);
   }
 
   /** A document that is no object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
@@ -172,6 +198,18 @@ export class KubeClient {
   /** Drops all connections; requests that are under way fail. */
   async close(): Promise<void> {
     await this.#transport.close();
+  }
+
+  async #patch(
+    resource: Resource,
+    key: ObjectKey,
+    body: { readonly type: string; readonly json: unknown },
+    { signal }: RequestOptions,
+  ): Promise<KubeObject> {
+    const attempt = describe("patch", resource, key);
+    const path = objectPath(resource, key);
+    const request = { attempt, method: "PATCH", path, accept: JSON_TYPE, body, signal } as const;
+    return object(attempt, await this.#transport.json(request));
   }
 
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {

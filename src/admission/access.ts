@@ -1,0 +1,111 @@
+/**
+ * A gate tells whoever can read the policy about the objects that it looks at, with the operator's eyes. So its
+ * author needs the right to read them, or policies would be an oracle.
+ *
+ * - An API server that does not answer is a refusal, though only of gates that are new or changed: it has asked us a
+ *   moment ago, so that to try again helps; and what is let through once is never looked at again.
+ * - A kind that is not served has no resource that a right could be about. Only who may list everything of its group
+ *   can name it, as administrators and what they have apply for them can: others could create the gate first and
+ *   read by it once the kind is there.
+ */
+
+import { objectKindKey } from "../policy/objects.ts";
+import type { FieldError } from "../policy/schema.ts";
+import type { ObjectGate } from "./objectgates.ts";
+import type { UserInfo } from "./review.ts";
+import type { Access, AccessReviewer, LocatedKind } from "./world.ts";
+
+export interface AccessFindings {
+  readonly forbidden: readonly FieldError[];
+  /** Nobody could tell, because of `failure`. */
+  readonly unknown: readonly FieldError[];
+  readonly failure?: unknown;
+  readonly warnings: readonly FieldError[];
+}
+
+export interface AccessRequest {
+  readonly gates: readonly ObjectGate[];
+  readonly user: UserInfo;
+  /** The policy reaches only objects in its own namespace. */
+  readonly ownNamespaceOnly: boolean;
+}
+
+/** Calls the API server once per kind and per right, however many gates need it. Never rejects. */
+export async function reviewAccess(
+  { gates, user, ownNamespaceOnly }: AccessRequest,
+  reviewer: AccessReviewer,
+  signal: AbortSignal,
+): Promise<AccessFindings> {
+  const locate = once(objectKindKey, (kind: ObjectGate["kind"]) => reviewer.locate(kind, signal));
+  const may = once(JSON.stringify, (access: Access) => reviewer.may(user, access, signal));
+  const findings = await Promise.all(
+    gates.map(async (gate): Promise<Partial<AccessFindings>> => {
+      const { path } = gate;
+      try {
+        const located = await locate(gate.kind);
+        const access = accessOf(gate, located);
+        if (!(await may(access))) return { forbidden: [{ path, message: refusal(user, access, located) }] };
+        const problem = problemOf(located, ownNamespaceOnly);
+        return problem === undefined ? {} : { warnings: [{ path, message: problem }] };
+      } catch (failure) {
+        const message = `the API server does not say whether user ${JSON.stringify(user.username)} may read objects of kind ${gate.kind.kind}: try again`;
+        return { unknown: [{ path, message }], failure };
+      }
+    }),
+  );
+  return {
+    forbidden: findings.flatMap(({ forbidden = [] }) => forbidden),
+    unknown: findings.flatMap(({ unknown = [] }) => unknown),
+    warnings: findings.flatMap(({ warnings = [] }) => warnings),
+    failure: findings.find(({ unknown }) => unknown !== undefined)?.failure,
+  };
+}
+
+function accessOf({ kind, name, namespace }: ObjectGate, { resource }: LocatedKind): Access {
+  if (resource === undefined) return { verb: "list", group: groupOf(kind.apiVersion), resource: "*" };
+  return {
+    verb: name === undefined ? "list" : "get",
+    group: resource.group,
+    resource: resource.plural,
+    ...(resource.namespaced && namespace !== undefined && { namespace }),
+    ...(name !== undefined && { name }),
+  };
+}
+
+/** In the words of the API server's own refusals. */
+function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedKind): string {
+  const { verb, group, namespace, name } = access;
+  const who = `user ${JSON.stringify(user.username)}`;
+  if (resource === undefined) {
+    return `nobody can say whether ${who} may read objects of this kind: ${problem}`;
+  }
+  const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(group)}`;
+  const which = name === undefined ? "" : ` named ${JSON.stringify(name)}`;
+  const everywhere = resource.namespaced ? " in all namespaces" : " at the cluster scope";
+  const where = namespace === undefined ? everywhere : ` in the namespace ${JSON.stringify(namespace)}`;
+  return `${who} cannot ${verb} ${what}${which}${where}: a gate may look only at what its author may read`;
+}
+
+function problemOf({ resource, problem }: LocatedKind, ownNamespaceOnly: boolean): string | undefined {
+  if (resource?.namespaced === false && ownNamespaceOnly) {
+    return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
+  }
+  return problem;
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+}
+
+function once<A, R>(
+  keyOf: (argument: A) => string,
+  work: (argument: A) => Promise<R>,
+): (argument: A) => Promise<R> {
+  const started = new Map<string, Promise<R>>();
+  return (argument) => {
+    const key = keyOf(argument);
+    const result = started.get(key) ?? work(argument);
+    started.set(key, result);
+    return result;
+  };
+}

@@ -1,0 +1,70 @@
+/** The object gates of a spec, valid or not: none may be missed because something else is wrong with it. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { ObjectKind } from "../policy/objects.ts";
+import type { PolicyKind } from "../policy/policy.ts";
+import type { Review } from "./review.ts";
+
+export interface ObjectGate {
+  /** spec.rules[0].until[1].object */
+  readonly path: string;
+  readonly kind: ObjectKind;
+  /** Absent: all. */
+  readonly name?: string;
+  /** Absent: all. */
+  readonly namespace?: string;
+  /** Everything on which it depends what the gate looks at, and what it tells about that. */
+  readonly meaning: unknown;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type PolicyReview = Review["object"] & { readonly kind: PolicyKind };
+
+export function objectGates(policy: PolicyReview): ObjectGate[] {
+  const spec: unknown = policy.spec;
+  return children(spec, "rules", "spec").flatMap((rule) =>
+    children(rule.value, "until", rule.path)
+      .flatMap((gate) => [gate, ...children(gate.value, "anyOf", gate.path)])
+      .flatMap(({ value, path }) => readGate(fieldOf(value, "object"), `${path}.object`, policy)),
+  );
+}
+
+/** A gate that was there before shows its author nothing new, so a bot may edit another rule. */
+export function newGates(policy: PolicyReview, old: PolicyReview | undefined): ObjectGate[] {
+  const known = old === undefined ? [] : objectGates(old);
+  return objectGates(policy).filter(
+    ({ meaning }) => !known.some((gate) => isDeepStrictEqual(gate.meaning, meaning)),
+  );
+}
+
+function readGate(value: unknown, path: string, policy: PolicyReview): ObjectGate[] {
+  const [apiVersion, kind] = [fieldOf(value, "apiVersion"), fieldOf(value, "kind")];
+  if (typeof apiVersion !== "string" || typeof kind !== "string") return [];
+  const [name, own] = [fieldOf(value, "name"), fieldOf(value, "namespace")];
+  const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : own;
+  const { clusterSelector, namespaceSelector }: Fields = { ...policy.spec };
+  return [
+    {
+      path,
+      kind: { apiVersion, kind },
+      ...(typeof name === "string" && { name }),
+      ...(typeof namespace === "string" && { namespace }),
+      // Without a namespace it looks into those of the Clusters, whichever the selectors say.
+      meaning: namespace === undefined ? { value, clusterSelector, namespaceSelector } : { value },
+    },
+  ];
+}
+
+function children(parent: unknown, field: string, path: string): { value: unknown; path: string }[] {
+  const list = fieldOf(parent, field);
+  if (!Array.isArray(list)) return [];
+  return list.map((value: unknown, index) => ({ value, path: `${path}.${field}[${index}]` }));
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  return isFields(value) && Object.hasOwn(value, field) ? value[field] : undefined;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,80 @@
+/** What is said of a HookPolicy or ClusterHookPolicy, beyond its CRD. */
+
+import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
+import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { type FieldError, isWithin, validatePolicy } from "../policy/schema.ts";
+import { checkRules } from "../policy/semantics.ts";
+import type { AdmissionWorld } from "./world.ts";
+
+export type Policy = HookPolicy | ClusterHookPolicy;
+
+export interface PolicyFindings {
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly FieldError[];
+}
+
+/** `old`: what the update would replace. */
+export function checkPolicy(
+  policy: Policy,
+  old: Policy | undefined,
+  { served, world }: { readonly served: ServedHooks; readonly world: AdmissionWorld },
+): PolicyFindings {
+  const schemaErrors = specErrors(policy);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors);
+  const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
+  const { introduced, kept } = ratchet(errors, known);
+  const compiled = compilePolicy(policy.kind, policy, served);
+  return {
+    errors: introduced,
+    // The CRD has admitted what our schema refuses: it is of another version than this operator.
+    warnings: [
+      ...[...schemaErrors, ...kept].map(({ path, message }) => ({
+        path,
+        message: `not evaluable: ${message}`,
+      })),
+      ...compiled.notEnforceable,
+      ...warnings,
+      ...selectsNothing(policy, world.loaded() && !world.matchesCluster(compiled)),
+    ],
+  };
+}
+
+function specErrors(policy: Policy): FieldError[] {
+  return validatePolicy(policy.kind, policy).filter(({ path }) => isWithin(path, "spec"));
+}
+
+function rulesOf({ spec }: Policy): readonly RuleSpec[] {
+  const rules: unknown = Object.hasOwn(spec, "rules") ? spec.rules : undefined;
+  return Array.isArray(rules) ? rules : [];
+}
+
+/**
+ * A policy that is wrong already may be changed as long as no error is added, wherever in the lists it stands now:
+ * else nobody could repair one rule, or add another one, before all of them are right.
+ */
+function ratchet(
+  errors: readonly FieldError[],
+  known: readonly FieldError[],
+): { readonly introduced: FieldError[]; readonly kept: FieldError[] } {
+  const left = known.map(signature);
+  const kept = errors.filter((error) => {
+    const index = left.indexOf(signature(error));
+    return index >= 0 && left.splice(index, 1).length > 0;
+  });
+  return { introduced: errors.filter((error) => !kept.includes(error)), kept };
+}
+
+function signature({ path, message }: FieldError): string {
+  return `${path.replaceAll(/\[\d+\]/g, "[]")}: ${message}`;
+}
+
+/** A policy without selectors is about Clusters that are still to come, too. */
+function selectsNothing({ kind, spec }: Policy, isUnmatched: boolean): FieldError[] {
+  const field = ["clusterSelector", "namespaceSelector"].find((name) => {
+    const selector: unknown = Object.entries(spec).find(([key]) => key === name)?.[1];
+    return typeof selector === "object" && selector !== null && Object.keys(selector).length > 0;
+  });
+  if (!isUnmatched || field === undefined) return [];
+  const where = kind === "HookPolicy" ? "in this namespace" : "in any namespace";
+  return [{ path: `spec.${field}`, message: `matches no Cluster ${where} at present` }];
+}

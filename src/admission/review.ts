@@ -1,0 +1,155 @@
+/** AdmissionReview of admission.k8s.io/v1: bytes to a change of a policy, and a verdict to bytes. */
+
+import { Ajv } from "ajv";
+import { GROUP, type ClusterHookPolicy, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
+import { joinWarnings } from "./text.ts";
+import type { Denial } from "./denial.ts";
+
+export const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
+export type ReviewedKind = (typeof REVIEWED_KINDS)[number];
+
+/** authentication.k8s.io/v1 UserInfo: who sends the request. */
+export interface UserInfo {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A create or an update, as the API server would store it. */
+export interface Review {
+  readonly uid: string;
+  readonly user: UserInfo;
+  readonly object: HookPolicy | ClusterHookPolicy | HookOverride;
+  /** Absent: a create. */
+  readonly old?: Review["object"];
+}
+
+export interface Verdict {
+  /** Absent: admitted. */
+  readonly denial?: Denial;
+  readonly warnings: readonly string[];
+}
+
+/** `review` is absent for whatever is not a create or an update of the object itself: nothing is said of that. */
+export interface DecodedReview {
+  readonly uid: string;
+  readonly review?: Review;
+}
+
+interface RawReview {
+  readonly request: {
+    readonly uid: string;
+    readonly kind: { readonly group: string; readonly kind: string };
+    readonly subResource?: string;
+    readonly operation: string;
+    readonly userInfo: UserInfo;
+    readonly object?: unknown;
+    readonly oldObject?: unknown;
+  };
+}
+
+interface Stored {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: object;
+}
+
+const STRING = { type: "string" } as const;
+const STRINGS = { type: "array", items: STRING } as const;
+const object = (properties: object, required: readonly string[] = Object.keys(properties)): object => ({
+  type: "object",
+  properties,
+  required,
+});
+
+/** Only what is read is checked; the specs have a schema of their own. */
+const ajv = new Ajv({ allErrors: false, strict: true, strictRequired: false });
+
+const isReview = ajv.compile<RawReview>(
+  object({
+    request: object(
+      {
+        uid: { type: "string", minLength: 1, maxLength: 128 },
+        kind: object({ group: STRING, kind: STRING }),
+        subResource: STRING,
+        operation: STRING,
+        userInfo: object(
+          {
+            username: STRING,
+            uid: STRING,
+            groups: STRINGS,
+            extra: { type: "object", additionalProperties: STRINGS },
+          },
+          ["username"],
+        ),
+      },
+      ["uid", "kind", "operation", "userInfo"],
+    ),
+  }),
+);
+
+const isStored = ajv.compile<Stored>(
+  object({
+    kind: STRING,
+    metadata: object(
+      {
+        name: { type: "string", maxLength: 253 },
+        namespace: { type: "string", maxLength: 63 },
+        deletionTimestamp: STRING,
+      },
+      ["name"],
+    ),
+    spec: { type: "object" },
+  }),
+);
+
+/** `undefined`: not a review. Never throws, whatever the bytes. */
+export function decodeReview(body: Buffer): DecodedReview | undefined {
+  const raw = parseJson(body);
+  if (!isReview(raw)) return undefined;
+  const { uid, kind, subResource, operation, userInfo, object: after, oldObject: before } = raw.request;
+  const isOurs = kind.group === GROUP && REVIEWED_KINDS.some((reviewed) => reviewed === kind.kind);
+  if (!isOurs || (subResource ?? "") !== "" || !["CREATE", "UPDATE"].includes(operation)) return { uid };
+  if (!isObject(after, kind.kind)) return undefined;
+  if (operation === "CREATE") return { uid, review: { uid, user: userInfo, object: after } };
+  return isObject(before, kind.kind)
+    ? { uid, review: { uid, user: userInfo, object: after, old: before } }
+    : undefined;
+}
+
+/** The API server has checked the rest of it against the CRD; whether we agree is looked at later. */
+function isObject(value: unknown, kind: string): value is Review["object"] {
+  return isStored(value) && value.kind === kind;
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+export function encodeVerdict(uid: string, { denial, warnings }: Verdict): string {
+  return JSON.stringify({
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    response: {
+      uid,
+      allowed: denial === undefined,
+      ...(denial !== undefined && { status: { status: "Failure", ...denial } }),
+      ...(warnings.length > 0 && { warnings: joinWarnings(warnings) }),
+    },
+  });
+}
+
+/** Without the uid of a request the API server takes it for a failed call, for which it has a failurePolicy. */
+export const NOT_REVIEWED = encodeVerdict("", {
+  denial: { code: 400, reason: "BadRequest", message: "not a valid AdmissionReview" },
+  warnings: [],
+});

@@ -1,0 +1,198 @@
+/**
+ * Keeps the caBundle by which the API server trusts our serving certificate: that of the authority beside it, ca.crt.
+ * Where there is none, or nothing to write it to, nothing is done. Somebody else's injection is left alone.
+ */
+
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../api/logger.ts";
+import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
+import { pause } from "../kube/deadline.ts";
+import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
+import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
+
+/** An object that names our certificate's authority. */
+export interface CaBundleTarget {
+  readonly resource: Resource;
+  readonly name: string;
+  readonly bundles: (object: KubeObject) => readonly CaBundle[];
+  /** Whoever has these annotations written cares for the object; a prefix, such as "cert-manager.io/inject-". */
+  readonly injectedBy: string;
+}
+
+export interface CaBundle {
+  /** JSON pointer. */
+  readonly path: string;
+  /** Base64 of PEM; absent: none yet. */
+  readonly value?: string;
+}
+
+export interface CaBundleOptions {
+  readonly client: Pick<KubeClient, "get" | "jsonPatch">;
+  readonly targets: readonly CaBundleTarget[];
+  /** Where the serving certificate is. */
+  readonly dir: string;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** How often the file is looked at, default 5 s. */
+  readonly intervalMs?: number;
+  /** How many looks at an unchanged file make one look at the targets, default 12. */
+  readonly looksPerCheck?: number;
+}
+
+const CA_FILE = "ca.crt";
+
+export function validatingWebhookTarget(name: string): CaBundleTarget {
+  return {
+    resource: {
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      plural: "validatingwebhookconfigurations",
+      kind: "ValidatingWebhookConfiguration",
+      namespaced: false,
+    },
+    name,
+    bundles: webhookBundles,
+    injectedBy: "cert-manager.io/inject-",
+  };
+}
+
+export class CaBundleKeeper {
+  readonly #options: CaBundleOptions;
+  /** The same on every look, it is reported once. */
+  #complaint = "";
+  /** The file at the last look that left nothing to do. */
+  #settled: string | undefined;
+  #looksLeft = 0;
+
+  constructor(options: CaBundleOptions) {
+    this.#options = options;
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 5_000 } = this.#options;
+    while (!signal.aborted) {
+      await this.look(signal);
+      await pause(intervalMs, signal);
+    }
+  }
+
+  /** One look at the file, and at the targets where it is time. */
+  async look(signal: AbortSignal): Promise<void> {
+    try {
+      const pem = await readAuthority(this.#options.dir);
+      if (pem === undefined || (pem === this.#settled && this.#looksLeft-- > 0)) return;
+      this.#settled = undefined;
+      const wanted = parseAuthorities(pem);
+      if (wanted.length === 0) throw new Error(`${CA_FILE} (--webhook-cert-dir) holds no certificate`);
+      for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
+      this.#settled = pem;
+      this.#looksLeft = (this.#options.looksPerCheck ?? 12) - 1;
+      this.#complaint = "";
+    } catch (error) {
+      if (!signal.aborted) this.#complain(error);
+    }
+  }
+
+  async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
+    const { client, log, now } = this.#options;
+    const { resource, name } = target;
+    const object = await this.#find(target, signal);
+    if (object === undefined || isInjected(object, target)) return;
+    const outdated = target.bundles(object).filter((bundle) => isOutdated(bundle, authority, now()));
+    if (outdated.length === 0) return;
+    const value = Buffer.from(authority.pem).toString("base64");
+    const operations: JsonPatchOperation[] = [
+      // A conflict where somebody has changed the object, and with it perhaps the order of its webhooks.
+      { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
+      ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
+    ];
+    await client.jsonPatch(resource, { name }, operations, { signal });
+    log.info("Wrote the certificate authority of the serving certificate", { to: nameOf(target) });
+  }
+
+  async #find({ resource, name }: CaBundleTarget, signal: AbortSignal): Promise<KubeObject | undefined> {
+    try {
+      return await this.#options.client.get(resource, { name }, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Another replica was quicker: the next look tells. Without permission somebody else has to write it. */
+  #complain(error: unknown): void {
+    if (isConflict(error)) return;
+    const complaint = String(error);
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    const remedy = isForbidden(error)
+      ? { remedy: "grant get and patch, or write the caBundle yourself" }
+      : {};
+    this.#options.log.warn("Cannot keep the caBundle of webhooks current", { error, ...remedy });
+  }
+}
+
+interface Authority {
+  readonly pem: string;
+  readonly wanted: readonly X509Certificate[];
+}
+
+async function readAuthority(dir: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(dir, CA_FILE), "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Those that cannot be read are not there. */
+function parseAuthorities(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => {
+    try {
+      return [new X509Certificate(block)];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/**
+ * The newest authority wins: a replica whose Secret has not been updated yet must not put back the old one. One that
+ * has ended is of no use to anybody.
+ */
+function isOutdated({ value = "" }: CaBundle, { wanted }: Authority, now: Date): boolean {
+  const current = parseAuthorities(Buffer.from(value, "base64").toString("utf8"));
+  if (fingerprints(current) === fingerprints(wanted)) return false;
+  const valid = current.filter(({ validToDate }) => validToDate > now);
+  return newest(valid) <= newest(wanted);
+}
+
+function fingerprints(certificates: readonly X509Certificate[]): string {
+  return certificates.map(({ fingerprint256 }) => fingerprint256).join(" ");
+}
+
+function newest(certificates: readonly X509Certificate[]): number {
+  return Math.max(-Infinity, ...certificates.map(({ validFromDate }) => validFromDate.getTime()));
+}
+
+function isInjected({ metadata: { annotations = {} } }: KubeObject, { injectedBy }: CaBundleTarget): boolean {
+  return Object.keys(annotations).some((key) => key.startsWith(injectedBy));
+}
+
+function nameOf({ resource, name }: CaBundleTarget): string {
+  return `${resourceName(resource)} ${name}`;
+}
+
+function webhookBundles(object: KubeObject): CaBundle[] {
+  const webhooks: unknown = "webhooks" in object ? object.webhooks : undefined;
+  if (!Array.isArray(webhooks)) return [];
+  return webhooks.map((webhook: { readonly clientConfig?: { readonly caBundle?: string } }, index) => {
+    const value = webhook.clientConfig?.caBundle;
+    return { path: `/webhooks/${index}/clientConfig/caBundle`, ...(value !== undefined && { value }) };
+  });
+}
