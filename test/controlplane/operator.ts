@@ -54,7 +54,13 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string
 /** CRDs, namespace, ServiceAccount and RBAC from manifests/; the rest of them a kubelet would be needed for. */
 export async function installHookPolicy(cp: ControlPlane): Promise<void> {
   const rendered = await cp.kubectl("kustomize", join(ROOT, "manifests"));
-  const without = new Set(["Deployment", "Service", "PodDisruptionBudget", "ExtensionConfig"]);
+  const without = new Set([
+    "Deployment",
+    "Service",
+    "PodDisruptionBudget",
+    "ExtensionConfig",
+    "ValidatingWebhookConfiguration",
+  ]);
   await cp.apply(objectsOf(rendered).filter(({ kind }) => !without.has(kind)));
   await cp.waitFor("the CRDs to be established", async () => {
     const crds = await cp.kubectl(
