@@ -52,7 +52,7 @@ const NOT_OFFERED: Readonly<Record<string, number>> = {
   encoders_ext: 0,
   macros2: 8,
   math_ext: 17,
-  optionals: 3,
+  optionals: 1,
   type_deductions: 0,
   // Without cases.
   unknowns: 0,
