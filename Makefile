@@ -44,7 +44,7 @@ format: $(INSTALLED) ## Format every file
 	npm run --silent format
 
 .PHONY: generate
-generate: $(INSTALLED) ## Generate types from the CRDs
+generate: $(INSTALLED) ## Generate the CRDs and their types from crds/source
 	npm run --silent generate
 
 .PHONY: verify
