@@ -5,7 +5,7 @@ import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from ".
 import { earliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
-import { type CompiledPolicy, type CompiledRule, policyName } from "./policy.ts";
+import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
 import type { World } from "./world.ts";
 
@@ -60,7 +60,7 @@ function judgePolicy(
         matched === "unknown"
           ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
           : tryJudge(policy, rule, situation);
-      return { ...finding, holds: isHeld(finding, policy) };
+      return { ...finding, holds: isHeld(finding, policy, rule) };
     });
   const trace: PolicyTrace = {
     policy: ref,
@@ -122,8 +122,9 @@ export function matches(
   return policy.selectsNamespace(namespace.metadata.labels) ? "yes" : "no";
 }
 
-function isHeld({ verdict }: RuleFinding, { failurePolicy }: CompiledPolicy): boolean {
-  return verdict === "Blocked" || (verdict === "NotEvaluable" && failurePolicy === "Fail");
+/** A rule that only observes holds nothing, evaluable or not. */
+function isHeld({ verdict }: RuleFinding, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
+  return verdict === "Blocked" || (verdict === "NotEvaluable" && failurePolicy === "Fail" && isGated(rule));
 }
 
 function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]): Verdict {

@@ -97,41 +97,67 @@ function judgeGates(
 ): RuleFinding {
   const met = conditions.every(({ holds }) => holds === true);
   const gatesMetSince = met ? metSince(rule, before, world, now) : undefined;
-  const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
+  const gates = [...conditions, ...judgeWaits(rule, conditions, gatesMetSince, now)];
   const open = gates.filter(({ holds }) => holds !== true);
-  // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
-  const waiting = open.find(({ holds }) => holds === false);
-  const blocked = waiting !== undefined;
+  const blocked = open.some(({ holds }) => holds === false);
   const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
-  const deadlineAt = rule.deadline && blockedSince && after(blockedSince, rule.deadline.afterMs);
-  const expired = deadlineAt !== undefined && now >= deadlineAt;
+  const deadline = judgeDeadline(rule, blockedSince, open, now);
   const finding = {
     rule: rule.name,
     retryAfterSeconds: rule.retryAfterSeconds,
     gates,
     ...timers(rule, { blockedSince, gatesMetSince }),
-    ...(deadlineAt !== undefined && { deadlineAt, deadlineReleases: rule.deadline?.onExpiry === "Allow" }),
-    ...edge([...gates.map(({ changesAt }) => changesAt), expired ? undefined : deadlineAt]),
+    ...(deadline !== undefined && { deadlineAt: deadline.at, deadlineReleases: deadline.releases }),
+    ...edge([
+      ...gates.map(({ changesAt }) => changesAt),
+      deadline?.passed === false ? deadline.at : undefined,
+    ]),
   };
   if (open.length === 0) return { ...finding, verdict: "Allowed", reason: "GatesHold", message: "" };
-  if (blocked && expired && rule.deadline?.onExpiry === "Allow") {
+  if (blocked && deadline?.passed === true && deadline.releases) {
     return { ...finding, verdict: "Allowed", reason: "DeadlineExpired", message: "" };
   }
+  return { ...finding, ...describeOpen(rule, open, deadline, now) };
+}
+
+/** What is said of a rule whose gates do not all hold. */
+function describeOpen(
+  rule: CompiledRule,
+  open: readonly GateTrace[],
+  deadline: DeadlineState | undefined,
+  now: Date,
+): Pick<RuleFinding, "verdict" | "reason" | "message" | "retryAfterSeconds"> {
+  const waiting = open.find(({ holds }) => holds === false);
+  const texts = open.map(describeGate);
+  if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
+  if (rule.message !== undefined) texts.push(rule.message);
+  const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
-    ...finding,
-    verdict: blocked ? "Blocked" : "NotEvaluable",
+    // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
+    verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: (waiting ?? open[0])?.reason ?? "",
-    message: [
-      ...open.map(describeGate),
-      ...(blocked ? deadlineText(rule, deadlineAt, now) : []),
-      ...ownMessage(rule),
-    ].join(", "),
-    retryAfterSeconds: soonest(
-      rule.retryAfterSeconds,
-      [...open.map(({ changesAt }) => changesAt), deadlineAt],
-      now,
-    ),
+    message: texts.join(", "),
+    retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
+}
+
+interface DeadlineState {
+  readonly at: Date;
+  readonly passed: boolean;
+  readonly releases: boolean;
+}
+
+/** A gate that cannot be evaluated is never released by a deadline, nor is its rule. */
+function judgeDeadline(
+  { deadline }: CompiledRule,
+  blockedSince: Date | undefined,
+  open: readonly GateTrace[],
+  now: Date,
+): DeadlineState | undefined {
+  if (deadline === undefined || blockedSince === undefined) return undefined;
+  const at = after(blockedSince, deadline.afterMs);
+  const evaluable = open.every(({ holds }) => holds === false);
+  return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 
 function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now: Date): Date {
@@ -139,14 +165,28 @@ function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now:
   return wholeSecond(rule.gates.length === 0 ? (asked?.firstAsked ?? now) : now);
 }
 
-function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined, now: Date): GateTrace {
-  const wanted = `${duration} to pass once all other gates hold`;
-  if (since === undefined) {
-    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
-  }
+function judgeWaits(
+  { waits }: CompiledRule,
+  conditions: readonly GateTrace[],
+  since: Date | undefined,
+  now: Date,
+): GateTrace[] {
+  if (since !== undefined) return waits.map((wait) => judgeWait(wait, since, now));
+  const blocked = conditions.some(({ holds }) => holds === false);
+  return waits.map(({ name, duration }) => ({
+    gate: name,
+    holds: blocked ? false : undefined,
+    reason: "WaitNotStarted",
+    wanted: waitText(duration),
+    observed: blocked ? "they do not hold" : "it begins once all other gates hold",
+  }));
+}
+
+function judgeWait({ name, duration, durationMs }: Wait, since: Date, now: Date): GateTrace {
   const until = after(since, durationMs);
   if (now >= until) {
-    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
+    const observed = `passed at ${timestamp(until)}`;
+    return { gate: name, holds: true, reason: "Holds", wanted: waitText(duration), observed };
   }
   return {
     gate: name,
@@ -156,6 +196,10 @@ function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined
     observed: `running since ${timestamp(since)}`,
     changesAt: until,
   };
+}
+
+function waitText(duration: string): string {
+  return `${duration} to pass once all other gates hold`;
 }
 
 /** Only what a wait or a deadline needs is remembered. */
@@ -180,18 +224,9 @@ function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): str
   return `gate ${gate} waits for ${wanted}${remedy === undefined ? "" : ` (${remedy})`}`;
 }
 
-function deadlineText({ deadline }: CompiledRule, at: Date | undefined, now: Date): string[] {
-  if (deadline === undefined || at === undefined) return [];
-  if (now >= at) return [`the deadline passed at ${timestamp(at)}`];
-  return [
-    deadline.onExpiry === "Allow"
-      ? `it goes on at ${timestamp(at)} in any case`
-      : `deadline ${timestamp(at)}`,
-  ];
-}
-
-function ownMessage({ message }: CompiledRule): string[] {
-  return message === undefined ? [] : [message];
+function describeDeadline({ at, passed, releases }: DeadlineState): string {
+  if (passed) return `the deadline passed at ${timestamp(at)}`;
+  return releases ? `it goes on at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
 }
 
 /** The rule's own retry, or less where time alone changes something before: ceil(next edge − now), 1..300. */

@@ -1,13 +1,30 @@
 /** Objects for tests: each builder gives a valid one, and a test says what is different. */
 
-import type { ClusterHookPolicySpec, HookPolicySpec, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type {
+  ClusterHookPolicySpec,
+  GateSpec,
+  HookOverride,
+  HookOverrideSpec,
+  HookPolicySpec,
+  RuleSpec,
+} from "../../src/api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../src/api/meta.ts";
+import type { HookCall } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { servedHooks } from "../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
-import type { ObjectReader } from "../../src/policy/objects.ts";
+import { decide } from "../../src/policy/decide.ts";
+import type { Decision } from "../../src/policy/decision.ts";
+import {
+  type ObjectKind,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../../src/policy/objects.ts";
+import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
-import type { World } from "../../src/policy/world.ts";
+import { remember } from "../../src/policy/timers.ts";
+import type { Asked, World } from "../../src/policy/world.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
 export const ALL_HOOKS = servedHooks(14);
@@ -35,6 +52,20 @@ export function namespace(over: Partial<ObjectMeta> = {}): Namespace {
 
 /** There are none, of any kind. */
 export const NO_OBJECTS: ObjectReader = { find: () => ({ ok: true, namespaced: true, objects: [] }) };
+
+/** Objects of namespaced kinds, by "apiVersion Kind"; of other kinds there are none. */
+export function objectsOf(
+  kinds: Readonly<Record<string, readonly WatchedObject[]>>,
+  namespaced = true,
+): ObjectReader {
+  return {
+    find: (kind: ObjectKind, ns: string) => {
+      const objects = kinds[objectKindKey(kind)] ?? [];
+      const inScope = ({ metadata: meta }: WatchedObject): boolean => !namespaced || meta.namespace === ns;
+      return { ok: true, namespaced, objects: objects.filter(inScope) };
+    },
+  };
+}
 
 /** A Cluster in its Namespace, and nothing else. */
 export function world(over: Partial<World> = {}): World {
@@ -76,4 +107,75 @@ export function clusterHookPolicy(
 
 export function compiled(object: PolicyObject): CompiledPolicy {
   return compilePolicy(object.kind, object, ALL_HOOKS);
+}
+
+export const DELETE: HookCall = { hook: "BeforeClusterDelete" };
+export const UPGRADE: HookCall = {
+  hook: "BeforeClusterUpgrade",
+  fromKubernetesVersion: "v1.34.0",
+  toKubernetesVersion: "v1.35.0",
+};
+
+/** "+90s", "-1h": an instant relative to NOW. */
+export function at(offset: string): Date {
+  const [, sign, amount, unit] = /^([+-])(\d+)([smhd])$/.exec(offset) ?? [];
+  const ms = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit ?? ""];
+  if (ms === undefined) throw new Error(`${offset} is no offset`);
+  return new Date(NOW.getTime() + Number(`${sign}${amount}`) * ms);
+}
+
+/** A policy with one rule that has these gates. */
+export function gated(until: readonly GateSpec[], over: Partial<RuleSpec> = {}): PolicyObject {
+  return hookPolicy({ rules: [rule({ until: [...until], ...over })] });
+}
+
+/** One operation: what is decided is remembered, as the store does. */
+export class Operation {
+  readonly policies: readonly CompiledPolicy[];
+  readonly call: HookCall;
+  asked: Asked | undefined;
+
+  constructor(policies: readonly PolicyObject[], call: HookCall = DELETE) {
+    this.policies = policies.map(compiled);
+    this.call = call;
+  }
+
+  at(now: Date, over: Partial<World> = {}): Decision {
+    const { asked = { firstAsked: now, rules: new Map() } } = this;
+    const decision = decide(this.policies, world({ ...over, asked }), this.call, now);
+    this.asked = remember(asked, this.policies, decision.trace);
+    return decision;
+  }
+}
+
+export const MAX_OVERRIDE_MS = 7 * 86_400_000;
+
+/** Made an hour ago, and in force for another one. */
+export function hookOverride(
+  spec: Partial<HookOverrideSpec> = {},
+  meta: Partial<ObjectMeta> = {},
+): HookOverride {
+  const { namespace: _, ...own } = metadata({
+    name: "let-go",
+    uid: "uid-let-go",
+    generation: 1,
+    creationTimestamp: at("-1h").toISOString(),
+    ...meta,
+  });
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: own,
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "the backup system is down",
+      expiresAt: at("+1h").toISOString(),
+      ...spec,
+    },
+  };
+}
+
+export function override(...args: Parameters<typeof hookOverride>): ReturnType<typeof compileOverride> {
+  return compileOverride(hookOverride(...args), MAX_OVERRIDE_MS);
 }

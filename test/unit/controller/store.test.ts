@@ -118,6 +118,7 @@ describe("a release", () => {
         clusterUID: "uid-prod-1",
         hook: "BeforeClusterDelete",
         verdict: "Allowed",
+        reason: "GatesHold",
         time: "2026-11-21T12:00:00Z",
       },
     ]);
