@@ -528,9 +528,10 @@ export interface DecisionRow {
   gate?: string;
   /**
    * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
-   * the rule could not be evaluated, and failurePolicy decided.
+   * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline lets it go on,
+   * and Cluster API has not asked again yet.
    */
-  verdict: "Blocked" | "WouldBlock" | "NotEvaluable";
+  verdict: "Blocked" | "WouldBlock" | "NotEvaluable" | "Allowed";
   /**
    * Why, in one CamelCase word.
    */

@@ -1436,7 +1436,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Blocked",
                     "WouldBlock",
-                    "NotEvaluable"
+                    "NotEvaluable",
+                    "Allowed"
                   ]
                 },
                 "reason": {
@@ -3127,7 +3128,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Blocked",
                     "WouldBlock",
-                    "NotEvaluable"
+                    "NotEvaluable",
+                    "Allowed"
                   ]
                 },
                 "reason": {

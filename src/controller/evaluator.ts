@@ -121,7 +121,7 @@ export class Evaluator {
       const row = heldRow(ask, trace, before, now);
       if (sameRow(before, row)) continue;
       if (row === undefined) entry.held.delete(key);
-      else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, now) });
+      else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, now) });
       this.#logChange(entry, ask, before, row);
       this.#options.onDirty(entry.key);
     }
@@ -137,10 +137,16 @@ export class Evaluator {
     if (next instanceof Date) alarm.set(key, next);
   }
 
-  #forecast({ compiled }: PolicyEntry, ask: Ask, now: Date): Pick<HeldRow, "earliestRelease"> {
+  /** Of an Audit policy, what it would be if it held anything. A row that holds nothing is not released. */
+  #forecast(
+    { compiled }: PolicyEntry,
+    ask: Ask,
+    { holds, verdict }: HeldRow,
+    now: Date,
+  ): Pick<HeldRow, "earliestRelease"> {
     const cluster = this.#clusterOf(ask);
-    if (cluster === undefined) return {};
-    const at = forecast([compiled], this.world(cluster, ask), ask.call, now);
+    if (cluster === undefined || !(holds || verdict === "WouldBlock")) return {};
+    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 

@@ -22,6 +22,7 @@ export interface HeldRow extends DecisionRow {
 /** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
 const MAX_NAME = 63;
 const MAX_TIMERS = 16;
+const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
 
 /** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
 export function heldRow(
@@ -31,9 +32,8 @@ export function heldRow(
   now: Date,
 ): HeldRow | undefined {
   const { verdict } = trace;
-  if (verdict === "Allowed" || verdict === "Observed") return undefined;
-  const rule = trace.rules.find((r) => r.holds) ?? trace.rules.find((r) => r.verdict === "NotEvaluable");
-  if (rule === undefined) return undefined;
+  const rule = reportedRule(trace);
+  if (verdict === "Observed" || rule === undefined) return undefined;
   const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
   const version = targetVersion(ask.call);
   const unchanged =
@@ -48,7 +48,7 @@ export function heldRow(
     rule: truncate(rule.rule, MAX_NAME),
     ...(gate !== undefined && { gate }),
     reason: rule.reason,
-    message: truncate(rule.message, MAX_ROW_MESSAGE),
+    message: truncate(rule.message || DEADLINE_PASSED, MAX_ROW_MESSAGE),
     firstAsked: timestamp(ask.firstAsked),
     since: unchanged ? before.since : timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -57,6 +57,18 @@ export function heldRow(
     holds: trace.holds,
     basis: basisOf(trace),
   };
+}
+
+/**
+ * The rule that decides. One that its deadline has released is reported until the operation has ended, or a restart
+ * would forget how long it was held, and hold it as long again.
+ */
+function reportedRule({ mode, verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
+  if (verdict === "Allowed") {
+    if (mode === "Audit" || overriddenBy !== undefined) return undefined;
+    return rules.find(({ reason }) => reason === "DeadlineExpired");
+  }
+  return rules.find(({ holds }) => holds) ?? rules.find((rule) => rule.verdict === "NotEvaluable");
 }
 
 function basisOf({ rules }: PolicyTrace): string {
