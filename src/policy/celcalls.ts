@@ -39,6 +39,10 @@ export function callType(name: string, target: Type | undefined, args: readonly 
   const signatures = SIGNATURES.get(name);
   if (signatures === undefined) return { problem: unknownFunction(name) };
   if (name === "_==_" || name === "_!=_") return equalityType(name, args);
+  const [item = DYN, container = DYN] = args;
+  if (name === "@in" && container.kind === "list" && !comparable(item, container.element)) {
+    return { problem: `${item.kind} in a list of ${container.element.kind}: it is never there` };
+  }
   const styled = signatures.filter((each) => (each.target === undefined) === (target === undefined));
   if (styled.length === 0) {
     const usage = target === undefined ? `value.${name}(…)` : `${name}(…)`;
@@ -107,8 +111,24 @@ export function argumentProblem(expr: Expr, { function: name, target, args }: Ca
   const [range] = literals;
   if (name === "satisfies" && range !== undefined) return rangeProblem(range);
   const constant = [target, ...args].every((part) => part === undefined || isConstant(part));
-  return constant && fails(expr) ? `${displayName(name)} has no result for what it is given` : undefined;
+  if (!constant || !fails(expr)) return undefined;
+  const wanted = CONVERSIONS[name];
+  const [text] = literals;
+  return wanted === undefined || text === undefined
+    ? `${displayName(name)} has no result for what it is given`
+    : `found ${found(text)}, expected ${wanted}`;
 }
+
+/** What the text must be that is converted. */
+const CONVERSIONS: Readonly<Record<string, string>> = {
+  bool: '"true" or "false"',
+  double: 'a number such as "0.5"',
+  duration: 'hours, minutes and seconds such as "168h" or "1h30m"',
+  int: 'an integer such as "3"',
+  semver: 'a version such as "v1.34.0"',
+  timestamp: 'a time such as "2026-11-21T12:00:00Z"',
+  uint: 'an integer such as "3"',
+};
 
 /** What is wrong with the arguments of functions that take only what is known before an evaluation. */
 const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | undefined>> = {

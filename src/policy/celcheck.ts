@@ -150,8 +150,8 @@ export class Checker {
       case "_&&_":
       case "_||_": {
         const decided = name === "_&&_";
-        this.#bool(a, assuming(place, b, decided), `what ${displayName(name)} combines`);
-        this.#bool(b, assuming(place, a, decided), `what ${displayName(name)} combines`);
+        this.#bool(a, assuming(place, b, decided), `each side of ${displayName(name)}`);
+        this.#bool(b, assuming(place, a, decided), `each side of ${displayName(name)}`);
         return BOOL;
       }
       case "_?_:_":
@@ -180,6 +180,7 @@ export class Checker {
     }
     if (of.kind === "object") {
       const known = literal === undefined ? undefined : fieldOf(of, literal);
+      if (known?.optional === true) this.#expectField(expr, place);
       if (known !== undefined) return known.type;
       const fields = Object.keys(of.fields);
       return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(fields, literal ?? "")}`);

@@ -15,6 +15,7 @@ import {
   listType,
 } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
+import { isReflectMessage } from "@bufbuild/protobuf/reflect";
 import { Meter, meterFunctions } from "./celmeter.ts";
 import { textFunctions } from "./celtext.ts";
 import { timeFunctions } from "./celtime.ts";
@@ -37,6 +38,10 @@ const byContents: Cost = (values) => {
   for (const value of values) meter.chargeValue(value);
 };
 
+const NUMBER_STEPS = 100;
+/** A message of protobuf is costly to make. */
+const INSTANT_STEPS = 10;
+
 /** By the name of the function; the others cost as much as the texts that they are given are long. */
 const COSTS: Readonly<Record<string, Cost>> = {
   "_==_": byContents,
@@ -51,7 +56,11 @@ const COSTS: Readonly<Record<string, Cost>> = {
     if (isCelList(list) && typeof separator === "string")
       meter.chargeText({ length: list.size * separator.length });
   },
-  format: byContents,
+  // A number is formatted by what knows every language.
+  format: ([text, list]) => {
+    byContents([text ?? null, list ?? null]);
+    if (typeof text === "string") meter.charge((text.split("%").length - 1) * NUMBER_STEPS);
+  },
 };
 
 const LIST = listType(CelScalar.DYN);
@@ -73,6 +82,7 @@ function metered(func: CelFunc): CelFunc {
     if (result === undefined) throw new Error("no such overload");
     // Thrown anew, so that the library adds which call it was.
     if (isCelError(result)) throw new Error(result.message);
+    if (isReflectMessage(result)) meter.charge(INSTANT_STEPS);
     return result;
   };
   return target === undefined

@@ -136,6 +136,7 @@ export function qualifiedName(expr: Expr | undefined): string | undefined {
 }
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/(^|[^.\w])namespace\b/, "namespace is a reserved word, the Namespace is namespaceObject"],
   [/\.\?|\[\?/, "optional selection (.?) is not supported, use has()"],
   [/`/, 'fields in backticks are not supported, write ["field"]'],
   [/(^|[^=!<>])=([^=]|$)/, "= is not an operator, write =="],

@@ -93,7 +93,7 @@ export const VARIABLES: Readonly<Record<VariableName, Type>> = {
       }),
     ),
   }),
-  namespace: object({ metadata: always(object(CLUSTER_SCOPED_METADATA)) }),
+  namespaceObject: object({ metadata: always(object(CLUSTER_SCOPED_METADATA)) }),
   request: object({
     hook: always(STRING),
     fromKubernetesVersion: optional(STRING),

@@ -1,7 +1,8 @@
 /** What expressions see: the variables as values of CEL, converted only where an expression looks. */
 
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { targetVersion } from "./call.ts";
@@ -17,7 +18,8 @@ export interface ExpressionVariables {
   readonly now: Date;
 }
 
-export type VariableName = "cluster" | "namespace" | "request" | "object" | "now";
+/** A Namespace is called as in a ValidatingAdmissionPolicy: `namespace` is a reserved word of CEL. */
+export type VariableName = "cluster" | "namespaceObject" | "request" | "object" | "now";
 
 /** Messages of errors that are for users as they are begin with it; the library's can hold observed values. */
 export const FOR_USERS = "hookpolicy: ";
@@ -28,7 +30,7 @@ export function viewVariable(name: VariableName, variables: ExpressionVariables)
   switch (name) {
     case "cluster":
       return viewCluster(cluster);
-    case "namespace":
+    case "namespaceObject":
       return namespace === undefined
         ? unknown("the Namespace of the Cluster is not known")
         : struct({ metadata: () => viewObjectMeta(namespace.metadata) });
@@ -37,7 +39,7 @@ export function viewVariable(name: VariableName, variables: ExpressionVariables)
     case "object":
       return object === undefined ? unknown("the object is not known") : viewObject(object);
     case "now":
-      return timestampFromMs(now.getTime());
+      return instant(now.getTime());
   }
 }
 
@@ -107,7 +109,12 @@ function viewObjectMeta(metadata: ObjectMeta, more: Record<string, Thunk | undef
 
 function viewTime(text: string | undefined): Thunk | undefined {
   const ms = text === undefined ? NaN : Date.parse(text);
-  return Number.isNaN(ms) ? undefined : () => timestampFromMs(ms);
+  return Number.isNaN(ms) ? undefined : () => instant(ms);
+}
+
+/** In the form that the library would make of it at every look. */
+function instant(ms: number): CelInput {
+  return reflect(TimestampSchema, timestampFromMs(ms));
 }
 
 function viewCall(call: HookCall): CelInput {

@@ -59,9 +59,9 @@ interface Contract {
 }
 
 const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
-  matchCondition: { variables: ["cluster", "namespace", "request", "now"], result: "bool" },
-  gate: { variables: ["cluster", "namespace", "request", "now"], result: "bool" },
-  objectName: { variables: ["cluster", "namespace", "request"], result: "string" },
+  matchCondition: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
+  gate: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
+  objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
   object: { variables: ["object", "cluster", "now"], result: "bool" },
 };
 
