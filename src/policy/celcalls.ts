@@ -38,11 +38,8 @@ export function displayName(name: string): string {
 export function callType(name: string, target: Type | undefined, args: readonly Type[]): CallType {
   const signatures = SIGNATURES.get(name);
   if (signatures === undefined) return { problem: unknownFunction(name) };
-  if (name === "_==_" || name === "_!=_") return equalityType(name, args);
-  const [item = DYN, container = DYN] = args;
-  if (name === "@in" && container.kind === "list" && !comparable(item, container.element)) {
-    return { problem: `${item.kind} in a list of ${container.element.kind}: it is never there` };
-  }
+  const never = neverTrue(name, args);
+  if (never !== undefined) return { problem: never };
   const styled = signatures.filter((each) => (each.target === undefined) === (target === undefined));
   if (styled.length === 0) {
     const usage = target === undefined ? `value.${name}(…)` : `${name}(…)`;
@@ -63,11 +60,15 @@ function accepts(signature: Signature, target: Type | undefined, args: readonly 
   );
 }
 
-function equalityType(name: string, [a = DYN, b = DYN]: readonly Type[]): CallType {
-  if (comparable(a, b)) return { type: { kind: "bool" } };
+/** What a comparison of values says that can never be equal, which is allowed for values that are not known. */
+function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | undefined {
+  if (name === "@in" && b.kind === "list" && !comparable(a, b.element)) {
+    return `${a.kind} in a list of ${b.element.kind}: it is never there`;
+  }
+  if ((name !== "_==_" && name !== "_!=_") || comparable(a, b)) return undefined;
   const isNull = a.kind === "null_type" || b.kind === "null_type";
   const hint = isNull ? ": whether a field is there is asked with has()" : "";
-  return { problem: `${a.kind} ${displayName(name)} ${b.kind}: they are never equal${hint}` };
+  return `${a.kind} ${displayName(name)} ${b.kind}: they are never equal${hint}`;
 }
 
 function unknownFunction(name: string): string {

@@ -4,7 +4,7 @@
  */
 
 import { argumentProblem, callType, displayName, isFunction } from "./celcalls.ts";
-import { type Facts, factsWhen, iterationFact, keyFact, pathKey, pathText } from "./celguards.ts";
+import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./celguards.ts";
 import { readLoop } from "./celloops.ts";
 import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./celsyntax.ts";
 import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./celtypes.ts";
@@ -114,14 +114,17 @@ export class Checker {
     if (of.kind !== "object") {
       return this.#problem(expr, `${path}.${field}: a value of type ${of.kind} has no fields`);
     }
-    const known = fieldOf(of, field);
-    if (known === undefined) {
-      const fields = Object.keys(of.fields);
-      return this.#problem(expr, `${path}.${field}: unknown field, ${oneOf(fields, field)}`);
+    return this.#field(expr, of, [field, place]);
+  }
+
+  #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
+    const field = fieldOf(of, name);
+    if (field === undefined) {
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
     }
-    if (testOnly) return BOOL;
-    if (known.optional) this.#expectField(expr, place);
-    return known.type;
+    if (isHas(expr)) return BOOL;
+    if (field.optional) this.#expectField(expr, place);
+    return field.type;
   }
 
   #expectField(expr: Expr, { facts }: Place): void {
@@ -167,7 +170,6 @@ export class Checker {
   #index(expr: Expr, [container, key]: readonly [Expr | undefined, Expr | undefined], place: Place): Type {
     const of = this.#infer(container, place);
     const by = this.#infer(key, place);
-    const literal = stringLiteral(key);
     if (of.kind === "list") {
       return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
     }
@@ -178,13 +180,7 @@ export class Checker {
       }
       return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
     }
-    if (of.kind === "object") {
-      const known = literal === undefined ? undefined : fieldOf(of, literal);
-      if (known?.optional === true) this.#expectField(expr, place);
-      if (known !== undefined) return known.type;
-      const fields = Object.keys(of.fields);
-      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(fields, literal ?? "")}`);
-    }
+    if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
     return of.kind === "dyn" ? DYN : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 

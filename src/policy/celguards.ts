@@ -69,7 +69,7 @@ export function factsWhen(condition: Expr | undefined, value: boolean): readonly
   return bothAre ? [...factsWhen(a, value), ...factsWhen(b, value)] : [];
 }
 
-function isHas(expr: Expr | undefined): boolean {
+export function isHas(expr: Expr | undefined): boolean {
   return expr?.exprKind.case === "selectExpr" && expr.exprKind.value.testOnly;
 }
 
