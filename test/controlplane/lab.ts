@@ -7,6 +7,7 @@ import {
   LAB_CONTROL_PLANE,
   LAB_INFRASTRUCTURE,
   LAB_NAMESPACE,
+  LAB_VARIABLE,
   LAB_WORKER_CLASS,
   labClass,
   labDefinitions,
@@ -22,6 +23,8 @@ export interface LabCluster {
   readonly annotations?: Readonly<Record<string, string>>;
   /** Default: FIRST_VERSION */
   readonly version?: string;
+  /** The value of the class's variable; absent: not set. */
+  readonly tier?: string;
 }
 
 /** The provider kinds and the ClusterClass; after installClusterApi, whose webhook judges the class. */
@@ -41,7 +44,7 @@ export function clusterRef(namespace: string, name: string): Ref {
 
 /** Creates the Namespace, too, where it is missing. Hook: BeforeClusterCreate. */
 export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
-  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION } = cluster;
+  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION, tier } = cluster;
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   return await cp.create({
     apiVersion: CLUSTER_API,
@@ -51,6 +54,7 @@ export async function createCluster(cp: ControlPlane, cluster: LabCluster): Prom
       topology: {
         classRef: { name: LAB_CLASS, namespace: LAB_NAMESPACE },
         version,
+        ...(tier !== undefined && { variables: [{ name: LAB_VARIABLE, value: tier }] }),
         workers: { machineDeployments: [{ class: LAB_WORKER_CLASS, name: "md", replicas: 0 }] },
       },
     },

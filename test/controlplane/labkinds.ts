@@ -15,6 +15,8 @@ export const CLUSTER_API = "cluster.x-k8s.io/v1beta2";
 export const LAB_INFRASTRUCTURE = `${INFRASTRUCTURE}/${VERSION}`;
 export const LAB_CONTROL_PLANE = `${CONTROL_PLANE}/${VERSION}`;
 export const LAB_WORKER_CLASS = "lab-worker";
+/** A string that Clusters may set. */
+export const LAB_VARIABLE = "tier";
 
 const KINDS: readonly (readonly [group: string, kind: string])[] = [
   [INFRASTRUCTURE, "LabCluster"],
@@ -84,6 +86,7 @@ export function labClass(): KubeObject[] {
       spec: {
         infrastructure: templateRef(infrastructure),
         controlPlane: templateRef(controlPlane),
+        variables: [{ name: LAB_VARIABLE, required: false, schema: { openAPIV3Schema: { type: "string" } } }],
         workers: {
           machineDeployments: [
             {
