@@ -1,0 +1,145 @@
+/** What docs/recipes/ and manifests/admission/ say, as far as it can be judged without a cluster. */
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import test from "node:test";
+import { parseAllDocuments } from "yaml";
+import type { PolicyObject } from "../../src/controller/policyset.ts";
+import { validatePolicy } from "../../src/policy/schema.ts";
+import { checkRules } from "../../src/policy/semantics.ts";
+import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { blocksOf, commandsOf, PAGES, RECIPES, ROOT, textOf } from "../e2e/recipepages.ts";
+import { compiled } from "./builders.ts";
+
+const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
+
+function yamlOf(page: string): string[] {
+  const hereDocuments = commandsOf(page).flatMap((command) => {
+    const [, text] = /<<EOF\n([^]*)^EOF$/m.exec(command) ?? [];
+    return text === undefined ? [] : [text.replace(/\$\(date .*\)/, '"2026-11-27T22:00:00Z"')];
+  });
+  const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
+  return [...blocks.map(({ text }) => text), ...hereDocuments];
+}
+
+/** As kubectl reads YAML. */
+function objectsIn(yaml: string): KubeObject[] {
+  return parseAllDocuments(yaml, { version: "1.1", strict: true, uniqueKeys: true }).map((document) => {
+    assert.deepEqual([...document.errors, ...document.warnings], []);
+    return document.toJS() as KubeObject;
+  });
+}
+
+function policiesOf(page: string): PolicyObject[] {
+  const policies = yamlOf(page)
+    .flatMap(objectsIn)
+    .filter(({ kind }) => kind === "HookPolicy" || kind === "ClusterHookPolicy");
+  return policies.map((policy) => policy as unknown as PolicyObject);
+}
+
+const RECIPES_WITH_POLICY = PAGES.filter((page) => policiesOf(page).length > 0);
+
+/** Legal, and meant: page and warning. */
+const EXPECTED_WARNINGS: readonly string[] = [];
+
+test("every policy of the recipes can be evaluated, at every hook that it names", () => {
+  assert.equal(RECIPES_WITH_POLICY.length, 9);
+  for (const page of RECIPES_WITH_POLICY) {
+    for (const policy of policiesOf(page)) {
+      assert.deepEqual(validatePolicy(policy.kind, policy), [], page);
+      const { metadata } = policy;
+      const stored = {
+        ...policy,
+        metadata: { ...metadata, uid: "uid", resourceVersion: "1", generation: 1 },
+      };
+      const { errors, notEnforceable } = compiled(stored);
+      assert.deepEqual([...errors, ...notEnforceable], [], page);
+    }
+  }
+});
+
+test("the recipes are warned about only what is meant", () => {
+  const warnings = RECIPES_WITH_POLICY.flatMap((page) =>
+    policiesOf(page).flatMap(({ spec }) =>
+      checkRules(spec.rules, []).warnings.map(({ path, message }) => `${page}: ${path}: ${message}`),
+    ),
+  );
+  assert.deepEqual(warnings, EXPECTED_WARNINGS);
+});
+
+test("the HookOverride of the recipes is valid", () => {
+  const overrides = PAGES.flatMap(yamlOf)
+    .flatMap(objectsIn)
+    .filter(({ kind }) => kind === "HookOverride");
+  assert.equal(overrides.length, 1);
+  for (const override of overrides) {
+    assert.deepEqual(validatePolicy("HookOverride", override), []);
+  }
+});
+
+test("the YAML means the same in YAML 1.1 and 1.2, and has nothing that clusterctl or Flux would substitute", () => {
+  const manifests = ["refuse-deletion/clusters", "refuse-deletion/namespaces", "protect-marks/marks"].map(
+    (name) => readFileSync(join(ROOT, `manifests/admission/${name}.yaml`), "utf8"),
+  );
+  for (const yaml of [...PAGES.flatMap(yamlOf), ...manifests]) {
+    const newer = parseAllDocuments(yaml, { version: "1.2" }).map((document): unknown => document.toJS());
+    assert.deepEqual(objectsIn(yaml), newer);
+    assert.doesNotMatch(yaml, /\$\{/);
+  }
+});
+
+test("each recipe grants the operator what its object gates look at", () => {
+  for (const page of RECIPES_WITH_POLICY) {
+    const granted = yamlOf(page)
+      .flatMap(objectsIn)
+      .filter(({ kind, metadata }) => kind === "ClusterRole" && metadata.labels?.[AGGREGATED] === "true")
+      .flatMap((role): { apiGroups: string[]; resources: string[]; verbs: string[] }[] => role["rules"]);
+    const named = policiesOf(page)
+      .flatMap(({ spec }) => spec.rules.flatMap(({ until = [] }) => until))
+      .flatMap(({ object }) => (object === undefined ? [] : [object]));
+    for (const { apiVersion, kind } of named) {
+      const group = apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+      const rule = granted.find(({ apiGroups, resources }) => {
+        const plural = new RegExp(`^${kind.replace(/y$/, "(y|ie)")}s$`, "i");
+        return apiGroups.includes(group) && resources.some((resource) => plural.test(resource));
+      });
+      assert.deepEqual(rule?.verbs, ["get", "list", "watch"], `${page}: ${kind}`);
+    }
+  }
+});
+
+test("the refusal waits for what the hook waits for, on the same Clusters", () => {
+  const [hook] = policiesOf("protect-production.md");
+  const [refusal] = objectsOf(
+    readFileSync(join(ROOT, "manifests/admission/refuse-deletion/clusters.yaml"), "utf8"),
+  );
+  assert.ok(hook && refusal);
+  assert.deepEqual(refusal["spec"].matchConstraints.objectSelector, hook.spec.clusterSelector);
+  const annotation = hook.spec.rules[0]?.until?.[0]?.annotation;
+  assert.equal(annotation?.valueFrom, "ClusterUID");
+  const confirmed = refusal["spec"].variables.find(({ name }: { name: string }) => name === "confirmed");
+  assert.ok(confirmed.expression.includes(`'${annotation?.key}' in `));
+});
+
+test("the recipes link to pages and headings that exist, and the index to each of them", () => {
+  for (const page of PAGES) {
+    for (const [, target = "", heading] of textOf(page).matchAll(/\]\(([^)#]*)(?:#([^)]*))?\)/g)) {
+      const path = join(RECIPES, dirname(page), target === "" ? page : target);
+      assert.ok(existsSync(path), `${page} links to ${target}`);
+      if (heading === undefined) continue;
+      const headings = [...readFileSync(path, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title);
+      const anchors = headings.map((title) =>
+        title
+          .toLowerCase()
+          .replaceAll(/[^\w -]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      assert.ok(anchors.includes(heading), `${page} links to #${heading} of ${target}`);
+    }
+  }
+  const index = textOf("README.md");
+  for (const page of PAGES.filter((name) => name !== "README.md")) {
+    assert.ok(index.includes(`](${page})`), `README.md lists ${page}`);
+  }
+});
