@@ -34,13 +34,19 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
   const changesAt = earliest(results.map(({ result }) => result.changesAt));
   const rest = {
     wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
-    observed: results.map(({ name, result }) => `${name}: ${result.observed}`).join("; "),
+    observed: observedBy(results),
     ...(changesAt !== undefined && { changesAt }),
   };
   if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
-  const unknown = results.find(({ result }) => result.holds === undefined);
-  if (unknown !== undefined) return { holds: undefined, reason: unknown.result.reason, ...rest };
-  return { holds: false, reason: "NoneHolds", ...rest };
+  const unknown = results.filter(({ result }) => result.holds === undefined);
+  const [first] = unknown;
+  if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
+  // Goes into messages: what the others have found must not.
+  return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
+}
+
+function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {
+  return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
 }
 
 function describe({ wanted, remedy }: GateResult): string {

@@ -133,7 +133,7 @@ export interface GateResult {
   readonly reason: string;
   /** What the gate waits for, without anything that was observed: goes into messages. */
   readonly wanted: string;
-  /** What was found: for the trace only, never for a message. */
+  /** What was found: for the trace only, never for a message. Where the gate is not evaluable: why, for both. */
   readonly observed: string;
   /** The command or the deed that makes the gate hold. */
   readonly remedy?: string;
