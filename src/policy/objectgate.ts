@@ -99,18 +99,23 @@ function locate(gate: CompiledObjectGate, { world, call, now }: Situation): Obje
   if (gate.name !== undefined) return { ...place, name: gate.name };
   if (gate.nameExpression === undefined) return place;
   const result = gate.nameExpression.evaluate({ cluster, namespace, call, now });
-  if (result.ok && typeof result.value === "string" && result.value !== "")
+  if (result.ok && typeof result.value === "string" && isObjectName(result.value))
     return { ...place, name: result.value };
   const problem = result.ok ? "nameExpression gives no name" : result.problem;
-  return unevaluable("ExpressionError", describe(gate, undefined), problem);
+  return unevaluable("ExpressionError", describe(gate, undefined, true), problem);
+}
+
+/** Of what cannot have a name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
+function isObjectName(name: string): boolean {
+  return /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
 }
 
 function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const query = locate(gate, situation);
   if ("holds" in query) return query;
   const { world, now } = situation;
-  const wanted = describe(gate, query);
   const found = world.objects.find(gate.kind, query.namespace);
+  const wanted = describe(gate, query, !found.ok || found.namespaced);
   if (!found.ok) return unevaluable(found.reason, wanted, found.message);
   if (gate.ownNamespaceOnly && !found.namespaced) {
     return unevaluable(
@@ -119,9 +124,9 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
       "the kind is cluster-scoped, which needs a ClusterHookPolicy",
     );
   }
-  if (gate.absent && isTerminating(world, query.namespace)) {
-    const observed = "its namespace is being deleted, so that nothing can be told from what is missing";
-    return { holds: false, reason: "NamespaceTerminating", wanted, observed };
+  if (gate.absent && found.namespaced && query.namespace === world.cluster.metadata.namespace) {
+    const doubt = doubtAbsence(world, wanted);
+    if (doubt !== undefined) return doubt;
   }
   const candidates = found.objects.filter((object) => isMeant(gate, query, object));
   return gate.absent
@@ -129,10 +134,14 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
     : judgePresence(gate, candidates, { wanted, world, now });
 }
 
-/** Whether the namespace is there to stay is known only of the Cluster's own. */
-function isTerminating({ cluster, namespace }: World, name: string): boolean {
-  if (name !== cluster.metadata.namespace) return false;
-  return namespace === undefined || namespace.metadata.deletionTimestamp !== undefined;
+/** Whether a namespace is there to stay is known only of the Cluster's own. */
+function doubtAbsence({ namespace }: World, wanted: string): GateResult | undefined {
+  if (namespace === undefined) {
+    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
+  }
+  if (namespace.metadata.deletionTimestamp === undefined) return undefined;
+  const observed = "its namespace is being deleted, so that nothing can be told from what is missing";
+  return { holds: false, reason: "NamespaceTerminating", wanted, observed };
 }
 
 function isMeant(
@@ -198,11 +207,11 @@ function judgeAbsence(
 const CANNOT_EVALUATE =
   "the expression cannot be evaluated for an object: use has() for fields that can be missing";
 
-function describe(gate: CompiledObjectGate, query: ObjectQuery | undefined): string {
+function describe(gate: CompiledObjectGate, query: ObjectQuery | undefined, namespaced: boolean): string {
   const { apiVersion, kind } = gate.kind;
   const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
   const named = query?.name === undefined ? "" : ` ${query.name}`;
-  const where = query === undefined ? "" : ` in namespace ${query.namespace}`;
+  const where = query === undefined || !namespaced ? "" : ` in namespace ${query.namespace}`;
   const many = gate.minCount > 1 ? `${gate.minCount} × ` : "";
   const what = `${many}${kind}${group}${named}${where}${gate.condition}`;
   return gate.absent ? `no ${what} to be left` : what;
