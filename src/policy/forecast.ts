@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "./decide.ts";
-import type { PolicyTrace, RuleTrace } from "./decision.ts";
+import type { GateTrace, PolicyTrace, RuleTrace } from "./decision.ts";
 import type { CompiledPolicy } from "./policy.ts";
 import { remember } from "./timers.ts";
 import type { Asked, World } from "./world.ts";
@@ -20,7 +20,6 @@ export function forecast(
   call: HookCall,
   now: Date,
 ): Date | undefined {
-  const stateless = !policies.some(({ rules }) => rules.some(remembers));
   let asked: Asked = world.asked ?? { firstAsked: now, rules: new Map() };
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
@@ -28,17 +27,12 @@ export function forecast(
     if (!holds) return at;
     const soonest = releasedBefore(trace);
     if (soonest === Infinity) return undefined;
-    // Waits and deadlines begin at edges, so that none may be left out.
-    const next = stateless ? soonest : nextEdge(trace);
+    const next = Math.min(soonest, nextTimer(policies, trace));
     if (!(next > at.getTime())) return undefined;
     asked = remember(asked, policies, trace);
     at = new Date(next);
   }
   return undefined;
-}
-
-function remembers({ waits, deadline }: CompiledPolicy["rules"][number]): boolean {
-  return waits.length > 0 || deadline !== undefined;
 }
 
 /** No rule that holds lets go before this instant (ms); Infinity: time alone does not help. */
@@ -49,14 +43,29 @@ function releasedBefore(trace: readonly PolicyTrace[]): number {
 
 function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: RuleTrace): number {
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
-  // A wait that does not run yet follows the gates that it waits for.
-  const open = gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  const open = openGates(gates);
   const gatesHold = open.length === 0 ? Infinity : Math.max(...open.map(({ changesAt }) => toMs(changesAt)));
   return Math.min(deadline, gatesHold);
 }
 
-function nextEdge(trace: readonly PolicyTrace[]): number {
-  return Math.min(...trace.map(({ changesAt }) => toMs(changesAt)));
+/** No timer begins or breaks off before this instant (ms): none of these edges may be left out. */
+function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTrace[]): number {
+  const edges = trace.flatMap(({ rules }, index) =>
+    rules.filter((rule) => mayStartTimer(policies[index], rule)).map(({ changesAt }) => toMs(changesAt)),
+  );
+  return Math.min(...edges);
+}
+
+function mayStartTimer(policy: CompiledPolicy | undefined, { rule, timers, gates }: RuleTrace): boolean {
+  const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule) ?? {};
+  if (deadline !== undefined && timers?.blockedSince === undefined) return true;
+  // Where somebody has to act, the gates of a wait are never met by time alone.
+  return waits.length > 0 && openGates(gates).every(({ changesAt }) => changesAt !== undefined);
+}
+
+/** A wait that does not run yet follows the gates that it waits for. */
+function openGates(gates: readonly GateTrace[]): readonly GateTrace[] {
+  return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }
 
 function toMs(instant: Date | "Unknown" | undefined): number {
