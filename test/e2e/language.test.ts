@@ -142,18 +142,18 @@ describe("the policy language", { concurrency: true }, () => {
 
   test("a field that is missing makes the rule not evaluable, says how to ask for it, and heals", async () => {
     const { cp } = fleet;
-    const expression = "cluster.metadata.labels.environment == 'dev'";
+    const expression = "namespaceObject.metadata.labels.environment == 'dev'";
     const ref = await applied("missing", rule(CREATE, [{ name: "dev", expression }]));
     await createCluster(cp, { namespace: "missing", name: "c1" });
     const row = await waitsFor(ref, "dev");
     assert.deepEqual([row.verdict, row.reason], ["NotEvaluable", "ExpressionError"]);
     assert.match(
       row.message,
-      /has no field "environment"; ask first, as in has\(cluster\.metadata\.labels\.environment\)/,
+      /has no field "environment"; ask first, as in has\(namespaceObject\.metadata\.labels\.environment\)/,
     );
     await topologySays(cp, "missing", "c1", /rule rule is not evaluable: gate dev cannot be evaluated/);
     await isNotCreated(cp, "missing", "c1");
-    await cp.patch(clusterRef("missing", "c1"), { metadata: { labels: { environment: "dev" } } });
+    await cp.kubectl("label", "namespace", "missing", "environment=dev");
     await isCreated(cp, "missing", "c1");
     assert.equal((await resultOf(cp, ref, "c1")).verdict, "Allowed");
   });
