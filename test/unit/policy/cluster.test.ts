@@ -1,0 +1,140 @@
+/** One view of a Cluster, whichever version and whichever way it came. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { newerOf, newerThan, viewCluster } from "../../../src/policy/cluster.ts";
+import { cluster } from "../builders.ts";
+
+const metadata = { name: "prod-1", namespace: "team-a", uid: "u", resourceVersion: "7" };
+const condition = {
+  type: "Available",
+  status: "True",
+  reason: "Available",
+  lastTransitionTime: "2026-11-21T09:00:00Z",
+};
+
+const V1BETA2 = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  metadata,
+  spec: {
+    topology: {
+      classRef: { name: "lab" },
+      version: "v1.34.0",
+      variables: [{ name: "n", value: { a: [1] } }],
+    },
+  },
+  status: {
+    phase: "Provisioned",
+    initialization: { infrastructureProvisioned: true, controlPlaneInitialized: false },
+    conditions: [{ ...condition, message: "long", observedGeneration: 1 }],
+    deprecated: { v1beta1: { conditions: [{ type: "Ready", status: "False" }] } },
+  },
+};
+
+const V1BETA1 = {
+  apiVersion: "cluster.x-k8s.io/v1beta1",
+  metadata,
+  spec: {
+    topology: {
+      class: "lab",
+      version: "v1.34.0",
+      variables: [
+        { name: "n", value: { a: [1] } },
+        { name: "n", value: "patched", definitionFrom: "extension" },
+      ],
+    },
+  },
+  status: {
+    phase: "Provisioned",
+    infrastructureReady: true,
+    controlPlaneReady: false,
+    conditions: [{ type: "Ready", status: "False", lastTransitionTime: "2026-11-21T09:00:00Z" }],
+    v1beta2: { conditions: [{ ...condition, message: "long" }] },
+  },
+};
+
+test("v1beta1 and v1beta2 of a Cluster give the same view", () => {
+  const view = viewCluster(V1BETA2);
+  assert.deepEqual(viewCluster(V1BETA1), view);
+  assert.deepEqual(view.topology, { className: "lab", version: "v1.34.0", variables: '{"n":{"a":[1]}}' });
+  assert.deepEqual(view.status, {
+    phase: "Provisioned",
+    conditions: [condition],
+    initialization: { infrastructureProvisioned: true, controlPlaneInitialized: false },
+  });
+});
+
+test("v1beta1 without the new conditions has the old ones, some without a reason", () => {
+  const { v1beta2: _, ...status } = V1BETA1.status;
+  assert.deepEqual(viewCluster({ ...V1BETA1, status }).status?.conditions, [
+    { type: "Ready", status: "False", reason: "", lastTransitionTime: "2026-11-21T09:00:00Z" },
+  ]);
+});
+
+test("a Cluster whose status nobody has written has an empty one", () => {
+  assert.deepEqual(viewCluster({ metadata }).status, { conditions: [], initialization: {} });
+});
+
+test("what is of another type is left out", () => {
+  const view = viewCluster({
+    metadata,
+    spec: {
+      topology: { class: 5, version: "v1.34.0", variables: [{ name: 5, value: 1 }, { name: "a" }, null] },
+    },
+    status: {
+      phase: 5,
+      conditions: [null, { type: "A" }, "x"],
+      initialization: { controlPlaneInitialized: "yes" },
+    },
+  });
+  assert.deepEqual(view.topology, { className: "", version: "v1.34.0" });
+  assert.deepEqual(view.status, { conditions: [], initialization: {} });
+});
+
+test("variables with the names of JavaScript's own properties are variables", () => {
+  const variables = ["__proto__", "constructor"].map((name) => ({ name, value: name }));
+  const { topology } = viewCluster({
+    metadata,
+    spec: { topology: { class: "lab", version: "v1", variables } },
+  });
+  assert.deepEqual(Object.entries(JSON.parse(topology?.variables ?? "")).toReversed(), [
+    ["__proto__", "__proto__"],
+    ["constructor", "constructor"],
+  ]);
+});
+
+const status = { phase: "Provisioned", conditions: [condition], initialization: {} };
+const CLEARED = { conditions: [], initialization: { controlPlaneInitialized: false } };
+const at = (resourceVersion: string, rest = {}): ReturnType<typeof cluster> =>
+  cluster({ resourceVersion, annotations: { from: resourceVersion } }, rest);
+
+test("of a request and memory the newer copy counts, but its status is the one in memory", () => {
+  const known = at("100", { status });
+  assert.equal(newerOf(at("99", { status: CLEARED }), known), known);
+  assert.equal(newerOf(at("100", { status: CLEARED }), known), known);
+  const newer = newerOf(at("101", { status: CLEARED }), known);
+  assert.deepEqual(newer, at("101", { status }));
+});
+
+test("of a request about a Cluster that is not in memory, the status is not known", () => {
+  const asked = at("99", { status: CLEARED });
+  assert.deepEqual(newerOf(asked, undefined), at("99"));
+  const other = cluster({ uid: "another", resourceVersion: "5" }, { status });
+  assert.deepEqual(newerOf(asked, other), at("99"));
+  const { status: _, ...withoutStatus } = at("100", { status });
+  assert.deepEqual(newerOf(at("101", { status: CLEARED }), withoutStatus), at("101"));
+});
+
+test("resource versions that are no numbers do not compare, so that memory stays", () => {
+  const known = at("abc", { status });
+  assert.equal(newerOf(at("101"), known), known);
+});
+
+test("of a live read and memory the newer copy counts as a whole", () => {
+  const live = at("100", { status: CLEARED });
+  const later = at("101", { status });
+  assert.equal(newerThan(live, later), later);
+  assert.equal(newerThan(live, at("99", { status })), live);
+  assert.equal(newerThan(live, undefined), live);
+  assert.equal(newerThan(live, cluster({ uid: "another", resourceVersion: "999" })), live);
+});
