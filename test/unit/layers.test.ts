@@ -11,14 +11,29 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   api: [],
   policy: ["api"],
   hooks: ["api", "policy"],
+  admission: ["api", "policy"],
   controller: ["api", "policy"],
   kube: ["api"],
   server: ["api", "log.ts"],
   "log.ts": ["api"],
   "metrics.ts": ["api", "version.ts"],
   "version.ts": [],
-  manager: ["api", "policy", "hooks", "controller", "kube", "server", "log.ts", "metrics.ts", "version.ts"],
-  cmd: ["api", "manager", "log.ts"],
+  manager: [
+    "api",
+    "policy",
+    "hooks",
+    "admission",
+    "controller",
+    "kube",
+    "server",
+    "log.ts",
+    "metrics.ts",
+    "version.ts",
+  ],
+  files: ["api"],
+  cli: ["api", "policy", "files", "hooks/catalog.ts", "controller/asks.ts"],
+  live: ["api", "policy", "kube", "cli", "manager"],
+  cmd: ["api", "policy", "files", "cli", "live", "manager", "hooks/catalog.ts", "log.ts", "version.ts"],
   "main.ts": ["api", "cmd", "manager", "log.ts", "version.ts"],
 };
 
@@ -32,10 +47,14 @@ interface Import {
   readonly file: string;
   readonly from: string;
   readonly specifier: string;
+  /** A path below src/; absent: a package. */
   readonly to: string | undefined;
 }
 
-const layerOf = (path: string): string => relative(SRC, path).split("/")[0] ?? "";
+const topOf = (path: string): string => path.split("/")[0] ?? "";
+/** A layer as a whole, or one file of it. */
+const isAllowed = (from: string, to: string): boolean =>
+  [topOf(to), to].some((name) => ALLOWED[from]?.includes(name));
 
 function imports(): Import[] {
   return globSync("**/*.ts", { cwd: SRC }).flatMap((file) => {
@@ -48,9 +67,9 @@ function imports(): Import[] {
       .map(([, statically, lazily]) => statically ?? lazily ?? "")
       .map((specifier) => ({
         file,
-        from: layerOf(path),
+        from: topOf(file),
         specifier,
-        to: specifier.startsWith(".") ? layerOf(resolve(dirname(path), specifier)) : undefined,
+        to: specifier.startsWith(".") ? relative(SRC, resolve(dirname(path), specifier)) : undefined,
       }));
   });
 }
@@ -59,8 +78,7 @@ test("every import points down the layers", () => {
   const found = imports();
   assert.ok(found.length > 50, "the imports were found");
   const wrong = found.filter(
-    ({ from, to }) =>
-      to !== undefined && !to.startsWith("..") && from !== to && ALLOWED[from]?.includes(to) !== true,
+    ({ from, to }) => to !== undefined && !to.startsWith("..") && from !== topOf(to) && !isAllowed(from, to),
   );
   assert.deepEqual(
     wrong.map(({ file, specifier }) => `${file} imports ${specifier}`),

@@ -1,0 +1,89 @@
+/** What a person names on the command line to the files that are meant. */
+
+import { glob, readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { FileProblem, LoadOptions } from "./load.ts";
+
+export interface Source {
+  /** As the person wrote it, or below the folder that they wrote; "-" is standard input. */
+  readonly name: string;
+  /** Named by itself, not found in a folder: what is in it should be for us. */
+  readonly named: boolean;
+}
+
+interface Sources {
+  readonly sources: readonly Source[];
+  readonly problems: readonly FileProblem[];
+}
+
+const MANIFEST = /\.(?:ya?ml|json)$/i;
+
+export async function sourcesOf(paths: readonly string[], { cwd = "." }: LoadOptions): Promise<Sources> {
+  const problems: FileProblem[] = [];
+  const sources = new Map<string, Source>();
+  for (const path of paths) {
+    const found = await expand(path, cwd);
+    if ("message" in found) problems.push(found);
+    else for (const source of found) sources.set(identity(source, cwd), source);
+  }
+  return { sources: [...sources.values()], problems };
+}
+
+function identity({ name }: Source, cwd: string): string {
+  return name === "-" ? "-" : resolve(cwd, name);
+}
+
+async function expand(path: string, cwd: string): Promise<readonly Source[] | FileProblem> {
+  if (path === "-") return [{ name: "-", named: true }];
+  try {
+    const found = await stat(resolve(cwd, path));
+    return found.isDirectory() ? await ofFolder(path, cwd) : [{ name: path, named: true }];
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" && /[*?[{]/.test(path)) return await ofPattern(path, cwd);
+    return { file: path, message: readProblem(error) };
+  }
+}
+
+async function ofFolder(folder: string, cwd: string): Promise<readonly Source[] | FileProblem> {
+  const names = (await filesBelow(folder, cwd)).toSorted();
+  if (names.length > 0) return names.map((name) => ({ name, named: false }));
+  return { file: folder, message: "the folder holds no .yaml, .yml or .json file" };
+}
+
+/** Without .git, .github and the like. Links to folders are not followed: they can lead in circles. */
+async function filesBelow(folder: string, cwd: string): Promise<string[]> {
+  const entries = await readdir(resolve(cwd, folder), { withFileTypes: true });
+  const below = entries
+    .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
+    .map(async (entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return await filesBelow(path, cwd);
+      return MANIFEST.test(entry.name) ? [path] : [];
+    });
+  return (await Promise.all(below)).flat();
+}
+
+async function ofPattern(pattern: string, cwd: string): Promise<readonly Source[] | FileProblem> {
+  const names: string[] = [];
+  for await (const name of glob(pattern, { cwd })) if (MANIFEST.test(name)) names.push(name);
+  if (names.length > 0) return names.toSorted().map((name) => ({ name, named: true }));
+  return { file: pattern, message: "matches no .yaml, .yml or .json file" };
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or folder",
+  EACCES: "permission denied",
+  EISDIR: "is a folder",
+  ELOOP: "too many symbolic links",
+  ENAMETOOLONG: "the name is too long",
+  ENOTDIR: "a part of the path is no folder",
+};
+
+export function readProblem(error: unknown): string {
+  const code = errorCode(error);
+  return PROBLEMS[code] ?? `cannot be read (${code})`;
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}

@@ -1,0 +1,64 @@
+/** Where the value at a path stands in a YAML document. */
+
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair } from "yaml";
+
+interface Step {
+  readonly node: unknown;
+  /** Of the key, or of the item of a list. */
+  readonly start: number;
+  readonly rest: string;
+}
+
+/** Paths as in FieldError: spec.rules[0].hooks, metadata.labels[example.com/tier]. */
+export function offsetOf(document: Document.Parsed, path: string, of: "key" | "value"): number {
+  const { contents } = document;
+  let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
+  for (;;) {
+    const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
+    const next = step.rest === "" ? undefined : below(node, step.rest);
+    if (next === undefined) {
+      const exact = step.rest === "" && of === "value" && isScalar(step.node);
+      return exact ? startOf(step.node, step.start) : step.start;
+    }
+    step = { ...next, start: next.start < 0 ? step.start : next.start };
+  }
+}
+
+function below(node: unknown, rest: string): Step | undefined {
+  if (isSeq(node)) {
+    const [head = "", index] = /^\[(\d+)\]/.exec(rest) ?? [];
+    const item = index === undefined ? undefined : node.items[Number(index)];
+    return item === undefined
+      ? undefined
+      : { node: item, start: startOf(item, -1), rest: after(rest, head.length) };
+  }
+  if (!isMap(node)) return undefined;
+  const [longest] = node.items
+    .flatMap((pair) => (matchLength(pair, rest) > 0 ? [pair] : []))
+    .toSorted((a, b) => matchLength(b, rest) - matchLength(a, rest));
+  if (longest === undefined) return undefined;
+  const { key, value } = longest;
+  return { node: value, start: startOf(key, -1), rest: after(rest, matchLength(longest, rest)) };
+}
+
+/** How much of `rest` is this key: it can contain dots. */
+function matchLength({ key }: Pair, rest: string): number {
+  const name = String(isScalar(key) ? key.value : key);
+  if (rest.startsWith(`[${name}]`)) return name.length + 2;
+  if (!rest.startsWith(name)) return 0;
+  return ["", ".", "["].includes(rest.charAt(name.length)) ? name.length : 0;
+}
+
+function after(rest: string, length: number): string {
+  return rest.slice(length).replace(/^\./, "");
+}
+
+function startOf(node: unknown, otherwise: number): number {
+  return isNodeWithRange(node) ? node.range[0] : otherwise;
+}
+
+function isNodeWithRange(
+  node: unknown,
+): node is Node & { readonly range: readonly [number, number, number] } {
+  return typeof node === "object" && node !== null && "range" in node && Array.isArray(node.range);
+}

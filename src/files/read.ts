@@ -1,0 +1,51 @@
+/** Bytes to text, within bounds. */
+
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { LoadOptions } from "./load.ts";
+import { readProblem, type Source } from "./paths.ts";
+
+/** A fleet of a thousand Clusters takes some MiB. */
+export const MAX_BYTES = 32 * 1024 * 1024;
+
+export type Read =
+  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+
+export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<Read> {
+  try {
+    const bytes = name === "-" ? await collect(stdin ?? process.stdin) : await readFile(resolve(cwd, name));
+    return bytes === undefined ? TOO_LARGE : decode(bytes);
+  } catch (error) {
+    return { ok: false, message: readProblem(error) };
+  }
+}
+
+const TOO_LARGE: Read = { ok: false, message: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
+
+async function readFile(path: string): Promise<Uint8Array | undefined> {
+  await using file = await open(path);
+  // Devices and pipes say that they are empty: what is read is counted, too.
+  if ((await file.stat()).size > MAX_BYTES) return undefined;
+  return await collect(file.createReadStream({ autoClose: false }));
+}
+
+async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.length;
+    if (size > MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function decode(bytes: Uint8Array): Read {
+  if (bytes.length === 0) return { ok: false, message: "is empty" };
+  if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON" };
+  try {
+    return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return { ok: false, message: "is not UTF-8 text, expected YAML or JSON" };
+  }
+}
