@@ -70,7 +70,9 @@ export function compilePolicy(
       rules.length === 0
         ? brokenRules(errors, served)
         : rules.map((rule, index) => compileRule(rule, index, { ref, errors, served })),
-    hasExpressions: errors.length === 0 && rules.some(hasExpression),
+    hasExpressions: rules.some(
+      (rule, index) => problemsOf(index, errors).length === 0 && hasExpression(rule),
+    ),
     errors,
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
   };
@@ -94,9 +96,13 @@ interface Surroundings {
 }
 
 /** An error outside of spec.rules concerns every rule: it may have been meant to narrow them, or to widen. */
-function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Surroundings): CompiledRule {
+function problemsOf(index: number, errors: readonly FieldError[]): readonly FieldError[] {
   const path = `spec.rules[${index}]`;
-  const mine = errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
+  return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
+}
+
+function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Surroundings): CompiledRule {
+  const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isRecord(spec) && typeof spec.name === "string" ? spec.name : "";
     return brokenRule(name, new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook))), mine);
@@ -148,9 +154,11 @@ function hooksOf(spec: unknown): readonly HookName[] {
 }
 
 function hasExpression({ matchConditions, until = [] }: RuleSpec): boolean {
-  const looks = ({ expression, object }: AnyOfGateSpec): boolean =>
-    (expression ?? object?.expression ?? object?.nameExpression) !== undefined;
-  return matchConditions !== undefined || until.some((gate) => looks(gate) || (gate.anyOf ?? []).some(looks));
+  return matchConditions !== undefined || until.some((gate) => [gate, ...(gate.anyOf ?? [])].some(looks));
+}
+
+function looks({ expression, object }: AnyOfGateSpec): boolean {
+  return (expression ?? object?.expression ?? object?.nameExpression) !== undefined;
 }
 
 function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldError[] {
