@@ -103,6 +103,8 @@ export class ObjectInformers implements ObjectReader {
     } catch (error) {
       const refusal = refusalOf(kind, error, asked);
       if (refusal === undefined) throw error;
+      // A watch that is open goes on when the right to read is gone: a list tells memory, too.
+      this.#entries.get(objectKindKey(kind))?.serving.informer.refresh();
       return refusal;
     }
   }
