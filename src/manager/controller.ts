@@ -58,6 +58,8 @@ interface Informers {
 /** Somebody else wrote a status: look, but do not hurry, and do not answer a write with a write. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
 const AVAILABILITY_POLL_MS = 1000;
+/** What gates look at is a part of memory, but no kind may keep the others' Clusters waiting for long. */
+const OBJECTS_BUDGET_MS = 5000;
 
 const now = (): Date => new Date();
 
@@ -201,7 +203,7 @@ async function run(
     ),
     AVAILABILITY_POLL_MS,
   );
-  const load = Promise.all(named.map(([, informer]) => informer.whenSynced(signal))).then(
+  const load = whenRead({ named, objects }, signal).then(
     () => {
       store.load();
       log.info("Loaded policies, Clusters and Namespaces", {
@@ -215,6 +217,19 @@ async function run(
   await Promise.all([load, queue.run(signal), objects.run(signal), events.run(signal), ...informing]);
   clearInterval(watchAvailability);
   store.stop();
+}
+
+/**
+ * Rejects when it is stopped. Objects, too: a gate that cannot be evaluated would stop the waits that the status
+ * remembers.
+ */
+async function whenRead(
+  { named, objects }: Pick<Parts, "named" | "objects">,
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
+  await objects.whenAnswered(AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]));
+  signal.throwIfAborted();
 }
 
 /** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */

@@ -19,10 +19,12 @@ export const SECRETS_REFUSED: Refusal = {
   message: "the operator never reads Secrets: name another kind in the gate",
 };
 
+export const NOT_LOADED = "ObjectsNotLoaded";
+
 export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
   return {
     ok: false,
-    reason: "ObjectsNotLoaded",
+    reason: NOT_LOADED,
     message: `the objects of kind ${kind} in ${apiVersion} have not been read yet`,
   };
 }

@@ -51,6 +51,7 @@ export class ObjectInformers implements ObjectReader {
   readonly #running = new Set<Promise<void>>();
   #refusedKinds: ReadonlySet<string> = new Set();
   #signal: AbortSignal | undefined;
+  #announced = Promise.withResolvers<void>();
 
   constructor(options: ObjectInformersOptions) {
     this.#options = options;
@@ -107,6 +108,13 @@ export class ObjectInformers implements ObjectReader {
       this.#entries.get(objectKindKey(kind))?.serving.informer.refresh();
       return refusal;
     }
+  }
+
+  /** Every wanted kind has been read or refused, or `signal` has aborted; never rejects. */
+  async whenAnswered(signal: AbortSignal): Promise<void> {
+    const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort");
+    while (!signal.aborted && [...this.#entries.values()].some(({ serving }) => !serving.answered))
+      await Promise.race([this.#announced.promise, stopped]);
   }
 
   /** With a name for metrics that is unique and known before discovery, such as Backup.v1.velero.io. */
@@ -172,6 +180,8 @@ export class ObjectInformers implements ObjectReader {
   }
 
   #announce(kind: ObjectKind): void {
+    this.#announced.resolve();
+    this.#announced = Promise.withResolvers<void>();
     try {
       this.#options.onAvailability(kind);
     } catch (error) {

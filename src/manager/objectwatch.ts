@@ -9,7 +9,7 @@ import type { InformerTuning } from "../kube/tuning.ts";
 import type { WatchEvent } from "../kube/watchstream.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind, type WatchedObject } from "../policy/objects.ts";
-import { notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
+import { NOT_LOADED, notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
 
 export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;
 
@@ -66,6 +66,11 @@ export class ObjectWatch {
 
   stop(): void {
     this.#life?.controller.abort();
+  }
+
+  /** The API server has said something about the kind that lasts. */
+  get answered(): boolean {
+    return this.#refusal?.reason !== NOT_LOADED;
   }
 
   find(namespace: string): FoundObjects {
