@@ -33,6 +33,10 @@ export function invalid(object: Review["object"], errors: readonly FieldError[])
   return denial(object, { code: 422, reason: "Invalid", message }, causes("FieldValueInvalid", errors));
 }
 
+export function tooLarge(object: Review["object"]): Denial {
+  return invalid(object, [{ path: "spec", message: "too large to be checked: make several of it" }]);
+}
+
 export function forbidden(object: Review["object"], errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} is forbidden: ${list(errors)}`;
   return denial(object, { code: 403, reason: "Forbidden", message }, causes("FieldValueForbidden", errors));

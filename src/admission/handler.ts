@@ -8,11 +8,12 @@ import type { Logger } from "../api/logger.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import { policyName } from "../policy/policy.ts";
 import { reviewAccess } from "./access.ts";
-import { forbidden, invalid, unavailable } from "./denial.ts";
+import { forbidden, invalid, tooLarge, unavailable } from "./denial.ts";
 import { newGates } from "./objectgates.ts";
 import { checkOverride } from "./overrides.ts";
 import { checkPolicy, type Policy } from "./policies.ts";
 import { decodeReview, encodeVerdict, NOT_REVIEWED, type Review, type Verdict } from "./review.ts";
+import { isTooLarge, MAX_REVIEW_BYTES } from "./size.ts";
 import { describe } from "./text.ts";
 import type { AccessReviewer, AdmissionWorld } from "./world.ts";
 
@@ -34,7 +35,7 @@ const ADMITTED: Verdict = { warnings: [] };
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
   return async (body) => {
-    const decoded = decodeReview(body);
+    const decoded = body.length > MAX_REVIEW_BYTES ? undefined : decodeReview(body);
     if (decoded === undefined) {
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
@@ -49,10 +50,12 @@ async function judge(review: Review, deps: AdmissionDeps): Promise<Verdict> {
   // Finalizers must go and labels may change, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(object.spec, old.spec)) return ADMITTED;
   if (isBeingDeleted(object)) return ADMITTED;
+  if (isTooLarge(object.spec)) return { denial: tooLarge(object), warnings: [] };
   if (object.kind === "HookOverride") {
     return { warnings: checkOverride(object, { ...deps, now: deps.now() }).map(describe) };
   }
-  const verdict = await judgePolicy(object, isPolicy(old) ? old : undefined, review, deps);
+  const known = isPolicy(old) && !isTooLarge(old.spec) ? old : undefined;
+  const verdict = await judgePolicy(object, known, review, deps);
   if (verdict.denial !== undefined) {
     deps.log.info("Refused a policy", { policy: nameOf(object), reason: verdict.denial.reason });
   }

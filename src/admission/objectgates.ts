@@ -1,6 +1,5 @@
 /** The object gates of a spec, valid or not: none may be missed because something else is wrong with it. */
 
-import { isDeepStrictEqual } from "node:util";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 import type { Review } from "./review.ts";
@@ -13,8 +12,8 @@ export interface ObjectGate {
   readonly name?: string;
   /** Absent: all. */
   readonly namespace?: string;
-  /** Everything on which it depends what the gate looks at, and what it tells about that. */
-  readonly meaning: unknown;
+  /** JSON of everything on which it depends what the gate looks at, and what it tells about that. */
+  readonly meaning: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -31,10 +30,8 @@ export function objectGates(policy: PolicyReview): ObjectGate[] {
 
 /** A gate that was there before shows its author nothing new, so a bot may edit another rule. */
 export function newGates(policy: PolicyReview, old: PolicyReview | undefined): ObjectGate[] {
-  const known = old === undefined ? [] : objectGates(old);
-  return objectGates(policy).filter(
-    ({ meaning }) => !known.some((gate) => isDeepStrictEqual(gate.meaning, meaning)),
-  );
+  const known = new Set(old === undefined ? [] : objectGates(old).map(({ meaning }) => meaning));
+  return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
 }
 
 function readGate(value: unknown, path: string, policy: PolicyReview): ObjectGate[] {
@@ -50,7 +47,9 @@ function readGate(value: unknown, path: string, policy: PolicyReview): ObjectGat
       ...(typeof name === "string" && { name }),
       ...(typeof namespace === "string" && { namespace }),
       // Without a namespace it looks into those of the Clusters, whichever the selectors say.
-      meaning: namespace === undefined ? { value, clusterSelector, namespaceSelector } : { value },
+      meaning: JSON.stringify(
+        namespace === undefined ? [value, clusterSelector, namespaceSelector] : [value],
+      ),
     },
   ];
 }
