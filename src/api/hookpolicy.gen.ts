@@ -264,7 +264,7 @@ export interface ObjectGateSpec {
    */
   name?: string;
   /**
-   * A CEL expression over cluster, namespace and request that gives the name of the object.
+   * A CEL expression over cluster, namespaceObject and request that gives the name of the object.
    */
   nameExpression?: string;
   /**
@@ -272,7 +272,7 @@ export interface ObjectGateSpec {
    */
   selector?: LabelSelector;
   /**
-   * A CEL expression over object, cluster, namespace, request and now: only objects for which it is true count.
+   * A CEL expression over object, cluster and now: only objects for which it is true count.
    */
   expression?: string;
   /**
@@ -314,7 +314,7 @@ export interface AnyOfGateSpec {
    */
   label?: LabelGateSpec;
   /**
-   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespace (metadata),
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespaceObject (metadata),
    * request (hook, versions, settings) and now.
    */
   expression?: string;
@@ -352,7 +352,7 @@ export interface GateSpec {
    */
   label?: LabelGateSpec;
   /**
-   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespace (metadata),
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespaceObject (metadata),
    * request (hook, versions, settings) and now.
    */
   expression?: string;
@@ -416,7 +416,7 @@ export interface RuleSpec {
    */
   hooks: HookName[];
   /**
-   * Conditions in CEL, over cluster, namespace, request and now: all must be true, or the rule does not apply.
+   * Conditions in CEL, over cluster, namespaceObject, request and now: all must be true, or the rule does not apply.
    *
    * @minItems 1
    * @maxItems 16
