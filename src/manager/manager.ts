@@ -18,6 +18,7 @@ import {
 } from "../server/health.ts";
 import { createHookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
+import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
 import { type Controller, createController } from "./controller.ts";
 import type { Options } from "./options.ts";
 
@@ -60,7 +61,8 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     capiVersion: served.capiVersion,
     version: VERSION,
   });
-  const running = Promise.all([controller.run(signal), certificates.run(signal)]);
+  const caBundle = createCaBundleKeeper(options, client, log);
+  const running = Promise.all([controller.run(signal), certificates.run(signal), caBundle.run(signal)]);
   await aborted(signal);
   readiness.stopping();
   await server.close(DRAIN_MS);
@@ -73,6 +75,11 @@ const now = (): Date => new Date();
 function createCertWatcher(options: Options, log: Logger, onChange: (pair: KeyPair) => void): CertWatcher {
   const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
   return new CertWatcher({ dir, certName, keyName, log, onChange, now });
+}
+
+function createCaBundleKeeper(options: Options, client: KubeClient, log: Logger): CaBundleKeeper {
+  const targets = [validatingWebhookTarget(options.webhookConfiguration)];
+  return new CaBundleKeeper({ client, targets, dir: options.webhookCertDir, log, now });
 }
 
 function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {

@@ -13,6 +13,7 @@ export interface Options {
   readonly webhookCertDir: string;
   readonly webhookCertName: string;
   readonly webhookKeyName: string;
+  readonly webhookConfiguration: string;
   /** Absent: not served. */
   readonly healthAddress?: Address;
   /** Absent: not served. */
@@ -90,6 +91,12 @@ export const FLAGS = {
     description: "private key in that directory, PEM",
     group: "Hook server:",
   },
+  "webhook-configuration": {
+    argument: "name",
+    default: "hookpolicy",
+    description: "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
+    group: "Hook server:",
+  },
   "health-addr": {
     argument: "address",
     default: ":9440",
@@ -136,6 +143,7 @@ export function parseOptions(values: FlagValues): Options {
     webhookCertDir: parsePath("webhook-cert-dir", text("webhook-cert-dir")),
     webhookCertName: parsePath("webhook-cert-name", text("webhook-cert-name")),
     webhookKeyName: parsePath("webhook-key-name", text("webhook-key-name")),
+    webhookConfiguration: parseName("webhook-configuration", text("webhook-configuration")),
     ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
     ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
@@ -158,6 +166,11 @@ function parseHost(text: string): string {
 
 function parsePath(name: FlagName, text: string): string {
   if (text === "" || text.includes("\0")) throw wrong(name, text, "a path");
+  return text;
+}
+
+function parseName(name: FlagName, text: string): string {
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text)) throw wrong(name, text, "the name of an object");
   return text;
 }
 
