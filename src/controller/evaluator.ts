@@ -128,12 +128,12 @@ export class Evaluator {
     this.#wakeFor(ask, decision, now);
   }
 
-  /** What other policies have to say at their edges was set when they were asked. */
+  /** What other policies have to say at their edges was set when they were asked, and may be due just now. */
   #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
     const { alarm } = this.#memory;
     const key = askAlarm(ask);
     const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
-    const next = earliest([alarm.get(key), ...edges].filter((at) => at instanceof Date && at > now));
+    const next = earliest([alarm.get(key), ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) alarm.set(key, next);
   }
 

@@ -1,12 +1,15 @@
 /** A decision store over plain maps instead of informers. */
 
+import type { HookOverride, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import { policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
+import type { HeldRow } from "../../../src/controller/held.ts";
+import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
+import { computeStatus, knownOf } from "../../../src/controller/status.ts";
 import { DecisionStore, type Lister } from "../../../src/controller/store.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
-import { ALL_HOOKS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
+import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 
 export const silent: Logger = {
   debug: () => undefined,
@@ -41,6 +44,7 @@ export interface Fixture {
   setNamespace(namespace: Namespace): void;
   setPolicy(object: PolicyObject): void;
   deletePolicy(object: PolicyObject): void;
+  setOverride(object: HookOverride): void;
 }
 
 export function keyOf({ kind, metadata }: PolicyObject): string {
@@ -51,6 +55,7 @@ export function keyOf({ kind, metadata }: PolicyObject): string {
 export function storeWith(
   world: {
     policies?: PolicyObject[];
+    overrides?: HookOverride[];
     clusters?: Cluster[];
     namespaces?: Namespace[];
     objects?: ObjectReader;
@@ -68,7 +73,7 @@ export function storeWith(
     namespaces,
     objects,
     served: ALL_HOOKS,
-    maxOverrideMs: 7 * 86_400_000,
+    maxOverrideMs: MAX_OVERRIDE_MS,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
@@ -93,10 +98,39 @@ export function storeWith(
     },
     setPolicy: (object) => store.policyChanged(keyOf(object), object),
     deletePolicy: (object) => store.policyChanged(keyOf(object), undefined),
+    setOverride: (object) => store.overrideChanged(object.metadata.name, object),
   };
   for (const object of world.namespaces ?? [namespace()]) fixture.setNamespace(object);
   for (const object of world.clusters ?? []) fixture.setCluster(object);
   for (const object of world.policies ?? []) fixture.setPolicy(object);
+  for (const object of world.overrides ?? []) fixture.setOverride(object);
   if (world.load !== false) store.load();
   return fixture;
+}
+
+export function entryOf({ store }: Fixture, policy: PolicyObject): PolicyEntry {
+  const entry = store.policies.get(keyOf(policy));
+  if (entry === undefined) throw new Error(`${keyOf(policy)} is not in memory`);
+  return entry;
+}
+
+export function rowsOf(fixture: Fixture, policy: PolicyObject): HeldRow[] {
+  return [...entryOf(fixture, policy).held.values()];
+}
+
+/** The status that this replica would write now, as the reconciler computes it. */
+export function statusOf(fixture: Fixture, policy: PolicyObject): HookPolicyStatus {
+  const entry = entryOf(fixture, policy);
+  const held = [...entry.held.values()];
+  const { compiled, object, matched, known, recent } = entry;
+  const input = { policy: compiled, stored: object.status, matchedClusters: matched.size, held, recent };
+  const status = computeStatus({ ...input, before: known }, fixture.clock.now);
+  entry.known = knownOf(held);
+  return status;
+}
+
+/** The clock goes on, and what is due by then is done. */
+export function passTo(fixture: Fixture, now: Date): void {
+  fixture.clock.now = now;
+  fixture.store.wake();
 }
