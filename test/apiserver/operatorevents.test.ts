@@ -1,0 +1,137 @@
+/** Events on a real API server: one for each transition, whoever and how many tell of it, and none for a call. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { DeadlineSpec } from "../../src/api/hookpolicy.ts";
+import type { KubeObject } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { holdsFor, type Operator, startOperator } from "../controlplane/operator.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  conditionIs,
+  eventAbout,
+  heldRow,
+  inSeconds,
+  policyRef,
+} from "../e2e/fleet.ts";
+import { type Lab, startLab } from "./operatorlab.ts";
+
+const HOOK = "BeforeClusterUpgrade";
+
+describe("Events", () => {
+  let lab: Lab;
+  let cp: ControlPlane;
+  let second: Operator;
+  before(async () => {
+    lab = await startLab();
+    cp = lab.cp;
+    second = await startOperator(cp, { name: "second", kubeconfig: lab.kubeconfig });
+  });
+  after(async () => await lab?.stop());
+
+  async function held(namespace: string, deadline?: DeadlineSpec, more: object = {}): Promise<void> {
+    const rules = [{ ...approvalRule(HOOK), ...(deadline !== undefined && { deadline }) }];
+    await applyPolicy(cp, policyRef(namespace, "p"), { rules, ...more });
+    await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
+    await askBoth(namespace);
+    await heldRow(cp, policyRef(namespace, "p"), "c1", HOOK);
+  }
+
+  async function askBoth(namespace: string): Promise<void> {
+    const request = await lab.requestFor(namespace, "c1");
+    for (const operator of [lab.operator, second]) await operator.ask(HOOK, request);
+  }
+
+  async function events(namespace: string): Promise<KubeObject[]> {
+    return await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace });
+  }
+
+  async function notes(namespace: string): Promise<string[]> {
+    return (await events(namespace)).map((event) => `${event["reason"]}: ${event["note"]}`).toSorted();
+  }
+
+  test("tell of 50, 80 and 100 % of a deadline, once for two operators and a restart", async () => {
+    await held("steps", { after: "5s", onExpiry: "KeepBlocking" });
+    const about = { kind: "Cluster", namespace: "steps", name: "c1" };
+    const passed = await eventAbout(cp, about, "DeadlinePassed");
+    assert.equal(passed["type"], "Warning");
+    assert.equal(passed["related"].name, "p");
+    const told = await notes("steps");
+    assert.deepEqual(
+      told.map((note) => /^(\w+): .*; (\d+) %/.exec(note)?.slice(1)),
+      [
+        ["DeadlineApproaching", "50"],
+        ["DeadlineApproaching", "80"],
+        ["DeadlinePassed", "100"],
+      ],
+    );
+    await askBoth("steps");
+    lab.proxy.forget();
+    await lab.start();
+    await askBoth("steps");
+    await cp.waitFor("the restarted operator to tell again", () =>
+      lab.proxy.requests.some(({ method, path }) => method === "POST" && path.endsWith("/steps/events")),
+    );
+    assert.deepEqual(await notes("steps"), told);
+    const row = await heldRow(cp, policyRef("steps", "p"), "c1", HOOK);
+    assert.match(row.message, /the deadline passed at/);
+  });
+
+  test("tell of no call, and of no deadline that is not enforced", async () => {
+    await held("audited", { after: "1s", onExpiry: "Allow" }, { mode: "Audit" });
+    await held("calls");
+    for (let calls = 0; calls < 20; calls += 1) await askBoth("calls");
+    await cp.waitFor("the deadline of the Audit policy", async () => {
+      const row = await heldRow(cp, policyRef("calls", "p"), "c1", HOOK);
+      return Date.now() > Date.parse(row.firstAsked) + 2000;
+    });
+    await holdsFor(1000, async () => {
+      assert.deepEqual([await notes("audited"), await notes("calls")], [[], []]);
+    });
+  });
+
+  test("tell once that an override was used, by which operator soever", async () => {
+    await held("overridden");
+    const override = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "emergency" };
+    const { name, ...kind } = override;
+    const spec = {
+      clusterRef: { namespace: "overridden", name: "c1" },
+      hooks: [HOOK],
+      reason: "a test",
+      expiresAt: inSeconds(600),
+    };
+    await cp.apply({ ...kind, metadata: { name }, spec });
+    await conditionIs(cp, override, "Active", "Active");
+    const request = await lab.requestFor("overridden", "c1");
+    for (const operator of [lab.operator, second]) {
+      await cp.waitFor("the override to count", async () => {
+        return (await operator.ask(HOOK, request)).retryAfterSeconds === 0;
+      });
+    }
+    await eventAbout(cp, { kind: "Cluster", namespace: "overridden", name: "c1" }, "OverrideUsed");
+    const used = await cp.waitFor("the use to be told", async () => (await cp.get(override))["status"].used);
+    assert.equal(used.length, 1);
+    await holdsFor(2000, async () => {
+      assert.equal((await events("overridden")).length, 1);
+      const { status } = await cp.get(override);
+      assert.deepEqual([status.used.length, status.usedCount], [1, 1]);
+    });
+  });
+
+  test("that cannot be written hold up nothing", async () => {
+    lab.proxy.failAll(403, /^POST .*\/events/);
+    await held("forbidden", { after: "1s", onExpiry: "Allow" });
+    await cp.waitFor("the deadline to let it go", async () => {
+      return (await lab.ask(HOOK, "forbidden", "c1")).retryAfterSeconds === 0;
+    });
+    await cp.waitFor("the failure to be logged", () =>
+      lab.operator
+        .lines()
+        .some(({ msg, reason }) => msg === "Failed to write an Event" && reason === "DeadlinePassed"),
+    );
+    assert.deepEqual(await notes("forbidden"), []);
+    lab.proxy.resume();
+  });
+});
