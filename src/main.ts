@@ -1,8 +1,14 @@
 #!/usr/bin/env node
 /** The edge of the process: arguments, signals, exit code. 0: done, 1: failed, 2: asked wrongly. */
 
+import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 
+import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
+import { addCompletion } from "./cmd/completion.ts";
+import { addInit } from "./cmd/init.ts";
+import { addValidate } from "./cmd/validate.ts";
+import { addWindows } from "./cmd/windows.ts";
 import { createLogger, errorText, printable, survivePipeErrors, type ClosableLogger } from "./log.ts";
 import {
   FLAGS,
@@ -14,35 +20,37 @@ import {
 } from "./manager/options.ts";
 import { VERSION } from "./version.ts";
 
-const FAILED = 1;
-const USAGE = 2;
+/** kubectl runs a program of this name for `kubectl hookpolicy`. */
+const PLUGIN = /^kubectl-hookpolicy(?:\.[a-z]+)?$/;
 
-const RUN_EXAMPLES = `
-Examples:
+const RUN_EXAMPLES = `\
   # In a Pod, called by Cluster API 1.12
   hookpolicy run --capi-version=1.12 --log-format=json
 
   # On a workstation, against the current kubectl context
   hookpolicy run --kubeconfig="$HOME/.kube/config" --webhook-cert-dir=./certs`;
 
-const EXAMPLES = `
-Examples:
+const EXAMPLES = `\
+  hookpolicy validate policies/
   hookpolicy run --capi-version=1.12
   hookpolicy help run`;
 
-function createProgram(): Command {
-  const program = new Command("hookpolicy")
+function createProgram(name: string): Command {
+  const program = new Command(name)
     .description("Answers Cluster API's lifecycle hooks from HookPolicy objects.")
     .version(VERSION, "--version", "print the version")
-    .helpOption("--help", "print this help")
+    .option("--no-color", "plain text, also on a terminal (or set NO_COLOR)")
+    .helpOption("-h, --help", "print this help")
     .helpCommand(false) // Commander's own takes any word for a command
-    .addHelpText("after", EXAMPLES)
     .configureOutput({ outputError: () => undefined }) // main prints the error, in one line
     .exitOverride();
-  addRun(program);
-  addHelp(program);
+  addExamples(program, EXAMPLES);
+  for (const add of COMMANDS) add(program);
   return program;
 }
+
+/** In the order of the help. */
+const COMMANDS = [addRun, addValidate, addWindows, addInit, addCompletion, addHelp];
 
 function addHelp(program: Command): void {
   program
@@ -60,8 +68,8 @@ function addRun(program: Command): void {
   const command = program
     .command("run")
     .summary("run the operator")
-    .description("Runs the operator: serves the hooks, follows the policies and reports what is held.")
-    .addHelpText("after", RUN_EXAMPLES);
+    .description("Runs the operator: serves the hooks, follows the policies and reports what is held.");
+  addExamples(command, RUN_EXAMPLES);
   const flags: Readonly<Record<string, Flag>> = FLAGS;
   const options = Object.entries(flags).map(([name, flag]) => {
     const option = new Option(`--${name} <${flag.argument}>`, flag.description).helpGroup(flag.group);
@@ -124,31 +132,44 @@ async function exitAfterFlush(log: ClosableLogger): Promise<void> {
 }
 
 /** One line; Commander puts its suggestion on a second one. */
-function usageLine(error: Error, argv: readonly string[]): string {
+function usageLine(error: Error, program: Command, argv: readonly string[]): string {
   const text = error.message
     .replace(/^error: /, "")
     .replace(/\n\(Did you mean (.*)\?\)$/s, " (did you mean $1?)")
     .replace(/\.$/, "");
-  const help = argv[0] === "run" ? "hookpolicy run --help" : "hookpolicy --help";
+  const command = program.commands.find((each) => each.name() === argv[0] && each.name() !== "help");
+  const help = [program.name(), command?.name(), "--help"].filter((word) => word !== undefined).join(" ");
   return `error: ${printable(text)}; see '${help}'\n`;
 }
 
-async function main(argv: readonly string[]): Promise<number> {
+async function main(argv: readonly string[], name: string): Promise<number> {
   survivePipeErrors(process.stdout);
   survivePipeErrors(process.stderr);
-  const program = createProgram();
+  const program = createProgram(name);
   try {
     if (argv.length === 0) program.help({ error: true }); // a script that lost its arguments must not pass for done
     await program.parseAsync(argv, { from: "user" });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError && error.code === "commander.help")
-      return argv.length === 0 ? USAGE : 0;
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const wrongUse = error instanceof CommanderError || error instanceof UsageError;
-    process.stderr.write(wrongUse ? usageLine(error, argv) : `error: ${printable(errorText(error))}\n`);
-    return wrongUse ? USAGE : FAILED;
+    if (error instanceof CommanderError && error.code === "commander.help" && argv.length === 0) return USAGE;
+    if (error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help"))
+      return 0;
+    if (error instanceof CommanderError || error instanceof UsageError) {
+      process.stderr.write(usageLine(error, program, argv));
+      return USAGE;
+    }
+    return failed(error);
   }
 }
 
-process.exitCode = await main(process.argv.slice(2));
+function failed(error: unknown): number {
+  const said = error instanceof CommandError && error.message === "";
+  if (!said) process.stderr.write(`error: ${printable(errorText(error))}\n`);
+  return error instanceof CommandError ? error.exitCode : FAILED;
+}
+
+const calledAs = basename(process.argv[1] ?? "");
+process.exitCode = await main(
+  process.argv.slice(2),
+  PLUGIN.test(calledAs) ? "kubectl hookpolicy" : "hookpolicy",
+);

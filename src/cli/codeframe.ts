@@ -1,0 +1,39 @@
+/** The lines of a file around a position, with a mark below it. */
+
+import { type Colour, PLAIN } from "./colour.ts";
+
+const AROUND = 1;
+/** Of a line: generated files can have very long ones. */
+const MAX_WIDTH = 160;
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+export function codeFrame(lines: readonly string[], { line, column }: Place, colour: Colour = PLAIN): string {
+  const first = Math.max(1, line - AROUND);
+  const last = Math.min(lines.length, line + AROUND);
+  const gutter = String(last).length;
+  const start = column > MAX_WIDTH ? column - MAX_WIDTH / 2 : 1;
+  const frame: string[] = [];
+  for (let number = first; number <= last; number += 1) {
+    const marked = number === line;
+    const text = visible(lines[number - 1] ?? "", start);
+    const label = String(number).padStart(gutter);
+    frame.push(`${marked ? colour.red(">") : " "} ${colour.dim(`${label} |`)} ${text}`.trimEnd());
+    if (marked) {
+      const mark = " ".repeat(visible(lines[line - 1] ?? "", start, column - start).length);
+      frame.push(`  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}${colour.red("^")}`);
+    }
+  }
+  return frame.join("\n");
+}
+
+/** A tab is one column in a position, and would be many in a terminal; control characters could do anything there. */
+function visible(line: string, start: number, length = MAX_WIDTH): string {
+  return line
+    .slice(start - 1, start - 1 + length)
+    .replaceAll("\t", " ")
+    .replaceAll(/\p{Cc}/gu, "\u{FFFD}");
+}

@@ -1,0 +1,145 @@
+/** What is wrong with policies and overrides in files, and what is suspicious about them. */
+
+import { GROUP, VERSION, type RuleSpec } from "../api/hookpolicy.ts";
+import type { SourceObject } from "../files/load.ts";
+import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { found, nearest } from "../policy/fieldmessage.ts";
+import { compileOverride } from "../policy/override.ts";
+import { type PolicyKind } from "../policy/policy.ts";
+import { type FieldError, validatePolicy } from "../policy/schema.ts";
+import { checkRules, type Semantics } from "../policy/semantics.ts";
+import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "./kinds.ts";
+import { expressionPosition } from "./expressionposition.ts";
+
+/** Suites of `hookpolicy test`. */
+export const SUITE_GROUP = "cli.hookpolicy.dev";
+export const SUITE_KIND = "HookPolicyTest";
+
+export interface Finding {
+  readonly severity: "error" | "warning";
+  readonly source: SourceObject;
+  readonly line: number;
+  readonly column: number;
+  /** As in FieldError; "" is the object itself. */
+  readonly path: string;
+  readonly message: string;
+  /** "did you mean BeforeClusterDelete?" */
+  readonly suggestion?: string;
+}
+
+export interface Validation {
+  readonly findings: readonly Finding[];
+  /** Objects that are meant for HookPolicy and that it does not know. */
+  readonly unknown: readonly Finding[];
+  readonly checked: Readonly<Record<OwnKind, number>>;
+  /** Suites, which `hookpolicy test` reads. */
+  readonly suites: number;
+  /** Objects of other groups. */
+  readonly others: number;
+}
+
+export interface ValidationOptions {
+  readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
+  readonly now: Date;
+}
+
+type Judgement =
+  | { readonly is: OwnKind; readonly findings: readonly Finding[] }
+  | { readonly is: "suite" | "other" }
+  | { readonly is: "unknown"; readonly finding: Finding };
+
+export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
+  const judged = sources.map((source) => judge(source, options));
+  const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
+  return {
+    findings: judged.flatMap((each) => ("findings" in each ? each.findings : [])),
+    unknown: judged.flatMap((each) => (each.is === "unknown" ? [each.finding] : [])),
+    checked: {
+      HookPolicy: count("HookPolicy"),
+      ClusterHookPolicy: count("ClusterHookPolicy"),
+      HookOverride: count("HookOverride"),
+    },
+    suites: count("suite"),
+    others: count("other"),
+  };
+}
+
+function judge(source: SourceObject, options: ValidationOptions): Judgement {
+  const problem = kindProblem(source.object);
+  if (problem !== undefined) return { is: "unknown", finding: finding(source, "error", problem) };
+  const group = groupOf(source.object);
+  if (group === SUITE_GROUP) return { is: "suite" };
+  const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
+  if (group !== GROUP || kind === undefined) return { is: "other" };
+  const { errors, warnings } =
+    kind === "HookOverride"
+      ? checkOverride(source.object, options)
+      : checkPolicy(kind, source.object, options);
+  const inOrder = [
+    ...errors.map((error) => finding(source, "error", error)),
+    ...warnings.map((warning) => finding(source, "warning", warning)),
+  ];
+  return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+/** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
+function kindProblem(object: RawObject): FieldError | undefined {
+  const group = groupOf(object);
+  const kind = String(object["kind"]);
+  const own: Readonly<Record<string, readonly string[]>> = {
+    [GROUP]: OWN_KINDS,
+    [SUITE_GROUP]: [SUITE_KIND],
+  };
+  const expected = own[group];
+  if (expected !== undefined && !expected.includes(kind)) {
+    const choices = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
+    return { path: "kind", message: `found ${found(kind)}, expected ${choices}${meant(kind, expected)}` };
+  }
+  const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
+  if (home === undefined || home === group) return undefined;
+  const version = `${home}/${VERSION}`;
+  return {
+    path: "apiVersion",
+    message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,
+  };
+}
+
+function meant(word: string, words: readonly string[]): string {
+  const near = nearest(word, words);
+  return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+}
+
+function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
+  const schemaErrors = validatePolicy(kind, object);
+  const policy = viewPolicy(kind, object);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors);
+  const all = [...schemaErrors, ...errors];
+  const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
+  return { errors: [...all, ...notEnforceable], warnings };
+}
+
+function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
+  if (typeof spec !== "object" || spec === null || !("rules" in spec)) return [];
+  return Array.isArray(spec.rules) ? spec.rules : [];
+}
+
+/** Whether it has an effect depends on when it is created, and on a flag of the operator. */
+function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOptions): Semantics {
+  const errors = validatePolicy("HookOverride", object);
+  if (errors.length > 0) return { errors, warnings: [] };
+  const { problem, expiresAt } = compileOverride(viewOverride(object, now), maxOverrideMs);
+  const path = "spec.expiresAt";
+  if (expiresAt <= now)
+    return { errors, warnings: [{ path, message: "has passed: the override has no effect" }] };
+  return { errors, warnings: problem === undefined ? [] : [{ path, message: problem.message }] };
+}
+
+function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
+  const { path } = error;
+  const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
+  const inExpression = expressionPosition(source, error);
+  const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
+  const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
+  return { severity, source, ...position, path, message, ...(suggestion !== undefined && { suggestion }) };
+}

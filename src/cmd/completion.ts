@@ -1,0 +1,5 @@
+import type { Command } from "commander";
+
+export function addCompletion(program: Command): void {
+  program.command("completion");
+}

@@ -1,0 +1,74 @@
+/** `hookpolicy validate`: errors and warnings in policy files. */
+
+import type { Command } from "commander";
+import { colourFor } from "../cli/colour.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
+import type { FileProblem } from "../files/load.ts";
+import { parseOptions } from "../manager/options.ts";
+
+const FORMATS = ["text", "json", "github"] as const;
+
+interface Flags {
+  readonly output: (typeof FORMATS)[number];
+  readonly capiVersion?: string;
+  readonly strict?: true;
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # Every .yaml, .yml and .json file below a folder
+  hookpolicy validate policies/
+
+  # What a build of kustomize or Helm gives
+  kustomize build overlays/production | hookpolicy validate -
+
+  # In a GitHub workflow: errors stand beside the lines of the pull request
+  hookpolicy validate policies/ -o github`;
+
+export function addValidate(program: Command): void {
+  const command = program
+    .command("validate")
+    .argument("<path...>", "files, folders and patterns; - is standard input")
+    .summary("check policy files")
+    .description(
+      "Checks HookPolicies, ClusterHookPolicies and HookOverrides: against their schema, and expressions, windows and versions in them. Other kinds are ignored.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
+    )
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+    .option(
+      "--capi-version <version>",
+      "also check that this Cluster API version calls the hooks, such as 1.12",
+    )
+    .option("--strict", "exit 1 for warnings, too");
+  addExamples(command, EXAMPLES);
+  command.action(async (paths: readonly string[], _: unknown, self: Command) => {
+    await validate(paths, self.optsWithGlobals<Flags>());
+  });
+}
+
+async function validate(paths: readonly string[], flags: Flags): Promise<void> {
+  const { capiVersion, maxOverrideMs } = parseOptions({ "capi-version": flags.capiVersion });
+  const { loadPaths } = await import("../files/load.ts");
+  const { validateObjects } = await import("../cli/validation.ts");
+  const { servedHooks } = await import("../hooks/catalog.ts");
+  const { objects, problems, ignored } = await loadPaths(paths);
+  const served = servedHooks(capiVersion.minor);
+  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
+  const report = { ...validation, problems, ignored };
+  const { validationGithub, validationJson, validationText } = await import("../cli/validationreport.ts");
+  if (flags.output === "text") {
+    process.stderr.write(problems.map(problemLine).join(""));
+    process.stdout.write(validationText(report, colourFor(process.stdout, flags, process.env)));
+  } else process.stdout.write(flags.output === "json" ? validationJson(report) : validationGithub(report));
+  if (problems.length > 0 || report.unknown.length > 0) throw new CommandError(USAGE);
+  const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
+  if (failing.length > 0) throw new CommandError(FAILED);
+}
+
+function isError({ severity }: { readonly severity: string }): boolean {
+  return severity === "error";
+}
+
+function problemLine({ file, line, column, message }: FileProblem): string {
+  const place = [file === "-" ? "standard input" : file, line, column].filter((part) => part !== undefined);
+  return `error: ${place.join(":")}: ${message}\n`;
+}

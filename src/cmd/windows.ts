@@ -1,0 +1,5 @@
+import type { Command } from "commander";
+
+export function addWindows(program: Command): void {
+  program.command("windows");
+}
