@@ -17,6 +17,7 @@ import {
   noRow,
   policyRef,
   statusOf,
+  storePolicy,
   untilTime,
 } from "../e2e/fleet.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
@@ -34,11 +35,14 @@ describe("windows", () => {
   });
   after(async () => await lab?.stop());
 
+  function windowRule(window: WindowGateSpec): object {
+    const until = [{ name: "night", window }];
+    return { rules: [{ name: "rule", hooks: [HOOK], until, retryAfterSeconds: RETRY }] };
+  }
+
   async function windowed(ref: Ref, window: WindowGateSpec): Promise<void> {
-    const rules = [
-      { name: "rule", hooks: [HOOK], until: [{ name: "night", window }], retryAfterSeconds: RETRY },
-    ];
-    await applyPolicy(cp, ref, { ...(ref.namespace === undefined && { namespaceSelector: {} }), rules });
+    const scope = ref.namespace === undefined ? { namespaceSelector: {} } : {};
+    await applyPolicy(cp, ref, { ...scope, ...windowRule(window) });
   }
 
   async function open(name: string): Promise<number> {
@@ -129,6 +133,21 @@ describe("windows", () => {
     assert.match(wall, new RegExp(`-${String(month).padStart(2, "0")}-10 02:15:00$`), message);
     await nextIs(ref, at);
     assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
+  });
+
+  test("go on while Clusters cannot be read yet", async () => {
+    const ref = policyRef("early", "p");
+    lab.proxy.failAll(403, / \/apis\/cluster\.x-k8s\.io\//);
+    await lab.operator.daemon.stop();
+    const [opens, closes] = [inSeconds(4), inSeconds(900)];
+    await storePolicy(cp, ref, windowRule({ allow: [{ from: opens, to: closes }] }));
+    const operator = await lab.start({ waitReady: false });
+    await conditionIs(cp, ref, "Ready", "ClustersForbidden");
+    await nextIs(ref, closes);
+    assert.equal(await operator.metric("hookpolicy_window_open", 'namespace="early"'), 1);
+    await eventAbout(cp, ref, "WindowOpened");
+    lab.proxy.resume();
+    await conditionIs(cp, ref, "Ready", "Loaded");
   });
 
   test("that opened while the operator was down are open, and it tells of no old edge", async () => {
