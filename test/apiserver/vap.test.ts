@@ -29,6 +29,8 @@ const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
 const MARKS = [OK_TO_DELETE, PENDING_HOOKS];
 const FINALIZER = "cluster.cluster.x-k8s.io";
 const DELETE_APPROVED = "hooks.example.com/delete-approved";
+/** One of the group that docs/recipes/protect-marks.md lists. */
+const MOVER = ["--as=otto", "--as-group=cluster-movers", "--as-group=system:masters"];
 /** Cluster API removes its last mark by removing all annotations, also those of the last second. */
 const KEPT = { "hooks.example.com/kept": "true" };
 const PRODUCTION = { tier: "production" };
@@ -177,8 +179,17 @@ describe("the refusal to delete", { concurrency: true }, () => {
     await refused(person.delete(ref), /is protected/);
     await runRemedy(message);
     await person.delete(ref);
-    await person.delete(ref); // again is fine
     await waitUntilGone(cp, "confirmed", "c1");
+  });
+
+  test("is not in the way of a deletion that has begun", async () => {
+    await applyPolicy(cp, policyRef("begun", "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
+    const ref = await running("begun");
+    await person.delete(ref);
+    await person.patch(ref, { metadata: { labels: PRODUCTION } });
+    await person.delete(ref);
+    await approve(cp, "begun", "c1");
+    await waitUntilGone(cp, "begun", "c1");
   });
 
   test("is the same in every API version", async () => {
@@ -207,6 +218,8 @@ describe("the refusal to delete", { concurrency: true }, () => {
           type === "NamespaceDeletionContentFailure" && message.includes("Cluster doomed/c1 is protected"),
       );
     });
+    await person.patch(namespaceRef("doomed"), { metadata: { labels: PRODUCTION } });
+    await person.delete(namespaceRef("doomed")); // it has begun
     const { metadata } = await cp.get(ref);
     assert.equal(metadata.deletionTimestamp, undefined);
     // What it does not protect: everything else in the namespace goes.
@@ -273,7 +286,8 @@ describe("Cluster API's marks", { concurrency: true }, () => {
       await refused(person.patch(ref, annotations({ [mark]: "AfterWorkersUpgrade" })), only);
       await refused(person.patch(ref, annotations({ [mark]: null })), only);
       await person.patch(ref, annotations({ "hooks.example.com/other": mark })); // the mark is as it was
-      await restorer.patch(ref, annotations({ [mark]: null }));
+      await cp.kubectl("annotate", "clusters.cluster.x-k8s.io", "-n", "marked", "c1", `${mark}-`, ...MOVER);
+      assert.equal(markOf(await cp.get(ref), mark), undefined);
       await person.patch(ref, { spec: { paused: false } });
     }
   });
@@ -332,6 +346,19 @@ describe("pausing", { concurrency: true }, () => {
       if (hook === "BeforeClusterUpgrade") await finishControlPlaneUpgrade(cp, "held", "c1");
     }
     await waitUntilGone(cp, "held", "c1");
+  });
+
+  test("is refused while a Cluster is deleted that no hook holds", async () => {
+    const ref = await running("leaving");
+    const other = "hooks.example.com/other";
+    await person.patch(ref, { metadata: { finalizers: [FINALIZER, other] } });
+    await person.delete(ref);
+    await cp.waitFor("Cluster API to have done its part", async () => {
+      return (await cp.get(ref)).metadata.finalizers?.includes(FINALIZER) === false;
+    });
+    for (const pause of PAUSES) await refused(person.patch(ref, pause), /cannot be paused/);
+    await person.patch(ref, { metadata: { finalizers: null } });
+    await waitUntilGone(cp, "leaving", "c1");
   });
 
   test("and resuming a Cluster that is being deleted are for the listed and for everybody", async () => {
