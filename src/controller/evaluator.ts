@@ -14,7 +14,7 @@ import type { World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
 import { type Ask, askFromRow, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
-import { type HeldRow, heldRow, sameRow } from "./held.ts";
+import { type HeldRow, heldRow, sameRow, saysTheSame } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
 import { resultKey } from "./status.ts";
@@ -182,13 +182,14 @@ export class Evaluator {
     const known = this.#memory.asks.get(row.clusterUID, row.hook);
     const merged = known === undefined ? adopted : merge(known, adopted);
     if (hasEnded(merged, cluster)) return;
-    const ask = adoptTimers(merged, entry.compiled.uid, row.timers ?? [], this.#options.now());
+    // The clocks of another operation are none of this one.
+    const timers = targetVersion(merged.call) === row.targetVersion ? (row.timers ?? []) : [];
+    const ask = adoptTimers(merged, entry.compiled.uid, timers, this.#options.now());
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
     if (mine === undefined) entry.held.set(key, { ...row, holds: false, basis: "" });
-    else if (mine.verdict === row.verdict && mine.rule === row.rule)
-      entry.held.set(key, { ...mine, since: row.since });
+    else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
     this.#evaluate(ask, cluster, only(entry));
   }
 }

@@ -24,11 +24,11 @@ const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
 
-/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while verdict and rule stay. */
+/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while it says the same. */
 export function heldRow(
   ask: Ask,
   trace: PolicyTrace,
-  before: Pick<HeldRow, "verdict" | "rule" | "since"> | undefined,
+  before: (Said & Pick<HeldRow, "since">) | undefined,
   now: Date,
 ): HeldRow | undefined {
   const { verdict } = trace;
@@ -36,10 +36,8 @@ export function heldRow(
   if (verdict === "Observed" || rule === undefined) return undefined;
   const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
   const version = targetVersion(ask.call);
-  const unchanged =
-    before !== undefined && before.verdict === verdict && before.rule === truncate(rule.rule, MAX_NAME);
   const timers = trace.rules.flatMap(timersOf).slice(0, MAX_TIMERS);
-  return {
+  const row = {
     namespace: ask.namespace,
     cluster: ask.cluster,
     clusterUID: ask.clusterUID,
@@ -50,13 +48,21 @@ export function heldRow(
     reason: rule.reason,
     message: truncate(rule.message || DEADLINE_PASSED, MAX_ROW_MESSAGE),
     firstAsked: timestamp(ask.firstAsked),
-    since: unchanged ? before.since : timestamp(now),
+    since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
     ...(timers.length > 0 && { timers }),
     ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
     holds: trace.holds,
     basis: basisOf(trace),
   };
+  return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
+}
+
+type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
+
+/** The same verdict of the same rule about the same operation. */
+export function saysTheSame(a: Said, b: Said): boolean {
+  return a.verdict === b.verdict && a.rule === b.rule && a.targetVersion === b.targetVersion;
 }
 
 /**

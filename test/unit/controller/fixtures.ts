@@ -40,6 +40,7 @@ export interface Fixture {
   readonly dirty: string[];
   readonly clock: { now: Date };
   readonly transitions: Transition[];
+  cluster(key: string): Cluster | undefined;
   setCluster(cluster: Cluster | undefined, key?: string): void;
   setNamespace(namespace: Namespace): void;
   setPolicy(object: PolicyObject): void;
@@ -86,6 +87,7 @@ export function storeWith(
     dirty,
     clock,
     transitions,
+    cluster: (key) => clusters.get(key),
     setCluster: (now, key = `${now?.metadata.namespace}/${now?.metadata.name}`) => {
       const before = clusters.objects.get(key);
       if (now === undefined) clusters.objects.delete(key);
