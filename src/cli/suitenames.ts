@@ -1,0 +1,50 @@
+/** Names in a suite that nothing has: a misspelt one must not make a test pass. */
+
+import { nearest } from "../policy/fieldmessage.ts";
+import { type CompiledPolicy, type CompiledRule, policyName, type PolicyRef } from "../policy/policy.ts";
+import { SuiteError } from "./suiteerror.ts";
+
+interface Names {
+  readonly policy?: string;
+  readonly rule?: string;
+  readonly gate?: string;
+}
+
+/** "protect", "team-a/protect" or "HookPolicy team-a/protect". */
+export function namesPolicy(text: string, ref: PolicyRef): boolean {
+  const full = policyName(ref);
+  return text === full || text === ref.name || `${ref.kind} ${text}` === full;
+}
+
+/** Throws for the first name that no policy, rule of it, or gate of that has. */
+export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
+  const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  if (policy !== undefined && meant.length === 0) {
+    throw unknown(
+      "policy",
+      policy,
+      policies.flatMap(({ ref }) => [policyName(ref), ref.name]),
+    );
+  }
+  const rules = meant.flatMap((each) => each.rules).filter(({ name }) => rule === undefined || name === rule);
+  if (rule !== undefined && rules.length === 0) {
+    throw unknown(
+      "rule",
+      rule,
+      meant.flatMap((each) => each.rules.map(({ name }) => name)),
+    );
+  }
+  const gates = rules.flatMap(gatesOf);
+  if (gate !== undefined && !gates.includes(gate)) throw unknown("gate", gate, gates);
+}
+
+function gatesOf({ gates, waits }: CompiledRule): string[] {
+  return [...gates, ...waits].map(({ name }) => name);
+}
+
+function unknown(field: keyof Names, name: string, names: readonly string[]): SuiteError {
+  const meant = nearest(name, names);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const what = field === "policy" ? "there is no policy" : `no policy has a ${field}`;
+  return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);
+}

@@ -1,0 +1,77 @@
+/** `hookpolicy test`: suites of policies, without a cluster. */
+
+import { dirname } from "node:path";
+import type { Command } from "commander";
+import { type Colour, colourFor } from "../cli/colour.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
+import type { SuiteResult } from "../cli/suiteresult.ts";
+import type { SourceObject } from "../files/load.ts";
+
+const FORMATS = ["text", "junit", "markdown", "json"] as const;
+
+interface Flags {
+  readonly output: (typeof FORMATS)[number];
+  readonly requireTests?: true;
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # Every suite below a folder
+  hookpolicy test policies/
+
+  # In a pipeline: a folder without a suite is a failure, too
+  hookpolicy test --require-tests -o junit tests/ > report.xml`;
+
+export function addTest(program: Command): void {
+  const command = program
+    .command("test")
+    .argument("<path...>", "files, folders and patterns; - is standard input")
+    .summary("run test suites of policies")
+    .description(
+      "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or wrong usage.",
+    )
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+    .option("--require-tests", "exit 1 when there is no suite");
+  addExamples(command, EXAMPLES);
+  command.action(async (paths: readonly string[], _: unknown, self: Command) => {
+    await runTests(paths, self.optsWithGlobals<Flags>());
+  });
+}
+
+async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { isSuite, loadSuite } = await import("../cli/suite.ts");
+  const { runSuite } = await import("../cli/suiterun.ts");
+  const { problemText } = await import("../cli/suitereport.ts");
+  const { objects, problems } = await loadPaths(paths);
+  const results: SuiteResult[] = [];
+  for (const source of objects.filter(({ object }) => isSuite(object))) {
+    const loaded = await loadSuite(
+      source,
+      async (files) => await loadPaths(files, { cwd: folderOf(source) }),
+    );
+    results.push(runSuite(loaded));
+  }
+  for (const problem of problems) process.stderr.write(`error: ${problemText(problem)}\n`);
+  if (results.length === 0) process.stderr.write(`no HookPolicyTest in ${paths.join(", ")}\n`);
+  process.stdout.write(await report(results, flags.output, colourFor(process.stdout, flags, process.env)));
+  if (problems.length > 0) throw new CommandError(USAGE);
+  const missing = results.length === 0 && flags.requireTests === true;
+  if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
+}
+
+function folderOf({ file }: SourceObject): string {
+  return file === "-" ? "." : dirname(file);
+}
+
+async function report(
+  results: readonly SuiteResult[],
+  format: Flags["output"],
+  colour: Colour,
+): Promise<string> {
+  if (format === "junit") return (await import("../cli/junit.ts")).suitesJunit(results);
+  if (format === "markdown") return (await import("../cli/suitemarkdown.ts")).suitesMarkdown(results);
+  const { suitesJson, suitesText } = await import("../cli/suitereport.ts");
+  if (format === "json") return suitesJson(results);
+  return results.length === 0 ? "" : suitesText(results, colour);
+}
