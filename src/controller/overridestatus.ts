@@ -16,7 +16,7 @@ type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
   const { object, compiled } = entry;
   const stored = object.status?.used ?? [];
-  const news = entry.used.filter((use) => !stored.some((other) => useKey(other) === useKey(use)));
+  const news = entry.used.filter((use) => isNews(use, stored));
   const used = [...stored, ...news].toSorted(newestFirst).slice(0, MAX_USED);
   const usedCount = (object.status?.usedCount ?? 0) + news.length;
   return {
@@ -25,6 +25,12 @@ export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOver
     ...(used.length > 0 && { used }),
     ...(usedCount > 0 && { usedCount }),
   };
+}
+
+/** What a full list has dropped was counted when it came. */
+function isNews(use: OverrideUse, stored: readonly OverrideUse[]): boolean {
+  if (stored.some((other) => useKey(other) === useKey(use))) return false;
+  return stored.length < MAX_USED || stored.some((other) => newestFirst(use, other) < 0);
 }
 
 function newestFirst(a: OverrideUse, b: OverrideUse): number {
