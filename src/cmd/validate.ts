@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
-import type { FileProblem } from "../files/load.ts";
+import { problemLine } from "../cli/problems.ts";
 import { parseOptions } from "../manager/options.ts";
 
 const FORMATS = ["text", "json", "github"] as const;
@@ -66,9 +66,4 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 
 function isError({ severity }: { readonly severity: string }): boolean {
   return severity === "error";
-}
-
-function problemLine({ file, line, column, message }: FileProblem): string {
-  const place = [file === "-" ? "standard input" : file, line, column].filter((part) => part !== undefined);
-  return `error: ${place.join(":")}: ${message}\n`;
 }

@@ -1,0 +1,8 @@
+/** Files that could not be read, for people. */
+
+import type { FileProblem } from "../files/load.ts";
+
+export function problemLine({ file, line, column, message }: FileProblem): string {
+  const place = [file === "-" ? "standard input" : file, line, column].filter((part) => part !== undefined);
+  return `error: ${place.join(":")}: ${message}\n`;
+}
