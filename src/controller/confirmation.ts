@@ -115,12 +115,18 @@ export class Confirmer {
     const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
     await Promise.all(
       [...unique.values()].map(async (query) => {
-        const found = await reader.objects(query);
+        const found = await reader.objects(query).catch((error: unknown) => this.#unreadable(query, error));
         const key = placeOf(query.kind, query.namespace);
         read.set(key, [...(read.get(key) ?? []), found]);
       }),
     );
     return { find: (kind, namespace) => join(read.get(placeOf(kind, namespace)) ?? []) };
+  }
+
+  /** Concerns the gates that look at them, and no policy that goes on without them. */
+  #unreadable({ kind }: ObjectQuery, error: unknown): FoundObjects {
+    this.#options.log.debug("Failed to read objects", { kind: objectKindKey(kind), error });
+    return { ok: false, reason: "ObjectsUnreadable", message: "the objects could not be read just now" };
   }
 
   /**

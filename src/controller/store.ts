@@ -181,8 +181,6 @@ export class DecisionStore {
 
   /** ClusterHookPolicies first, then the oldest: where there are too many kinds, no tenant crowds out others. */
   demands(): ObjectDemand[] {
-    const rank = ({ kind, metadata }: PolicyObject): string =>
-      `${kind === "ClusterHookPolicy" ? 0 : 1} ${metadata.creationTimestamp ?? ""}`;
     return [...this.policies.entries()]
       .toSorted((a, b) => (rank(a.object) < rank(b.object) ? -1 : Number(rank(a.object) > rank(b.object))))
       .flatMap(({ compiled }) => demandsOf(compiled));
@@ -190,7 +188,7 @@ export class DecisionStore {
 
   /** Keys of the alarm: "policy KEY", "objects KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
   #onDue(alarm: string): void {
-    const [what, key = "", hook] = alarm.split(" ");
+    const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
       case "policy":
         return this.#watchWindows(this.policies.get(key));
@@ -245,25 +243,24 @@ export class DecisionStore {
     const { clusters, namespaces, objects } = this.#options;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
-    const ask = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const asked = ask === undefined ? {} : { asked: ask };
-    const decision = decide(compiled, { ...live, ...asked }, call, now);
+    const asked = newAsk(call, live.cluster, now, this.#asks.get(live.cluster.metadata.uid, call.hook));
+    const decision = decide(compiled, { ...live, asked }, call, now);
     if (decision.holds) return decision;
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
       overrides: live.overrides,
       objects,
-      ...asked,
+      asked,
     };
     return decide(compiled, learnt, call, now);
   }
 
-  /** The objects that policies which speak about the operation look at. */
+  /** The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. */
   objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): ObjectQuery[] {
     const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
     return compiled
-      .filter((policy) => matches(policy, world) !== "no")
+      .filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no")
       .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
       .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
   }
@@ -344,6 +341,10 @@ export class DecisionStore {
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }
   }
+}
+
+function rank({ kind, metadata }: PolicyObject): string {
+  return `${kind === "ClusterHookPolicy" ? 0 : 1} ${metadata.creationTimestamp ?? ""}`;
 }
 
 /** Compared as a whole: another version of the CRD can change what a generation reads like. */
