@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
+import { ADMISSION_PATH } from "../../src/admission/handler.ts";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
@@ -82,6 +83,7 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "PodDisruptionBudget",
     "Service",
     "ServiceAccount",
+    "ValidatingWebhookConfiguration",
   ]);
 });
 
@@ -134,6 +136,8 @@ test("the parts name each other", () => {
     extension.metadata.annotations?.["runtime.cluster.x-k8s.io/inject-ca-from-secret"],
     `${NAMESPACE}/${secretName}`,
   );
+  const [webhook] = find("ValidatingWebhookConfiguration")["webhooks"];
+  assert.deepEqual(webhook.clientConfig.service, { ...service, path: ADMISSION_PATH });
   assert.ok(container.args.includes(`--webhook-cert-dir=${container.volumeMounts[0].mountPath}`));
 });
 
@@ -208,6 +212,11 @@ test("the cert-manager component renders a certificate for the Service", async (
   assert.equal(
     certificate["spec"].secretName,
     find("Deployment")["spec"].template.spec.volumes[0].secret.secretName,
+  );
+  const webhook = objects.find((object) => object.kind === "ValidatingWebhookConfiguration");
+  assert.equal(
+    webhook?.metadata.annotations?.["cert-manager.io/inject-ca-from"],
+    `${certificate.metadata.namespace}/${certificate.metadata.name}`,
   );
   assert.equal(objects.length, rendered.length + 2);
 });
