@@ -39,8 +39,10 @@ const approved: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 
 describe("time", () => {
   let fleet: Fleet;
+  let second: Operator;
   before(async () => {
     fleet = await startFleet();
+    second = await startOperator(fleet.cp, { name: "second" });
   });
   after(async () => fleet?.cp.stop());
 
@@ -62,7 +64,7 @@ describe("time", () => {
     return fleet.operator.metric(name, `namespace="${namespace}"`, ...labels);
   }
 
-  describe("on one operator", { concurrency: true }, () => {
+  describe("with two operators, of which Cluster API asks one", { concurrency: true }, () => {
     test("opens a window for a held Cluster, and closes it again", async () => {
       const { cp } = fleet;
       const [opens, closes] = [inSeconds(8), inSeconds(20)];
@@ -185,11 +187,11 @@ describe("time", () => {
 
     test("foretells when windows, a wait and a deadline let a Cluster go", async () => {
       const { cp } = fleet;
-      const [first, second] = [inSeconds(3600), inSeconds(7200)];
+      const [first, last] = [inSeconds(3600), inSeconds(7200)];
       const from = (at: string): WindowGateSpec => ({ allow: [{ from: at, to: inSeconds(9000) }] });
       const gates: GateSpec[] = [
         { name: "first", window: from(first) },
-        { name: "second", window: from(second) },
+        { name: "second", window: from(last) },
         { name: "soak", wait: { duration: "10m" } },
       ];
       const ref = await held("forecast", gates);
@@ -202,7 +204,7 @@ describe("time", () => {
           );
         });
       };
-      await foretold(Date.parse(second) + 600_000);
+      await foretold(Date.parse(last) + 600_000);
       assert.equal(statusOf(await cp.get(ref)).nextTransitionTime, first);
       assert.equal(condition(await cp.get(ref), "Restrictive")?.status, "False");
       await applyPolicy(cp, ref, { rules: [rule(gates, { deadline: { after: "30m", onExpiry: "Allow" } })] });
@@ -213,47 +215,45 @@ describe("time", () => {
       assert.equal(status, "True");
       assert.match(message, /Time alone never releases what these rules hold: rule/);
     });
-  });
 
-  test("is the same for two operators, which write nothing at rest", async () => {
-    const { cp, operator } = fleet;
-    const second = await startOperator(cp, { name: "second" });
-    const gates: GateSpec[] = [
-      { name: "night", window: { allow: [{ from: inSeconds(900), to: inSeconds(1800) }] } },
-    ];
-    const deadline = { after: "1h", onExpiry: "Allow" } as const;
-    await held("pair-window", gates, { deadline });
-    await held("pair-wait", [{ name: "soak", wait: { duration: "20m" } }], { deadline });
-    await held("pair-both", [approved, { name: "soak", wait: { duration: "20m" } }], { deadline });
-    await approve(cp, "pair-both", "c1");
-    const namespaces = ["pair-window", "pair-wait", "pair-both"];
-    const messages = async (one: Operator): Promise<(string | undefined)[]> =>
-      await Promise.all(
-        namespaces.map(async (namespace) => {
-          const cluster = await cp.get(clusterRef(namespace, "c1"));
-          return (await one.ask(HOOK, { cluster })).message;
-        }),
-      );
-    const versions = async (): Promise<(string | undefined)[]> =>
-      await Promise.all(
-        namespaces.map(
-          async (namespace) => (await cp.get(policyRef(namespace, "p"))).metadata.resourceVersion,
-        ),
-      );
-    // Both are asked before either has read what the other one has written.
-    await Promise.all([messages(operator), messages(second)]);
-    await cp.waitFor("both to say the same", async () => {
-      const [a, b] = await Promise.all([messages(operator), messages(second)]);
-      return JSON.stringify(a) === JSON.stringify(b);
+    test("is the same for two operators, which write nothing at rest", async () => {
+      const { cp, operator } = fleet;
+      const gates: GateSpec[] = [
+        { name: "night", window: { allow: [{ from: inSeconds(900), to: inSeconds(1800) }] } },
+      ];
+      const deadline = { after: "1h", onExpiry: "Allow" } as const;
+      await held("pair-window", gates, { deadline });
+      await held("pair-wait", [{ name: "soak", wait: { duration: "20m" } }], { deadline });
+      await held("pair-both", [approved, { name: "soak", wait: { duration: "20m" } }], { deadline });
+      await approve(cp, "pair-both", "c1");
+      const namespaces = ["pair-window", "pair-wait", "pair-both"];
+      const messages = async (one: Operator): Promise<(string | undefined)[]> =>
+        await Promise.all(
+          namespaces.map(async (namespace) => {
+            const cluster = await cp.get(clusterRef(namespace, "c1"));
+            return (await one.ask(HOOK, { cluster })).message;
+          }),
+        );
+      const versions = async (): Promise<(string | undefined)[]> =>
+        await Promise.all(
+          namespaces.map(
+            async (namespace) => (await cp.get(policyRef(namespace, "p"))).metadata.resourceVersion,
+          ),
+        );
+      // Both are asked before either has read what the other one has written.
+      await Promise.all([messages(operator), messages(second)]);
+      await cp.waitFor("both to say the same", async () => {
+        const [a, b] = await Promise.all([messages(operator), messages(second)]);
+        return JSON.stringify(a) === JSON.stringify(b);
+      });
+      const settled = await atRest(versions);
+      const said = await messages(operator);
+      await holdsFor(15_000, async () => {
+        assert.deepEqual(await messages(second), said);
+        assert.deepEqual(await messages(operator), said);
+        assert.deepEqual(await versions(), settled);
+      });
     });
-    const settled = await atRest(versions);
-    const said = await messages(operator);
-    await holdsFor(15_000, async () => {
-      assert.deepEqual(await messages(second), said);
-      assert.deepEqual(await messages(operator), said);
-      assert.deepEqual(await versions(), settled);
-    });
-    await second.daemon.stop();
   });
 
   /** What `read` gives once it has been the same for 3 s. */
@@ -272,6 +272,7 @@ describe("time", () => {
     const { cp } = fleet;
     const ref = await held("killed", [approved], { deadline: { after: "12s", onExpiry: "Allow" } });
     const row = await heldRow(cp, ref, "c1", HOOK);
+    await second.daemon.stop();
     await fleet.operator.daemon.stop("SIGKILL");
     const again = await startOperator(cp, { ports: fleet.operator.ports });
     Object.assign(fleet, { operator: again });
