@@ -129,19 +129,17 @@ const MAX_PATTERN_WEIGHT = 1000;
 const TRIALS_PER_STEP = 10;
 const MAX_PATTERNS = 100;
 
-/** The library compiles anew at each call. Compiled by RE2, so that no pattern backtracks. */
+/** The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. */
 const patterns = new Map<string, RE2JS>();
 
 function matches(text: string, pattern: string, meter: Meter): boolean {
-  const weight = patternWeight(pattern);
-  meter.charge(Math.ceil(((text.length + 1) * weight) / TRIALS_PER_STEP));
-  return compilePattern(pattern, weight).test(text);
+  meter.charge(Math.ceil(((text.length + 1) * patternWeight(pattern)) / TRIALS_PER_STEP));
+  return compilePattern(pattern).test(text);
 }
 
-function compilePattern(pattern: string, weight: number): RE2JS {
+function compilePattern(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
-  if (weight > MAX_PATTERN_WEIGHT) throw new Error("the pattern repeats too much");
   const compiled = RE2JS.compile(pattern);
   if (patterns.size >= MAX_PATTERNS) patterns.clear();
   patterns.set(pattern, compiled);
@@ -150,10 +148,9 @@ function compilePattern(pattern: string, weight: number): RE2JS {
 
 /** What is wrong with a regular expression; `undefined` when it can be used. */
 export function patternProblem(pattern: string): string | undefined {
-  const weight = patternWeight(pattern);
-  if (weight > MAX_PATTERN_WEIGHT) return `the pattern ${found(pattern)} repeats too much`;
+  if (patternWeight(pattern) > MAX_PATTERN_WEIGHT) return `the pattern ${found(pattern)} repeats too much`;
   try {
-    compilePattern(pattern, weight);
+    compilePattern(pattern);
     return undefined;
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^error parsing regexp: /, "") : "";

@@ -159,6 +159,9 @@ const WITHOUT_RESULT: Readonly<Record<string, string>> = {
     'cluster.metadata.labels has no field "owner"; ask first, as in has(cluster.metadata.labels.owner) && …',
   "cluster.metadata.labels[cluster.metadata.name] == 'a'":
     "cluster.metadata.labels lacks a key or element that is looked at",
+  // Every JavaScript object has it.
+  "cluster.metadata.annotations['constructor'] != 'a'":
+    'cluster.metadata.annotations has no key "constructor"; ask first, as in "constructor" in cluster.metadata.annotations && …',
   "request.kubernetesVersion == 'v1'":
     'request has no field "kubernetesVersion"; ask first, as in has(request.kubernetesVersion) && …',
   "cluster.topology.variables.network.name == 'a'":

@@ -14,6 +14,9 @@ const OBJECT = {
     text: "a".repeat(400_000),
     map: Object.fromEntries(ITEMS.map(({ a }) => [`k${a}`, a])),
     deep: nested(5000),
+    long: Array.from({ length: 60_000 }, () => 0),
+    medium: "a".repeat(10_000),
+    words: Array.from({ length: 600 }, () => "a".repeat(1000)),
   },
 };
 
@@ -65,6 +68,14 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "ranges in a loop": "object.status.items.all(x, '1.2.3'.satisfies('>=1.0.0'))",
   "a comparison of two deep objects": "object.status.deep == object.status.deep.a",
   "many conditions over many items": `object.status.items.all(x, ${"x.a>=0&&".repeat(100)}true)`,
+  "a loop that ends at once over a long list":
+    "object.status.items.all(x, object.status.items.exists(y, true))",
+  "a list that is only counted": "object.status.long.size() > 0",
+  "a search of a text in a text": "object.status.medium.contains(object.status.medium + 'b')",
+  "a long text that is joined": "[object.status.words.join('')].size() == 1",
+  "a text that is joined by a long one":
+    "[object.status.items.map(x, 'a').join(object.status.medium)].size() == 1",
+  "a text that grows by replacement": "[object.status.medium.replace('a', object.status.medium)].size() == 1",
   // An error that the other side makes up for elsewhere.
   "steps that ran out where || would not look": `${loops(5)} || true`,
   "steps that ran out where && would not look": `!(${loops(5)} && false)`,
@@ -79,12 +90,23 @@ for (const [name, source] of Object.entries(HOSTILE)) {
   });
 }
 
+test("ends: variables of a Cluster that are larger than an object can be", () => {
+  const topology = {
+    className: "a",
+    version: "v1.34.0",
+    variables: JSON.stringify({ a: "a".repeat(600_000) }),
+  };
+  const { expression } = compileExpression("size(cluster.topology.variables) == 1", "gate");
+  assert.deepEqual(expression?.evaluate({ cluster: cluster({}, { topology }), now: NOW }), TOO_MANY);
+});
+
 test("an object that is much larger than usual is within the bound", () => {
   const usual = [
     "object.status.items.exists(x, x.a == 2500)",
     "object.status.items.map(x, x.a).size() > 100",
     "object.status.map.exists(k, k == 'k2999')",
     "object.status.items.all(x, x.text.startsWith('x'))",
+    "object.status.items.all(x, object.status.items.size() > 0)",
   ];
   for (const source of usual) assert.deepEqual(evaluate(source), { ok: true, value: true }, source);
 });

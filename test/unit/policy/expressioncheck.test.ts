@@ -144,6 +144,12 @@ const SUSPICIOUS: Readonly<Record<string, string>> = {
   "cluster.topology.version == 'a'":
     "cluster.topology can be missing, and then the rule cannot be evaluated: ask first, as in has(cluster.topology) && …",
   "has(cluster.topology) || cluster.topology.version == 'a'": "cluster.topology can be missing",
+  "(has(cluster.topology) || now > now) && cluster.topology.version == 'a'":
+    "cluster.topology can be missing",
+  "!(has(cluster.topology) && now > now) && cluster.topology.version == 'a'":
+    "cluster.topology can be missing",
+  "!(!has(cluster.topology) && now > now) && cluster.topology.version == 'a'":
+    "cluster.topology can be missing",
   "cluster.metadata.labels.tier == 'a'":
     'cluster.metadata.labels.tier can be missing, and then the rule cannot be evaluated: ask first, as in "tier" in cluster.metadata.labels && …',
   "'a' in cluster.metadata.labels || cluster.metadata.labels['a'] == 'x'":
