@@ -50,7 +50,7 @@ generate: $(INSTALLED) ## Generate the CRDs and their types from crds/source
 .PHONY: verify
 verify: $(INSTALLED) ## Check that generated files are current
 	npm run --silent generate
-	git diff --exit-code -- '*.gen.ts' crds
+	git diff --exit-code -- '*.gen.ts' crds schemas
 
 .PHONY: clean
 clean: ## Remove what was built and installed here (not the cached control plane)

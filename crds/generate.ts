@@ -1,5 +1,5 @@
 /**
- * Generates the CRDs and src/api/*.gen.ts from crds/source/crds.yaml (npm run generate). Running it twice changes
+ * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml (npm run generate). Running it twice changes
  * nothing.
  */
 
@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { format } from "prettier";
+import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suiteschema.ts";
 import { Document, parse, type Scalar, visit } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -208,9 +209,90 @@ export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${JSON.stringi
 `;
 }
 
+const DRAFT = "http://json-schema.org/draft-07/schema#";
+
+/** As editors take it: JSON Schema draft 7, without Kubernetes' keywords. What only CEL says is for `hookpolicy validate`. */
+function editorSchema({ kind, schema }: Kind): JSONSchema {
+  const { properties, ...root } = forEditors(shipped(schema));
+  return {
+    $schema: DRAFT,
+    $comment: NOTE,
+    title: kind,
+    ...root,
+    properties: {
+      ...properties,
+      apiVersion: { const: `${GROUP}/${VERSION}` },
+      kind: { const: kind },
+      metadata: { type: "object" },
+    },
+    required: ["apiVersion", "kind", "metadata", "spec"],
+  };
+}
+
+function forEditors(schema: Schema): JSONSchema {
+  return withoutOwnKeywords(
+    edited(schema, (part) =>
+      part.properties === undefined ? part : { ...part, additionalProperties: false },
+    ),
+  );
+}
+
+/** Of formats, editors know others than Kubernetes and we do. */
+function withoutOwnKeywords(schema: object): JSONSchema {
+  const keywords = Object.entries(schema)
+    .filter(([keyword]) => !keyword.startsWith("x-") && keyword !== "format")
+    .map(([keyword, value]: [string, unknown]) => [
+      keyword,
+      keyword === "properties" ? mapFields(value) : mapSchemas(value),
+    ]);
+  return Object.fromEntries(keywords);
+}
+
+function mapFields(properties: unknown): object {
+  const fields = Object.entries(isObject(properties) ? properties : {});
+  return Object.fromEntries(fields.map(([name, field]) => [name, mapSchemas(field)]));
+}
+
+function mapSchemas(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(mapSchemas);
+  return isObject(value) ? withoutOwnKeywords(value) : value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function writeEditorSchema(name: string, schema: object): Promise<void> {
+  const json = await format(JSON.stringify(schema), { parser: "json", printWidth: 110 });
+  writeFileSync(join(ROOT, `schemas/${name}.json`), json);
+}
+
+const fileName = (kind: string): string => `${kind.toLowerCase()}_${VERSION}`;
+
+/** Of whatever kind a document is: for files that hold several. */
+function anyKind(names: readonly string[]): object {
+  return {
+    $schema: DRAFT,
+    $comment: NOTE,
+    properties: { kind: { enum: names } },
+    allOf: names.map((kind) => ({
+      if: { properties: { kind: { const: kind } } },
+      then: { $ref: `${fileName(kind)}.json` },
+    })),
+  };
+}
+
 const kinds = readKinds().map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
 for (const kind of kinds) {
   writeFileSync(join(ROOT, `crds/${GROUP}_${kind.plural}.yaml`), await generateCrd(kind));
+  await writeEditorSchema(fileName(kind.kind), editorSchema(kind));
 }
+const suite = {
+  $schema: DRAFT,
+  $comment: `Generated from src/cli/suiteschema.ts by crds/generate.ts`,
+  title: SUITE_KIND,
+};
+await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...withoutOwnKeywords(SUITE_SCHEMA) });
+await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), generateSchemas(kinds));

@@ -9,11 +9,8 @@ import { type PolicyKind } from "../policy/policy.ts";
 import { type FieldError, validatePolicy } from "../policy/schema.ts";
 import { checkRules, type Semantics } from "../policy/semantics.ts";
 import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "./kinds.ts";
+import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
 import { expressionPosition } from "./expressionposition.ts";
-
-/** Suites of `hookpolicy test`. */
-export const SUITE_GROUP = "cli.hookpolicy.dev";
-export const SUITE_KIND = "HookPolicyTest";
 
 export interface Finding {
   readonly severity: "error" | "warning";
