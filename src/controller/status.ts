@@ -29,12 +29,15 @@ export interface Known {
 export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
 
 export function knownOf(held: readonly HeldRow[]): Known {
-  const uids = (rows: readonly HeldRow[]): Set<string> => new Set(rows.map(({ clusterUID }) => clusterUID));
   return {
     rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
-    blocked: uids(held.filter(({ holds }) => holds)),
-    wouldBlock: uids(held.filter(({ verdict }) => verdict === "WouldBlock")),
+    blocked: uidsOf(held.filter(({ holds }) => holds)),
+    wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
   };
+}
+
+function uidsOf(rows: readonly HeldRow[]): Set<string> {
+  return new Set(rows.map(({ clusterUID }) => clusterUID));
 }
 
 export interface StatusInput {

@@ -16,7 +16,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       demands,
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
-    ...(members.some(({ opensAt }) => opensAt !== undefined) && {
+    ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) => firstOpening(members, now),
     }),
   };

@@ -45,12 +45,14 @@ export function adoptTimers<T extends Asked>(
 /** An own entry without an instant knows better: the stored one is older. */
 function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
   if (own === undefined) return stored;
-  const later = (a: Date | undefined, b: Date | undefined): Date | undefined =>
-    a !== undefined && b !== undefined && b > a ? b : a;
   return present({
     blockedSince: later(own.blockedSince, stored.blockedSince),
     gatesMetSince: later(own.gatesMetSince, stored.gatesMetSince),
   });
+}
+
+function later(own: Date | undefined, stored: Date | undefined): Date | undefined {
+  return own !== undefined && stored !== undefined && stored > own ? stored : own;
 }
 
 /** A clock that is ahead by a little is tolerated; what cannot be read is not there. */
