@@ -4,7 +4,7 @@ import { assert as assertProperty, jsonValue, property, uint8Array } from "fast-
 import { decodeReview, encodeVerdict, NOT_REVIEWED } from "../../../src/admission/review.ts";
 import { withAdmission } from "../../../src/admission/route.ts";
 import { ADMISSION_PATH } from "../../../src/admission/handler.ts";
-import { ALL_HOOKS, hookPolicy } from "../builders.ts";
+import { ALL_HOOKS, hookPolicy, rule } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 import { JANE, reviewOf, webhook } from "./reviews.ts";
 
@@ -22,10 +22,10 @@ test("a create and an update are decoded with who sends them", () => {
 
 test("nothing is said of deletes, subresources and foreign kinds", async () => {
   const { send } = webhook();
-  const policy = hookPolicy({ rules: [] });
+  const policy = hookPolicy({ rules: [rule({ until: [{ name: "broken", expression: "clustr" }] })] });
   for (const over of [
     { operation: "DELETE", object: null, oldObject: policy },
-    { operation: "UPDATE", subResource: "status", oldObject: policy },
+    { subResource: "status" },
     { kind: { group: "example.com", version: "v1", kind: "HookPolicy" } },
     { kind: { group: "hookpolicy.dev", version: "v1", kind: "Waiver" } },
   ]) {
