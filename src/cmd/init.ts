@@ -1,5 +1,54 @@
+/** `hookpolicy init`: a folder to start with. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
+import { addExamples, CommandError, FAILED } from "../cli/command.ts";
+
+const EXAMPLES = `\
+  # In a new folder, then what its pipelines do
+  hookpolicy init cluster-policies
+  cd cluster-policies
+  hookpolicy validate policies/
+  hookpolicy test tests/`;
 
 export function addInit(program: Command): void {
-  program.command("init");
+  const command = program
+    .command("init")
+    .argument("[dir]", "the folder", ".")
+    .summary("a folder to start with: policy, suite, pipelines")
+    .description(
+      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.",
+    );
+  addExamples(command, EXAMPLES);
+  command.action(async (dir: string) => {
+    await init(dir);
+  });
+}
+
+async function init(dir: string): Promise<void> {
+  const { starterFiles } = await import("../cli/starter.ts");
+  for (const [name, content] of Object.entries(starterFiles())) {
+    const path = join(dir, name);
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content, { flag: "wx" });
+      process.stdout.write(`wrote ${path}\n`);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      if (error.code !== "EEXIST" || error.syscall !== "open") {
+        throw new CommandError(FAILED, `cannot write ${path} (${error.code})`);
+      }
+      process.stderr.write(`${path} exists: left as it is\n`);
+    }
+  }
+}
+
+interface SystemError extends Error {
+  readonly code: string;
+  readonly syscall?: string;
+}
+
+function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && "code" in error;
 }
