@@ -97,7 +97,7 @@ function judgeGates(
 ): RuleFinding {
   const met = conditions.every(({ holds }) => holds === true);
   const gatesMetSince = met ? metSince(rule, before, world, now) : undefined;
-  const gates = [...conditions, ...judgeWaits(rule, conditions, gatesMetSince, now)];
+  const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const open = gates.filter(({ holds }) => holds !== true);
   const blocked = open.some(({ holds }) => holds === false);
   const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
@@ -165,28 +165,15 @@ function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now:
   return wholeSecond(rule.gates.length === 0 ? (asked?.firstAsked ?? now) : now);
 }
 
-function judgeWaits(
-  { waits }: CompiledRule,
-  conditions: readonly GateTrace[],
-  since: Date | undefined,
-  now: Date,
-): GateTrace[] {
-  if (since !== undefined) return waits.map((wait) => judgeWait(wait, since, now));
-  const blocked = conditions.some(({ holds }) => holds === false);
-  return waits.map(({ name, duration }) => ({
-    gate: name,
-    holds: blocked ? false : undefined,
-    reason: "WaitNotStarted",
-    wanted: waitText(duration),
-    observed: blocked ? "they do not hold" : "it begins once all other gates hold",
-  }));
-}
-
-function judgeWait({ name, duration, durationMs }: Wait, since: Date, now: Date): GateTrace {
+/** One that has not begun does not hold, whatever the gates that it waits for would say if they could be evaluated. */
+function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined, now: Date): GateTrace {
+  const wanted = `${duration} to pass once all other gates hold`;
+  if (since === undefined) {
+    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
+  }
   const until = after(since, durationMs);
   if (now >= until) {
-    const observed = `passed at ${timestamp(until)}`;
-    return { gate: name, holds: true, reason: "Holds", wanted: waitText(duration), observed };
+    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
   }
   return {
     gate: name,
@@ -196,10 +183,6 @@ function judgeWait({ name, duration, durationMs }: Wait, since: Date, now: Date)
     observed: `running since ${timestamp(since)}`,
     changesAt: until,
   };
-}
-
-function waitText(duration: string): string {
-  return `${duration} to pass once all other gates hold`;
 }
 
 /** Only what a wait or a deadline needs is remembered. */

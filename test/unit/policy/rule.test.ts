@@ -147,9 +147,17 @@ describe("a wait", () => {
     assert.equal(operation.at(new Date(NOW.getTime() + 601_000)).holds, false);
   });
 
-  test("that cannot begin because a gate cannot be evaluated cannot be evaluated either", () => {
-    const decision = new Operation([gated([onNamespace, soak])]).at(NOW, namespaceUnknown);
-    assert.deepEqual(brief(decision), ["NotEvaluable", "NamespaceUnknown"]);
+  test("that cannot begin because a gate cannot be evaluated blocks, also under failurePolicy Ignore", () => {
+    const rules = [rule({ until: [onNamespace, soak] })];
+    const decision = new Operation([hookPolicy({ rules, failurePolicy: "Ignore" })]).at(
+      NOW,
+      namespaceUnknown,
+    );
+    assert.deepEqual([...brief(decision), decision.holds], ["Blocked", "WaitNotStarted", true]);
+    assert.match(
+      decision.message,
+      /gate thawed cannot be evaluated \(the Namespace is not known\), gate soak waits/,
+    );
   });
 });
 
