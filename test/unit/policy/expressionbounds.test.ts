@@ -69,9 +69,12 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a comparison of two deep objects": "object.status.deep == object.status.deep.a",
   "many conditions over many items": `object.status.items.all(x, ${"x.a>=0&&".repeat(100)}true)`,
   "a loop that ends at once over a long list":
-    "object.status.items.all(x, object.status.items.exists(y, true))",
+    "object.status.words.all(x, object.status.items.exists(y, true))",
   "a list that is only counted": "object.status.long.size() > 0",
   "a search of a text in a text": "object.status.medium.contains(object.status.medium + 'b')",
+  "a text that is split at a long one":
+    "[object.status.medium.split(object.status.medium + 'b')].size() == 1",
+  "times in a loop": "object.status.items.all(x, timestamp('2026-01-01T00:00:00Z') + duration('1h') < now)",
   "a long text that is joined": "[object.status.words.join('')].size() == 1",
   "a text that is joined by a long one":
     "[object.status.items.map(x, 'a').join(object.status.medium)].size() == 1",
