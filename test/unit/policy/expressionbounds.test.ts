@@ -74,6 +74,8 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a search of a text in a text": "object.status.medium.contains(object.status.medium + 'b')",
   "a text that is split at a long one":
     "[object.status.medium.split(object.status.medium + 'b')].size() == 1",
+  "a long text that is replaced":
+    "[object.status.medium.replace(object.status.medium + 'b', '')].size() == 1",
   "times in a loop": "object.status.items.all(x, timestamp('2026-01-01T00:00:00Z') + duration('1h') < now)",
   "a long text that is joined": "[object.status.words.join('')].size() == 1",
   "a text that is joined by a long one":
