@@ -1,0 +1,52 @@
+/** The program as a person starts it, in a folder with files. */
+
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import type { TestContext } from "node:test";
+
+export const MAIN = resolve(import.meta.dirname, "../../../src/main.ts");
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** By path. */
+export type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** A new folder with these files, gone after the test. */
+export async function folder(t: Pick<TestContext, "after">, files: Files): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "hookpolicy-cmd-"));
+  t.after(() => rm(dir, { recursive: true }));
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(dir, name)), { recursive: true });
+    await writeFile(join(dir, name), content);
+  }
+  return dir;
+}
+
+interface Start {
+  readonly cwd?: string;
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** `args` as typed; the exit code, and everything that was printed. */
+export async function hookpolicy(
+  args: readonly string[],
+  { cwd, stdin = "", env }: Start = {},
+): Promise<Outcome> {
+  return await new Promise((done, fail) => {
+    const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 100 * 1024 * 1024 };
+    const child = execFile(process.execPath, [MAIN, ...args], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === "number") done({ code, stdout, stderr });
+      else fail(error ?? new Error("no exit code"));
+    });
+    child.stdin?.on("error", () => undefined); // the program need not read it
+    child.stdin?.end(stdin);
+  });
+}
