@@ -15,6 +15,7 @@ import { newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
+import { withinPolicyBudget } from "../policy/expression.ts";
 import { timestamp } from "../policy/instant.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import { demandsOf, type ObjectDemand, type ObjectQuery, policyName } from "../policy/policy.ts";
@@ -261,8 +262,13 @@ export class DecisionStore {
     const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
     return compiled
       .filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no")
-      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
-      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
+      .flatMap(({ rules }) =>
+        withinPolicyBudget(() =>
+          rules
+            .filter(({ hooks }) => hooks.has(call.hook))
+            .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? [])),
+        ),
+      );
   }
 
   /** A go was answered: every policy that spoke about it records the result, and so do overrides. */

@@ -32,19 +32,39 @@ export class StepsExceeded extends Error {
 export class Meter {
   #left = 0;
   #exceeded = false;
+  /** Of the work that the evaluations are a part of. */
+  #budget = Infinity;
 
   get exceeded(): boolean {
     return this.#exceeded;
   }
 
+  /** The budget is used up, and not only what one evaluation may take of it. */
+  get exhausted(): boolean {
+    return this.#budget < 0;
+  }
+
+  /** All evaluations in `work` together have so many steps, and no more than what surrounds them. */
+  within<T>(steps: number, work: () => T): T {
+    const outer = this.#budget;
+    const inner = Math.min(steps, outer);
+    this.#budget = inner;
+    try {
+      return work();
+    } finally {
+      this.#budget = outer - (inner - this.#budget);
+    }
+  }
+
   start(): void {
-    this.#left = MAX_STEPS;
+    this.#left = Math.min(MAX_STEPS, this.#budget);
     this.#exceeded = false;
   }
 
   /** Throws once the steps are used up, and from then on: no later part may do more work. */
   charge(steps: number): void {
     this.#left -= steps;
+    this.#budget -= steps;
     if (this.#left >= 0) return;
     this.#exceeded = true;
     throw new StepsExceeded();

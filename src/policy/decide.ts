@@ -2,6 +2,7 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
+import { withinPolicyBudget } from "./expression.ts";
 import { earliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
@@ -53,15 +54,17 @@ function judgePolicy(
   if (matched === "no") {
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
-  const rules = policy.rules
-    .filter(({ hooks }) => hooks.has(situation.call.hook))
-    .map((rule) => {
-      const finding =
-        matched === "unknown"
-          ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
-          : tryJudge(policy, rule, situation);
-      return { ...finding, holds: isHeld(finding, policy, rule) };
-    });
+  const rules = withinPolicyBudget(() =>
+    policy.rules
+      .filter(({ hooks }) => hooks.has(situation.call.hook))
+      .map((rule) => {
+        const finding =
+          matched === "unknown"
+            ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
+            : tryJudge(policy, rule, situation);
+        return { ...finding, holds: isHeld(finding, policy, rule) };
+      }),
+  );
   const trace: PolicyTrace = {
     policy: ref,
     mode,

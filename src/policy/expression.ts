@@ -64,6 +64,21 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   object: { variables: ["object", "cluster", "now"], result: "bool" },
 };
 
+/** A policy can have thousands of expressions, and look at thousands of objects. A usual one needs a few thousand steps. */
+const MAX_POLICY_STEPS = 250_000;
+/** A forecast asks a policy again at each edge. */
+const MAX_FORECAST_STEPS = 1_000_000;
+
+/** Bounds what all expressions of one policy do for one decision: the others must not feel it. */
+export function withinPolicyBudget<T>(work: () => T): T {
+  return meter.within(MAX_POLICY_STEPS, work);
+}
+
+/** The same for a forecast. */
+export function withinForecastBudget<T>(work: () => T): T {
+  return meter.within(MAX_FORECAST_STEPS, work);
+}
+
 /** Never throws. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
@@ -114,16 +129,20 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
       meter.start();
       try {
         const outcome = evaluate(bindings(used, values));
-        if (meter.exceeded) return fails(TOO_MANY_STEPS);
+        if (meter.exceeded) return tooManySteps();
         return isCelError(outcome) ? fails(describeFailure(outcome, root)) : resultOf(outcome, result);
       } catch {
-        return fails(meter.exceeded ? TOO_MANY_STEPS : "the expression cannot be evaluated");
+        return meter.exceeded ? tooManySteps() : fails("the expression cannot be evaluated");
       }
     },
   };
 }
 
-const TOO_MANY_STEPS = `the expression needs more than ${MAX_STEPS} steps`;
+function tooManySteps(): ExpressionResult {
+  return meter.exhausted
+    ? fails("the expressions of the policy together need too many steps")
+    : fails(`the expression needs more than ${MAX_STEPS} steps`);
+}
 
 function fails(problem: string): ExpressionResult {
   return { ok: false, problem };

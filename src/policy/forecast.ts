@@ -3,6 +3,7 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "./decide.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "./decision.ts";
+import { withinForecastBudget } from "./expression.ts";
 import type { CompiledPolicy } from "./policy.ts";
 import { remember } from "./timers.ts";
 import type { Asked, World } from "./world.ts";
@@ -15,6 +16,15 @@ const MAX_STEPS = 100;
  * `undefined`: none, or none that can be told.
  */
 export function forecast(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): Date | undefined {
+  return withinForecastBudget(() => follow(policies, world, call, now));
+}
+
+function follow(
   policies: readonly CompiledPolicy[],
   world: World,
   call: HookCall,
