@@ -133,7 +133,7 @@ function parseFields(text: string): Fields {
     hours: parseField(HOURS, hour),
     days: parseField(DAYS, day),
     months: parseField(MONTHS, month),
-    weekdays: distinct(parseField(WEEKDAYS, weekday).map((value) => value % 7)),
+    weekdays: parseField(WEEKDAYS, weekday),
     anyDay: day === "*",
     anyWeekday: weekday === "*",
   };
@@ -172,17 +172,13 @@ function parseItem(field: Field, item: string): number[] {
     const expected = "numbers, *, lists, ranges and steps such as 0, 1-5 or */15";
     throw new ScheduleError(`${field.name} ${found(item)} cannot be read, expected ${expected}`);
   }
-  if (any !== undefined) return every(field, everyValue(field), step);
+  if (any !== undefined) return every(field, [field.min, field.max], step);
   const first = valueOf(field, from);
   if (to !== undefined) return every(field, [first, lastOf(field, to, first)], step);
   if (step === undefined) return [first];
   throw new ScheduleError(
     `${field.name} ${item} has a step without a range; write ${from}-${field.max}/${step}`,
   );
-}
-
-function everyValue({ min, max }: Field): [number, number] {
-  return [min, max === 7 ? 6 : max];
 }
 
 /** Sunday ends a range as the last day of the week. */

@@ -114,6 +114,21 @@ const STATES: Readonly<Record<string, readonly [spec: WindowSpec, now: string, s
     "2026-11-01T01:00:00Z",
     "closed until 2026-11-07T00:00:00Z",
   ],
+  "in the first of two entries of a day": [
+    daily("0 8,12 1 1 *", "UTC", "1h"),
+    "2026-01-01T08:30:00Z",
+    "open until 2026-01-01T09:00:00Z",
+  ],
+  "on all days of the month and on Mondays": [
+    daily("0 0 1-31 * MON", "UTC"),
+    "2026-11-03T01:00:00Z",
+    "closed until 2026-11-04T00:00:00Z",
+  ],
+  "from Sunday to Sunday": [
+    daily("0 0 * * SUN-SUN", "UTC"),
+    "2026-11-02T00:00:00Z",
+    "closed until 2026-11-08T00:00:00Z",
+  ],
   "on Sunday as 7": [daily("0 0 * * 7", "UTC"), "2026-11-02T00:00:00Z", "closed until 2026-11-08T00:00:00Z"],
 };
 
@@ -129,6 +144,7 @@ const CLOCK_CHANGES: readonly (readonly [zone: string, schedule: string, after: 
   ["Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"],
   ["Europe/Berlin", "30 2 * * *", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"],
   ["Europe/Berlin", "30 2 * * *", "2026-10-25T00:40:00Z", "2026-10-26T01:30:00Z"],
+  ["Europe/Berlin", "30 2 * * *", "2026-10-25T01:10:00Z", "2026-10-26T01:30:00Z"],
   ["Europe/Berlin", "*/30 2 * * *", "2026-10-25T00:50:00Z", "2026-10-26T01:00:00Z"],
   ["Europe/Berlin", "0 3 * * *", "2026-10-24T12:00:00Z", "2026-10-25T02:00:00Z"],
   // Half an hour.
@@ -149,6 +165,9 @@ const CLOCK_CHANGES: readonly (readonly [zone: string, schedule: string, after: 
   ["America/Asuncion", "0 0 * * *", "2023-09-30T12:00:00Z", "2023-10-01T04:00:00Z"],
   ["Africa/Cairo", "0 0 * * *", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00Z"],
   ["Asia/Gaza", "30 2 * * *", "2026-03-27T12:00:00Z", "2026-03-28T00:00:00Z"],
+  // Where a year begins while UTC is still in the last one.
+  ["Pacific/Kiritimati", "0 0 1 1 *", "2026-12-30T12:00:00Z", "2026-12-31T10:00:00Z"],
+  ["America/New_York", "30 23 31 12 *", "2026-12-31T12:00:00Z", "2027-01-01T04:30:00Z"],
   // No 30 December at all.
   ["Pacific/Apia", "0 12 30 12 *", "2011-12-29T12:00:00Z", "2011-12-30T10:00:00Z"],
 ];
@@ -164,6 +183,9 @@ test("a duration is time that passes, also while clocks change", () => {
   const night = compileWindow(daily("0 23 * * *", "Europe/Berlin", "5h"));
   assert.equal(shown(night, "2026-03-28T22:00:00Z"), "open until 2026-03-29T03:00:00Z");
   assert.equal(shown(night, "2026-10-24T21:00:00Z"), "open until 2026-10-25T02:00:00Z");
+  assert.equal(shown(night, "2026-10-25T01:10:00Z"), "open until 2026-10-25T02:00:00Z");
+  const late = compileWindow(daily("30 2 * * *", "Europe/Berlin", "2h"));
+  assert.equal(shown(late, "2026-10-25T01:10:00Z"), "open until 2026-10-25T02:30:00Z");
 });
 
 test("starts that touch leave a pause where the clocks go back", () => {
@@ -171,6 +193,18 @@ test("starts that touch leave a pause where the clocks go back", () => {
   assert.equal(shown(hours, "2026-10-24T00:00:00Z"), "open until 2026-10-25T01:00:00Z");
   assert.equal(shown(hours, "2026-10-25T01:00:00Z"), "closed until 2026-10-25T02:00:00Z");
   assert.equal(shown(hours, "2026-10-25T02:00:00Z"), "open until 2027-10-31T01:00:00Z");
+});
+
+test("the time zone of the process does not matter", () => {
+  const { TZ } = process.env;
+  process.env["TZ"] = "America/New_York";
+  try {
+    assert.equal(new Date(0).getHours(), 19);
+    assert.equal(shown(compileWindow(WEEKEND), "2026-11-25T00:00:00Z"), "closed until 2026-11-27T21:00:00Z");
+  } finally {
+    if (TZ === undefined) delete process.env["TZ"];
+    else process.env["TZ"] = TZ;
+  }
 });
 
 test("a window that is open opens at once", () => {

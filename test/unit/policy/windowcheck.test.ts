@@ -223,6 +223,8 @@ for (const spec of [
   WEEKEND,
   daily("0 */12 * * *", "UTC", "11h59m"),
   daily("0 */12 * * MON", "UTC", "12h"),
+  daily("0 */12 * 1 *", "UTC", "12h"),
+  daily("0 */12 1 * *", "UTC", "12h"),
   daily("0 0 * * *", "Etc/GMT"),
   { allow: [once("2026-12-19T23:59:59Z", "2026-12-22T00:00:00Z")], deny: [HOLIDAYS] },
 ]) {

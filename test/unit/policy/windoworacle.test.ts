@@ -177,10 +177,13 @@ function edges(open: readonly Range[], [from, to]: Range): number[] {
 /** The edges that the window names one after the other. */
 function walk(window: Window, [from, to]: Range): number[] {
   const found: number[] = [];
+  let now = from;
   let state = window.at(new Date(from));
   while (state.changesAt !== undefined && state.changesAt.getTime() < to) {
+    assert.ok(state.changesAt.getTime() > now, `the edge after ${iso(now)} is later`);
+    now = state.changesAt.getTime();
     const next = window.at(state.changesAt);
-    if (next.open !== state.open) found.push(state.changesAt.getTime());
+    if (next.open !== state.open) found.push(now);
     state = next;
   }
   return found;
