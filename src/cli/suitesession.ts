@@ -85,7 +85,14 @@ export class Session {
       world: fleet.world(cluster),
       call: ask.call,
       asked: ask,
-      usesNow,
+      ...(usesNow && { lookAgain: asOftenAsAsked }),
     };
   }
+}
+
+/** Of an operation that may go on. */
+const LOOK_AGAIN_SECONDS = 60;
+
+function asOftenAsAsked({ retryAfterSeconds }: Decision): number {
+  return retryAfterSeconds || LOOK_AGAIN_SECONDS;
 }

@@ -3,7 +3,6 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
-import { after } from "../policy/instant.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
@@ -16,8 +15,8 @@ export interface Operation<T extends Asked = Asked> {
   readonly world: World;
   readonly call: HookCall;
   readonly asked: T;
-  /** Some expression looks at the clock, so that edges alone do not tell: looked at as often as Cluster API asks. */
-  readonly usesNow: boolean;
+  /** Some expression looks at the clock, so that edges alone do not tell: looked at again after so many seconds. */
+  readonly lookAgain?: (decision: Decision) => number;
 }
 
 export interface Look<T extends Asked = Asked> {
@@ -26,8 +25,6 @@ export interface Look<T extends Asked = Asked> {
   readonly asked: T;
 }
 
-/** Of an operation that may go on, while an expression looks at the clock. */
-const LOOK_AGAIN_SECONDS = 60;
 const MAX_LOOKS = 100_000;
 
 export function lookAt<T extends Asked>({ policies, world, call, asked }: Operation<T>, at: Date): Look<T> {
@@ -40,7 +37,7 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {
     yield look;
-    const next = nextLook(look, operation.usesNow);
+    const next = nextLook(look, operation.lookAgain);
     if (!(next < to.getTime())) return;
     look = lookAt({ ...operation, asked: look.asked }, new Date(next));
   }
@@ -49,12 +46,12 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
   );
 }
 
-function nextLook({ at, decision }: Look, usesNow: boolean): number {
+function nextLook({ at, decision }: Look, lookAgain: Operation["lookAgain"]): number {
   const edges = decision.trace
     .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))
     .filter((edge) => edge > at.getTime());
-  const again = after(at, (decision.retryAfterSeconds || LOOK_AGAIN_SECONDS) * 1000).getTime();
-  return Math.min(...edges, usesNow ? again : Infinity);
+  const seconds = lookAgain?.(decision) ?? Infinity;
+  return Math.min(...edges, at.getTime() + seconds * 1000);
 }
 
 /** A time during which the verdict is the same: from inclusive, to exclusive. */

@@ -1,0 +1,219 @@
+/** `hookpolicy simulate`: what a change of policies would do to the fleet. */
+
+import { type Command, InvalidArgumentError } from "commander";
+import type { HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import { colourFor } from "../cli/colour.ts";
+import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../cli/command.ts";
+import type { RawObject } from "../cli/kinds.ts";
+import type { ChangeKind, Simulation } from "../cli/simulation.ts";
+import type { FleetPair } from "../cli/simulationfleet.ts";
+import type { Times } from "../cli/simulationreport.ts";
+import type { FileProblem } from "../files/load.ts";
+import { type Options, parseOptions, UsageError } from "../manager/options.ts";
+import { nearest } from "../policy/fieldmessage.ts";
+import type { ObjectReader } from "../policy/objects.ts";
+
+const FORMATS = ["text", "json", "markdown"] as const;
+const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;
+const LIVE = "live";
+
+interface Flags {
+  readonly filename: readonly string[];
+  readonly against: string;
+  readonly at?: Date;
+  readonly from?: Date;
+  readonly to?: Date;
+  readonly hook?: readonly HookName[];
+  readonly toVersion?: string;
+  readonly prune?: true;
+  readonly failOn: (typeof FAIL_ON)[number];
+  readonly output: (typeof FORMATS)[number];
+  readonly capiVersion?: string;
+  readonly kubeconfig?: string;
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # What would the policies of this branch change in the cluster that kubectl talks to?
+  hookpolicy simulate -f policies/
+
+  # In a pull request: the folder as it is on main, with its Clusters, against the folder of the branch
+  hookpolicy simulate -f policies/ --prune --against ../main/fleet -o markdown --fail-on newly-allowed
+
+  # Over the holidays
+  hookpolicy simulate -f freeze.yaml --against fleet/ --from 2026-12-18T00:00:00Z --to 2027-01-08T00:00:00Z`;
+
+export function addSimulate(program: Command): void {
+  const command = program
+    .command("simulate")
+    .summary("show what a change of policies would do")
+    .description(
+      "Applies objects to a fleet in memory, and compares what every hook of every Cluster would be answered before and after. Nothing is written anywhere.\n\nExit code: 0 done, 1 changes that --fail-on names, 2 input that cannot be read or wrong usage.",
+    )
+    .requiredOption(
+      "-f, --filename <path>",
+      "files, folders and patterns to apply; - is standard input",
+      collect,
+    )
+    .option("--against <live|path>", "the fleet: the API server's, or that of files", LIVE)
+    .option("--prune", "policies that are not among the applied objects are deleted")
+    .option("--at <time>", "the instant of the calls; default: now", parseTime)
+    .option("--from <time>", "the beginning of a time to look at, instead of an instant", parseTime)
+    .option("--to <time>", "its end", parseTime)
+    .option("--hook <name>", "only this hook; may be repeated", parseHook)
+    .option(
+      "--to-version <version>",
+      "the version that upgrades go to; default: what each Cluster's topology wants",
+    )
+    .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
+    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl");
+  addExamples(command, EXAMPLES);
+  command.action(async (_: unknown, self: Command) => {
+    await runSimulation(self.optsWithGlobals<Flags>());
+  });
+}
+
+function parseTime(text: string): Date {
+  const time = new Date(text);
+  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(time.getTime())) return time;
+  throw new InvalidArgumentError("Expected an instant such as 2026-11-21T12:00:00Z");
+}
+
+function parseHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
+  const hook = HOOK_NAMES.find((name) => name === text);
+  if (hook !== undefined) return [...before, hook];
+  const meant = nearest(text, HOOK_NAMES);
+  throw new InvalidArgumentError(
+    `Allowed: ${HOOK_NAMES.join(", ")}${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
+  );
+}
+
+async function runSimulation(flags: Flags): Promise<void> {
+  const times = timesOf(flags);
+  const options = parseOptions({ "capi-version": flags.capiVersion, kubeconfig: flags.kubeconfig });
+  const applied = await read(flags.filename);
+  const present = flags.against === LIVE ? await readLive(options) : { objects: await read([flags.against]) };
+  const pair = await pairOf(applied, present, { flags, options, times });
+  const simulation = await compare(pair, { flags, options, times });
+  warn(pair, simulation);
+  process.stdout.write(await report(simulation, times, flags));
+  const { countOf, CHANGES } = await import("../cli/simulation.ts");
+  const failing: readonly ChangeKind[] = CHANGES.filter(
+    (kind) => flags.failOn === "any" || flags.failOn === kind,
+  );
+  if (failing.some((kind) => countOf(simulation, kind) > 0)) throw new CommandError(FAILED);
+}
+
+function timesOf({ at, from, to }: Flags): Times {
+  if (at !== undefined && (from !== undefined || to !== undefined)) {
+    throw new UsageError("--at is an instant, --from and --to are a time: one or the other");
+  }
+  if ((from === undefined) !== (to === undefined)) throw new UsageError("--from and --to belong together");
+  if (from === undefined || to === undefined) return { from: at ?? new Date() };
+  if (from >= to) throw new UsageError("--from must be before --to");
+  return { from, to };
+}
+
+async function read(paths: readonly string[]): Promise<readonly RawObject[]> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { objects, problems } = await loadPaths(paths);
+  for (const problem of problems) process.stderr.write(`error: ${problemText(problem)}\n`);
+  if (problems.length > 0) throw new CommandError(USAGE);
+  return objects.map(({ object }) => object);
+}
+
+function problemText({ file, line, column, message }: FileProblem): string {
+  return `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${message}`;
+}
+
+interface Present {
+  readonly objects: readonly RawObject[];
+  readonly reader?: ObjectReader;
+}
+
+async function readLive(_options: Options): Promise<Present> {
+  throw new CommandError(FAILED, "--against live is not there yet");
+}
+
+interface Settings {
+  readonly flags: Flags;
+  readonly options: Options;
+  readonly times: Times;
+}
+
+async function pairOf(
+  applied: readonly RawObject[],
+  { objects, reader }: Present,
+  { flags, options, times }: Settings,
+): Promise<FleetPair> {
+  const { fleetPair } = await import("../cli/simulationfleet.ts");
+  const { servedHooks } = await import("../hooks/catalog.ts");
+  const { policyName } = await import("../policy/policy.ts");
+  const pair = fleetPair(objects, applied, {
+    served: servedHooks(options.capiVersion.minor),
+    maxOverrideMs: options.maxOverrideMs,
+    now: times.from,
+    prune: flags.prune === true,
+    ...(reader !== undefined && { objects: reader }),
+  });
+  for (const { compiled } of pair.applied) {
+    for (const { path, message } of compiled.errors) {
+      process.stderr.write(`error: ${policyName(compiled.ref)}: ${path}: ${message}\n`);
+    }
+  }
+  if (pair.applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(FAILED);
+  if (pair.after.clusters().length === 0) throw new CommandError(USAGE, "there is no Cluster to simulate");
+  return pair;
+}
+
+async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
+  const { simulate } = await import("../cli/simulation.ts");
+  const { looksAtClock } = await import("../cli/suitewalk.ts");
+  const { servedHooks } = await import("../hooks/catalog.ts");
+  const served = servedHooks(options.capiVersion.minor);
+  const policies = [...pair.before.policies, ...pair.after.policies];
+  const run = simulate(pair, {
+    ...times,
+    served,
+    hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
+    usesNow: looksAtClock(policies.map(({ raw }) => raw)),
+    ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+  });
+  const terminal = process.stderr.isTTY;
+  let step = run.next();
+  for (let shown = 0; step.done !== true; step = run.next()) {
+    const percent = Math.floor((100 * step.value.done) / step.value.total);
+    if (terminal && percent > shown)
+      process.stderr.write(`\r${step.value.done} of ${step.value.total} Clusters`);
+    shown = percent;
+  }
+  if (terminal) process.stderr.write("\r\u001B[K");
+  return step.value;
+}
+
+function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
+  const lines: string[] = [];
+  const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
+  const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
+  const clusterWide = [...before.policies, ...after.policies].some(
+    ({ compiled }) => compiled.selectsNamespace,
+  );
+  if (clusterWide && missing.length > 0) {
+    lines.push(
+      `the Namespace of Clusters is not among the objects: ${missing.slice(0, 5).join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
+    );
+  }
+  if (clusters === 0)
+    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
+  for (const line of lines) process.stderr.write(`warning: ${line}\n`);
+}
+
+async function report(simulation: Simulation, times: Times, flags: Flags): Promise<string> {
+  const writers = await import("../cli/simulationreport.ts");
+  if (flags.output === "json") return writers.simulationJson(simulation, times);
+  if (flags.output === "markdown") return writers.simulationMarkdown(simulation, times);
+  return writers.simulationText(simulation, times, colourFor(process.stdout, flags, process.env));
+}
