@@ -49,7 +49,11 @@ function summary(
   const left = [
     ...(suites > 0 ? [`${plural(suites, "suite")} left to \`hookpolicy test\``] : []),
     ...(others > 0 ? [`${plural(others, "object")} of other kinds ignored`] : []),
-    ...(ignored > 0 ? [`${plural(ignored, "document")} that no Kubernetes object is ignored`] : []),
+    ...(ignored > 0
+      ? [
+          `${ignored === 1 ? "1 document that is no Kubernetes object" : `${ignored} documents that are no Kubernetes objects`} ignored`,
+        ]
+      : []),
   ];
   return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
 }
