@@ -9,7 +9,7 @@ import type { Transition } from "../controller/transitions.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isAlreadyExists } from "../kube/errors.ts";
 import type { Resource } from "../kube/resource.ts";
-import { truncate } from "../policy/message.ts";
+import { truncateBytes } from "../policy/message.ts";
 import { describeTransition, type EventText } from "./eventtext.ts";
 
 const EVENTS: Resource = {
@@ -23,7 +23,7 @@ const EVENTS: Resource = {
 /** Ten thousand Clusters can come near their deadline at once: then some are not told of. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
-/** Bound of the API (apis/events/validation: NoteLengthLimit). */
+/** Bytes: bound of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
 export class EventRecorder {
@@ -85,7 +85,7 @@ function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1]
     reportingController: "hookpolicy.dev/operator",
     reportingInstance: hostname(),
     regarding,
-    note: truncate(note, MAX_NOTE),
+    note: truncateBytes(note, MAX_NOTE),
     ...rest,
   };
   return event;

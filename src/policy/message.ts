@@ -37,7 +37,8 @@ function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-function truncateBytes(text: string, max: number): string {
+/** Cuts to a number of bytes, between characters. */
+export function truncateBytes(text: string, max: number): string {
   const ellipsis = "…";
   // A UTF-16 unit is at least one byte: nothing longer is worth looking at.
   let cut = text.length <= max ? text : `${text.slice(0, max).toWellFormed()}${ellipsis}`;

@@ -1,0 +1,205 @@
+/** Events: one per transition, whoever writes it, and never so many that they are a burden. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { Logger } from "../../../src/api/logger.ts";
+import { newAsk } from "../../../src/controller/asks.ts";
+import type { Transition } from "../../../src/controller/transitions.ts";
+import { KubeError } from "../../../src/kube/errors.ts";
+import { EventRecorder } from "../../../src/manager/events.ts";
+import { describeTransition } from "../../../src/manager/eventtext.ts";
+import { at, cluster, DELETE, NOW, override, UPGRADE } from "../builders.ts";
+import { silent } from "../controller/fixtures.ts";
+
+const policy = { kind: "HookPolicy", namespace: "team-a", name: "protect" } as const;
+const fleet = { kind: "ClusterHookPolicy", name: "fleet" } as const;
+const deadline: Transition = {
+  type: "DeadlineStep",
+  policy,
+  policyUID: "uid-protect",
+  rule: "r",
+  ask: newAsk(DELETE, cluster(), NOW, undefined),
+  step: 80,
+  deadlineAt: at("+1h"),
+  releases: true,
+};
+const windowChanged: Transition = {
+  type: "WindowChanged",
+  policy: fleet,
+  policyUID: "uid-fleet",
+  rule: "r",
+  gate: "weekend",
+  open: true,
+  at: NOW,
+  until: at("+1h"),
+};
+const used: Transition = {
+  type: "OverrideUsed",
+  override: override(),
+  cluster: cluster(),
+  call: UPGRADE,
+  policies: ["HookPolicy team-a/protect", "ClusterHookPolicy fleet"],
+};
+const POLICY_REF = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  namespace: "team-a",
+  name: "protect",
+  uid: "uid-protect",
+};
+const CLUSTER_REF = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  namespace: "team-a",
+  name: "prod-1",
+  uid: "uid-prod-1",
+};
+
+describe("the text", () => {
+  const cases: Record<string, { transition: Transition; reason: string; note: RegExp }> = {
+    "of a deadline that comes nearer": {
+      transition: deadline,
+      reason: "DeadlineApproaching",
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* 2026-11-21T13:00:00Z: it goes on then$/,
+    },
+    "of a deadline that only tells": {
+      transition: { ...deadline, releases: false },
+      reason: "DeadlineApproaching",
+      note: /: it stays held$/,
+    },
+    "of a deadline that has passed": {
+      transition: { ...deadline, step: 100 },
+      reason: "DeadlinePassed",
+      note: /The deadline passed at 2026-11-21T13:00:00Z/,
+    },
+    "of a window that opens": {
+      transition: windowChanged,
+      reason: "WindowOpened",
+      note: /^Rule r, gate weekend: open since 2026-11-21T12:00:00Z, until 2026-11-21T13:00:00Z$/,
+    },
+    "of a window that closes for good": {
+      transition: withoutUntil({ ...windowChanged, open: false }),
+      reason: "WindowClosed",
+      note: /closed since .*, for good$/,
+    },
+    "of an override that is used": {
+      transition: used,
+      reason: "OverrideUsed",
+      note: /^BeforeClusterUpgrade goes on because of HookOverride let-go, without HookPolicy team-a\/protect, ClusterHookPolicy fleet$/,
+    },
+  };
+  for (const [name, { transition, reason, note }] of Object.entries(cases)) {
+    test(name, () => {
+      const text = describeTransition(transition);
+      assert.equal(text.reason, reason);
+      assert.match(text.note, note);
+    });
+  }
+
+  test("regards what it is about, and names what else belongs to it", () => {
+    const about = (transition: Transition): unknown[] => {
+      const { regarding, related } = describeTransition(transition);
+      return [regarding, related];
+    };
+    assert.deepEqual(about(deadline), [CLUSTER_REF, POLICY_REF]);
+    const { namespace: _, ...clusterWide } = POLICY_REF;
+    assert.deepEqual(about(windowChanged), [
+      { ...clusterWide, kind: "ClusterHookPolicy", name: "fleet", uid: "uid-fleet" },
+      undefined,
+    ]);
+    assert.deepEqual(about(used), [
+      CLUSTER_REF,
+      { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: "let-go", uid: "uid-let-go" },
+    ]);
+  });
+
+  test("is identified by what happened, not by who saw it when", () => {
+    const ids = [
+      deadline,
+      { ...deadline, step: 100 as const },
+      { ...deadline, deadlineAt: at("+2h") },
+      { ...deadline, rule: "other" },
+      windowChanged,
+      { ...windowChanged, open: false },
+      { ...windowChanged, at: at("+1h") },
+      used,
+      { ...used, call: DELETE },
+      { ...used, cluster: cluster({ uid: "another" }) },
+    ].map((transition) => describeTransition(transition).identity);
+    assert.equal(new Set(ids).size, ids.length);
+    const asked = {
+      ...deadline,
+      ask: newAsk(DELETE, cluster({ resourceVersion: "7" }), at("-1h"), undefined),
+    };
+    assert.equal(describeTransition(asked).identity, describeTransition(deadline).identity);
+  });
+});
+
+function withoutUntil({ until: _, ...rest }: Extract<Transition, { type: "WindowChanged" }>): Transition {
+  return rest;
+}
+
+interface Written {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly note?: string;
+}
+
+/** Ends after so many writes were tried. */
+async function record(
+  transitions: readonly Transition[],
+  tries: number,
+  create: (written: readonly Written[]) => void = () => undefined,
+): Promise<{ written: Written[]; warnings: string[] }> {
+  const stop = new AbortController();
+  const written: Written[] = [];
+  const warnings: string[] = [];
+  const log: Logger = { ...silent, warn: (message) => void warnings.push(message) };
+  const recorder = new EventRecorder({
+    log,
+    client: {
+      create: async (_resource, object) => {
+        written.push(object);
+        if (written.length === tries) setImmediate(() => stop.abort());
+        create(written);
+        return { ...object, metadata: { ...object.metadata, uid: "", resourceVersion: "1" } };
+      },
+    },
+  });
+  for (const transition of transitions) recorder.record(transition);
+  await recorder.run(stop.signal);
+  return { written, warnings };
+}
+
+describe("the recorder", () => {
+  test("writes each of them, into the namespace of what it is about, or into default", async () => {
+    const { written } = await record([deadline, windowChanged], 2);
+    assert.deepEqual(
+      written.map(({ metadata }) => metadata.namespace),
+      ["team-a", "default"],
+    );
+  });
+
+  test("gives the same name to the same transition on every replica", async () => {
+    const name = async (transition: Transition): Promise<string | undefined> =>
+      (await record([transition], 1)).written[0]?.metadata.name;
+    assert.equal(await name(deadline), await name({ ...deadline }));
+    assert.notEqual(await name(deadline), await name({ ...deadline, step: 50 }));
+    assert.match((await name(deadline)) ?? "", /^hookpolicy\.[0-9a-f]{24}$/);
+  });
+
+  test("keeps silent where another replica was quicker, and goes on where the API server refuses", async () => {
+    const refuse = (code: number, reason: string) => (written: readonly Written[]) => {
+      if (written.length === 1) throw new KubeError("refused", { code, reason });
+    };
+    const quicker = await record([deadline, used], 2, refuse(409, "AlreadyExists"));
+    assert.deepEqual([quicker.written.length, quicker.warnings], [2, []]);
+    const refused = await record([deadline, used], 2, refuse(403, "Forbidden"));
+    assert.deepEqual([refused.written.length, refused.warnings.length], [2, 1]);
+  });
+
+  test("cuts a note to what the API takes", async () => {
+    const policies = Array.from({ length: 60 }, (_, n) => `HookPolicy team-a/policy-with-a-long-name-${n}`);
+    const { written } = await record([{ ...used, policies }], 1);
+    assert.equal(Buffer.byteLength(written[0]?.note ?? ""), 1024);
+  });
+});
