@@ -1,0 +1,147 @@
+/** One timer for many instants. */
+
+import assert from "node:assert/strict";
+import test, { describe, type TestContext } from "node:test";
+import { Alarm } from "../../../src/controller/alarm.ts";
+import { at, NOW } from "../builders.ts";
+
+interface Lab {
+  readonly alarm: Alarm;
+  readonly rung: string[];
+  readonly clock: { now: Date };
+}
+
+function alarmWith(onDue: (key: string, alarm: Alarm) => void = () => undefined): Lab {
+  const rung: string[] = [];
+  const clock = { now: NOW };
+  const alarm: Alarm = new Alarm({
+    now: () => clock.now,
+    onDue: (key) => {
+      rung.push(key);
+      onDue(key, alarm);
+    },
+  });
+  return { alarm, rung, clock };
+}
+
+describe("an alarm", () => {
+  test("calls back for what is due, once, and for nothing else", () => {
+    const { alarm, rung, clock } = alarmWith();
+    alarm.set("soon", at("+1m"));
+    alarm.set("later", at("+2m"));
+    clock.now = at("+1m");
+    alarm.ring();
+    alarm.ring();
+    assert.deepEqual(rung, ["soon"]);
+    assert.deepEqual([alarm.get("soon"), alarm.get("later")], [undefined, at("+2m")]);
+  });
+
+  test("takes the last instant that was set for a key, and none where it was cleared", () => {
+    const { alarm, rung, clock } = alarmWith();
+    alarm.set("moved", at("+1m"));
+    alarm.set("moved", at("+3m"));
+    alarm.set("cleared", at("+1m"));
+    alarm.set("cleared", undefined);
+    clock.now = at("+2m");
+    alarm.ring();
+    assert.deepEqual(rung, []);
+  });
+
+  test("may be set again by what it calls", () => {
+    const { alarm, rung, clock } = alarmWith((key, self) => self.set(key, at("+2m")));
+    alarm.set("again", at("+1m"));
+    clock.now = at("+1m");
+    alarm.ring();
+    assert.deepEqual([rung, alarm.get("again")], [["again"], at("+2m")]);
+  });
+
+  test("that is set to what is due already comes to an end all the same", () => {
+    const { alarm, rung } = alarmWith((key, self) => self.set(key, NOW));
+    alarm.set("always", NOW);
+    alarm.ring();
+    assert.ok(rung.length >= 1 && rung.length <= 50);
+    alarm.stop();
+  });
+
+  test("does not do everything in one turn", () => {
+    const { alarm, rung } = alarmWith();
+    for (let n = 0; n < 120; n += 1) alarm.set(`key ${n}`, NOW);
+    alarm.ring();
+    assert.equal(rung.length, 50);
+    alarm.ring();
+    alarm.ring();
+    assert.equal(new Set(rung).size, 120);
+  });
+});
+
+describe("its timer", () => {
+  const mocked = (t: TestContext, lab: Lab): ((ms: number) => void) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    return (ms) => {
+      lab.clock.now = new Date(lab.clock.now.getTime() + ms);
+      t.mock.timers.tick(ms);
+    };
+  };
+
+  test("rings at the instant, however far that is", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    lab.alarm.set("far", at("+5m"));
+    for (let second = 0; second < 299; second += 1) pass(1000);
+    assert.deepEqual(lab.rung, []);
+    pass(1000);
+    assert.deepEqual(lab.rung, ["far"]);
+  });
+
+  test("rings for an instant that is set later and comes earlier", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    lab.alarm.set("late", at("+20s"));
+    lab.alarm.set("early", at("+5s"));
+    pass(5000);
+    assert.deepEqual(lab.rung, ["early"]);
+    pass(15_000);
+    assert.deepEqual(lab.rung, ["early", "late"]);
+  });
+
+  test("works off in further turns what does not fit into one", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    for (let n = 0; n < 120; n += 1) lab.alarm.set(`key ${n}`, at("+1s"));
+    pass(1000);
+    for (let turn = 0; turn < 5; turn += 1) pass(1);
+    assert.equal(lab.rung.length, 120);
+  });
+
+  test("notices within half a minute that the clock was set forward", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    lab.alarm.set("tomorrow", at("+1d"));
+    lab.clock.now = at("+2d");
+    pass(29_999);
+    assert.deepEqual(lab.rung, []);
+    pass(1);
+    assert.deepEqual(lab.rung, ["tomorrow"]);
+  });
+
+  test("waits longer when the clock was set back", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    lab.alarm.set("soon", at("+10s"));
+    lab.clock.now = at("-1m");
+    pass(10_000);
+    assert.deepEqual(lab.rung, []);
+    pass(60_000);
+    assert.deepEqual(lab.rung, ["soon"]);
+  });
+
+  test("rings no more once it was stopped", (t) => {
+    const lab = alarmWith();
+    const pass = mocked(t, lab);
+    lab.alarm.set("a", at("+1s"));
+    lab.alarm.stop();
+    lab.alarm.set("b", at("+1s"));
+    pass(60_000);
+    assert.deepEqual(lab.rung, []);
+  });
+});
