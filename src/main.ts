@@ -7,6 +7,7 @@ import { Command, CommanderError, Option } from "commander";
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
 import { addCompletion } from "./cmd/completion.ts";
 import { addInit } from "./cmd/init.ts";
+import { addSimulate } from "./cmd/simulate.ts";
 import { addTest } from "./cmd/test.ts";
 import { addValidate } from "./cmd/validate.ts";
 import { addWindows } from "./cmd/windows.ts";
@@ -51,7 +52,7 @@ function createProgram(name: string): Command {
 }
 
 /** In the order of the help. */
-const COMMANDS = [addRun, addValidate, addTest, addWindows, addInit, addCompletion, addHelp];
+const COMMANDS = [addRun, addValidate, addTest, addSimulate, addWindows, addInit, addCompletion, addHelp];
 
 function addHelp(program: Command): void {
   program

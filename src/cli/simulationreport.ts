@@ -5,6 +5,7 @@ import type { Colour } from "./colour.ts";
 import { markdownParts, markdownTable, markdownText } from "./markdown.ts";
 import {
   type Answer,
+  type AnswerRule,
   type Change,
   type ChangeKind,
   CHANGES,
