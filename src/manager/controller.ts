@@ -18,6 +18,7 @@ import type { Metrics } from "../metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import type { PolicyKind } from "../policy/policy.ts";
+import type { Memory } from "./admission.ts";
 import {
   ApiServer,
   ClusterResource,
@@ -41,6 +42,7 @@ export interface ControllerOptions {
 
 export interface Controller {
   readonly source: DecisionSource;
+  readonly memory: Memory;
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
   /** Until `signal` aborts; never rejects. */
@@ -118,6 +120,7 @@ export function createController(options: ControllerOptions): Controller {
       confirm: (request) => confirmer.confirm(request),
       released: (request, decision, at) => store.released(request, decision, at),
     },
+    memory: { store, clusters: informers.clusters, namespaces: informers.namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: (signal) => run({ informers, objects, events, named, store, queue, log }, signal),
   };

@@ -1,5 +1,6 @@
 /** Builds the operator and decides what starts first and what stops last. */
 
+import { withAdmission } from "../admission/route.ts";
 import type { Logger } from "../api/logger.ts";
 import { AnswerLog } from "../hooks/answerlog.ts";
 import { servedHooks } from "../hooks/catalog.ts";
@@ -18,6 +19,7 @@ import {
 } from "../server/health.ts";
 import { createHookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
+import { admissionDeps } from "./admission.ts";
 import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
 import { type Controller, createController } from "./controller.ts";
 import type { Options } from "./options.ts";
@@ -37,17 +39,27 @@ const READY_ANYWAY_MS = 10_000;
 export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
   const served = servedHooks(options.capiVersion.minor);
   const metrics = createMetrics({ capiVersion: served.capiVersion });
-  const client = new KubeClient(loadKubeConfig(options), { version: VERSION });
+  const kubeConfig = loadKubeConfig(options);
+  const client = new KubeClient(kubeConfig, { version: VERSION });
+  const reviews = new KubeClient(kubeConfig, { version: VERSION });
   const { maxOverrideMs } = options;
   const controller = createController({ client, served, maxOverrideMs, metrics, log });
   const readiness = new Readiness(controller);
   const certificates: CertWatcher = createCertWatcher(options, log, (pair) => server.setCertificate(pair));
   const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });
+  const hooks = createRoutes(served, {
+    source: controller.source,
+    metrics: hookMetrics(metrics),
+    answers,
+    log,
+    now,
+  });
+  const { memory } = controller;
   const server = createHookServer({
     ...(options.webhookHost !== undefined && { host: options.webhookHost }),
     port: options.webhookPort,
     tls: await certificates.load(),
-    ...createRoutes(served, { source: controller.source, metrics: hookMetrics(metrics), answers, log, now }),
+    ...withAdmission(hooks, admissionDeps({ memory, client: reviews, served, maxOverrideMs, log })),
     log,
   });
   metrics.certificateExpiry.follow(() => expiryOf(certificates));
@@ -67,7 +79,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   readiness.stopping();
   await server.close(DRAIN_MS);
   await running;
-  await Promise.all([...plain.map((each) => each.close()), client.close()]);
+  await Promise.all([...plain.map((each) => each.close()), client.close(), reviews.close()]);
 }
 
 const now = (): Date => new Date();
