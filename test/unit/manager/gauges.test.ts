@@ -1,0 +1,101 @@
+/** What is scraped mirrors what is in memory. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { WorkQueue } from "../../../src/kube/workqueue.ts";
+import { followMemory } from "../../../src/manager/gauges.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { at, cluster, gated, hookOverride, hookPolicy } from "../builders.ts";
+import { type Fixture, passTo, silent, storeWith } from "../controller/fixtures.ts";
+
+const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
+
+async function scraped({ store, clock }: Fixture, name: string): Promise<Record<string, number>> {
+  const metrics = createMetrics({ capiVersion: "1.14" });
+  const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
+  const objects = { informers: () => [] } as never;
+  followMemory(metrics, { store, queue, named: [], objects, now: () => clock.now });
+  const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, labels = "", value] = /\{(.*)\} (\S+)$/.exec(line) ?? [];
+      return [labels.replaceAll('"', ""), Number(value)];
+    }),
+  );
+}
+
+describe("the metrics", () => {
+  const of = "kind=HookPolicy,namespace=team-a,policy=protect";
+
+  test("tell of each window whether it is open, as soon as it is", async () => {
+    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const fixture = storeWith({ policies: [gated([{ name: "w", window: { allow } }])] });
+    const name = "hookpolicy_window_open";
+    const series = `${of},rule=confirmed-delete,gate=w`;
+    assert.deepEqual(await scraped(fixture, name), { [series]: 0 });
+    passTo(fixture, at("+1h"));
+    assert.deepEqual(await scraped(fixture, name), { [series]: 1 });
+    fixture.deletePolicy(gated([]));
+    assert.deepEqual(await scraped(fixture, name), {});
+  });
+
+  test("count running deadlines by the part that has passed, and none where none runs", async () => {
+    const name = "hookpolicy_deadlines";
+    const policy = gated([{ name: "a", annotation: { key: "a" } }], {
+      deadline: { after: "100m", onExpiry: "KeepBlocking" },
+    });
+    const fixture = storeWith({ policies: [policy] });
+    assert.deepEqual(await scraped(fixture, name), {});
+    fixture.setCluster(deleting);
+    passTo(fixture, at("+80m"));
+    fixture.setCluster(cluster({ ...deleting.metadata, name: "late", uid: "late" }));
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},passed=0`]: 1,
+      [`${of},passed=50`]: 0,
+      [`${of},passed=80`]: 1,
+      [`${of},passed=100`]: 0,
+    });
+  });
+
+  test("count overrides by whether they are in force", async () => {
+    const long = hookOverride({ expiresAt: at("+30d").toISOString() }, { name: "long", uid: "long" });
+    const fixture = storeWith({ overrides: [hookOverride(), long] });
+    const name = "hookpolicy_overrides";
+    assert.deepEqual(await scraped(fixture, name), {
+      "state=active": 1,
+      "state=expired": 0,
+      "state=ineffective": 1,
+    });
+    passTo(fixture, at("+1h"));
+    assert.equal((await scraped(fixture, name))["state=expired"], 1);
+  });
+
+  test("count the Clusters that are held, by hook, each once, and none that only would be", async () => {
+    const other = hookPolicy({}, { name: "other", uid: "other" });
+    const audit = hookPolicy({ mode: "Audit" }, { name: "audit", uid: "audit" });
+    const name = "hookpolicy_held_clusters";
+    assert.deepEqual(
+      await scraped(storeWith({ policies: [hookPolicy(), other], clusters: [deleting] }), name),
+      {
+        "hook=BeforeClusterDelete": 1,
+      },
+    );
+    assert.deepEqual(await scraped(storeWith({ policies: [audit], clusters: [deleting] }), name), {});
+  });
+
+  test("count policies by kind and whether they are Ready", async () => {
+    const name = "hookpolicy_policies";
+    const condition = {
+      type: "Ready",
+      status: "True",
+      reason: "Loaded",
+      message: "",
+      lastTransitionTime: "",
+    } as const;
+    const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [condition] } };
+    assert.deepEqual(await scraped(storeWith({ policies: [hookPolicy(), ready] }), name), {
+      "kind=HookPolicy,ready=Unknown": 1,
+      "kind=HookPolicy,ready=True": 1,
+    });
+  });
+});
