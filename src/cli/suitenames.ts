@@ -20,31 +20,32 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
 export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
   const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
   if (policy !== undefined && meant.length === 0) {
-    throw unknown(
-      "policy",
-      policy,
-      policies.flatMap(({ ref }) => [policyName(ref), ref.name]),
-    );
+    const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+    throw unknown("policy", "there is no policy", policy, names);
   }
   const rules = meant.flatMap((each) => each.rules).filter(({ name }) => rule === undefined || name === rule);
   if (rule !== undefined && rules.length === 0) {
+    const names = meant.flatMap((each) => each.rules.map(({ name }) => name));
     throw unknown(
       "rule",
+      `${policy ?? "no policy"} has ${policy === undefined ? "a" : "no"} rule`,
       rule,
-      meant.flatMap((each) => each.rules.map(({ name }) => name)),
+      names,
     );
   }
   const gates = rules.flatMap(gatesOf);
-  if (gate !== undefined && !gates.includes(gate)) throw unknown("gate", gate, gates);
+  if (gate !== undefined && !gates.includes(gate)) {
+    const owner = rule === undefined ? "no rule has a gate" : `rule ${rule} has no gate`;
+    throw unknown("gate", owner, gate, gates);
+  }
 }
 
 function gatesOf({ gates, waits }: CompiledRule): string[] {
   return [...gates, ...waits].map(({ name }) => name);
 }
 
-function unknown(field: keyof Names, name: string, names: readonly string[]): SuiteError {
+function unknown(field: keyof Names, what: string, name: string, names: readonly string[]): SuiteError {
   const meant = nearest(name, names);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
-  const what = field === "policy" ? "there is no policy" : `no policy has a ${field}`;
   return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);
 }

@@ -1,0 +1,176 @@
+/** What is wrong with a suite is an error that says where, never a pass. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, suite, UPGRADE } from "./suites.ts";
+
+const expect = { verdict: "Blocked" };
+const step = (over: object): string => suite({ steps: [{ call: DELETE, expect, ...over }] });
+const withSpec = (over: object): string => suite({ steps: [{ call: DELETE, expect }], ...over });
+const override = (expiresAt: string): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookOverride",
+  metadata: { name: "let-go" },
+  spec: { clusterRef: { namespace: "a", name: "b" }, hooks: ["BeforeClusterDelete"], reason: "r", expiresAt },
+});
+const clusterWith = (spec: object): object => ({ ...CLUSTER, spec });
+const asked = { ...DELETE, firstAsked: "2026-11-21T12:00:00Z" };
+
+const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
+  "a Cluster that is not there": [
+    step({ call: { ...DELETE, cluster: "team-a/prod-2" } }),
+    /^spec\.steps\[0\]\.call\.cluster: there is no Cluster team-a\/prod-2; did you mean "team-a\/prod-1"\?$/,
+  ],
+  "a policy that is not there": [
+    step({ expect: { policy: "protekt" } }),
+    /^spec\.steps\[0\]\.expect\.policy: there is no policy "protekt"; did you mean "protect"\?$/,
+  ],
+  "a rule that is not there": [
+    step({ expect: { rule: "confirmd" } }),
+    /^spec\.steps\[0\]\.expect\.rule: no policy has a rule "confirmd"; did you mean "confirmed"\?$/,
+  ],
+  "a rule that the policy does not have": [
+    step({ expect: { policy: "protect", rule: "other" } }),
+    /protect has no rule "other"$/,
+  ],
+  "a gate that is not there": [
+    step({ expect: { gate: "aproved" } }),
+    /^spec\.steps\[0\]\.expect\.gate: no rule has a gate "aproved"; did you mean "approved"\?$/,
+  ],
+  "a rule of what was asked": [
+    withSpec({ asked: [{ ...asked, timers: [{ policy: "protect", rule: "other" }] }] }),
+    /^spec\.asked\[0\]\.timers\[0\]\.rule: protect has no rule "other"$/,
+  ],
+  "what was asked later": [
+    withSpec({ asked: [{ ...asked, firstAsked: "2026-11-21T12:00:01Z" }] }),
+    /^spec\.asked\[0\]\.firstAsked: lies ahead of spec\.at$/,
+  ],
+  "an unknown field": [
+    step({ expectt: expect }),
+    /^spec\.steps\[0\]\.expectt: unknown field.*did you mean "expect"/,
+  ],
+  "an unknown verdict": [
+    step({ expect: { verdict: "blocked" } }),
+    /expect\.verdict: .*did you mean "Blocked"/,
+  ],
+  "an unknown hook": [
+    step({ call: { ...DELETE, hook: "BeforeClusterDelet" } }),
+    /call\.hook: .*did you mean "BeforeClusterDelete"/,
+  ],
+  "nothing to expect": [step({ expect: {} }), /^spec\.steps\[0\]\.expect: must not be empty$/],
+  "an expectation without a call": [
+    suite({ steps: [{ expect }] }),
+    /^spec\.steps\[0\]: expect needs call beside it$/,
+  ],
+  "no expectation at all": [
+    suite({ steps: [{ call: DELETE }] }),
+    /^spec\.steps: no step has `expect` or `timeline`, so that nothing is tested$/,
+  ],
+  "a clock without a zone": [
+    withSpec({ at: "2026-11-21T12:00:00" }),
+    /^spec\.at: found .*, expected an instant/,
+  ],
+  "a day that does not exist": [withSpec({ at: "2026-02-30T12:00:00Z" }), /^spec\.at: found/],
+  "a clock that goes back": [
+    step({ at: "2026-11-21T11:59:59Z" }),
+    /steps\[0\]\.at: the clock is at 2026-11-21T12:00:00Z already/,
+  ],
+  "two ways to move the clock": [
+    step({ at: "2026-11-22T12:00:00Z", advance: "1h" }),
+    /`at` and `advance` both move the clock/,
+  ],
+  "days as a duration": [step({ advance: "7d" }), /steps\[0\]\.advance: found "7d", expected a duration/],
+  "a message that is no regular expression": [
+    step({ expect: { message: "(" } }),
+    /expect\.message: found "\(", expected a regular expression/,
+  ],
+  "a change at no instant": [
+    step({ expect: { nextChange: "soon" } }),
+    /expect\.nextChange: found "soon", expected an instant, "Never" or "Unknown"$/,
+  ],
+  "a policy that is not valid": [
+    withSpec({ policies: [policy([{ name: "a", expression: "cluster.metadata.nam" }])] }),
+    /^spec: HookPolicy team-a\/protect is not valid: spec\.rules\[0\]\.until\[0\]\.expression: /,
+  ],
+  "an override that has no effect": [
+    withSpec({ overrides: [override("2027-11-21T12:00:00Z")] }),
+    /^spec: HookOverride let-go is not valid: lasts longer than 168h/,
+  ],
+  "an object in the wrong list": [
+    withSpec({ policies: [CLUSTER] }),
+    /^spec\.policies\[0\]\.kind: found cluster\.x-k8s\.io\/v1beta2 Cluster, expected a HookPolicy or/,
+  ],
+  "two of one name": [withSpec({ clusters: [CLUSTER, CLUSTER] }), /Cluster team-a\/prod-1 is there already/],
+  "a patch of nothing": [
+    step({ patch: [{ kind: "Cluster", metadata: { name: "prod-11" } }] }),
+    /^spec\.steps\[0\]\.patch: Cluster prod-11 is not there/,
+  ],
+  "a deletion of nothing": [
+    step({ delete: [{ kind: "ConfigMap", name: "a" }] }),
+    /^spec\.steps\[0\]\.delete: ConfigMap a is not there$/,
+  ],
+  "a call that Cluster API does not make at that version": [
+    suite({ capiVersion: "1.11", steps: [{ call: { ...UPGRADE, hook: "BeforeWorkersUpgrade" }, expect }] }),
+    /^spec\.steps\[0\]\.call\.hook: Cluster API 1\.11 does not call BeforeWorkersUpgrade/,
+  ],
+  "a call for a Cluster without topology": [
+    withSpec({ clusters: [clusterWith({})] }),
+    /has no spec\.topology: Cluster API calls no hook for it/,
+  ],
+  "a call for a Cluster that is paused": [
+    withSpec({ clusters: [clusterWith({ ...CLUSTER.spec, paused: true })] }),
+    /is paused: Cluster API calls no hook for it/,
+  ],
+  "a version that the hook does not have": [
+    step({ call: { ...DELETE, toKubernetesVersion: "v1.35.0" } }),
+    /call\.toKubernetesVersion: BeforeClusterDelete has no such field/,
+  ],
+  "a version that only the call can tell": [
+    step({ call: { hook: "BeforeClusterUpgrade", cluster: "team-a/prod-1" } }),
+    /call\.fromKubernetesVersion: BeforeClusterUpgrade says it/,
+  ],
+  "an upgrade that the Cluster does not want": [
+    step({ call: { ...UPGRADE, toKubernetesVersion: "v1.36.0" } }),
+    /call\.toKubernetesVersion: .*spec\.topology\.version wants, which is v1\.35\.0/,
+  ],
+  "a timeline that ends before it begins": [
+    suite({ steps: [{ timeline: { ...DELETE, to: "2026-11-21T12:00:00Z", expect: [expect] } }] }),
+    /^spec\.steps\[0\]\.timeline\.to: the clock is at/,
+  ],
+  "another version of the kind": [
+    step({}).replace("cli.hookpolicy.dev/v1alpha1", "cli.hookpolicy.dev/v1"),
+    /^apiVersion: found "cli\.hookpolicy\.dev\/v1", expected cli\.hookpolicy\.dev\/v1alpha1/,
+  ],
+};
+
+for (const [name, [text, expected]] of Object.entries(CASES)) {
+  test(`${name} is an error`, async () => {
+    assert.match(await problemOf(text), expected);
+  });
+}
+
+test("a path that gives nothing of what it is for is an error", async () => {
+  const text = withSpec({ namespaces: ["clusters.yaml"] });
+  assert.equal(await problemOf(text), 'spec.namespaces[0]: "clusters.yaml" holds no Namespace');
+  const problem = { file: "clusters.yaml", message: "no such file or folder" };
+  const unreadable = { objects: [], problems: [problem], ignored: 0, files: 1 };
+  assert.equal(await problemOf(text, unreadable), "no such file or folder");
+});
+
+test("steps behind one that could not be run are skipped, and the clock of the suite stays", async () => {
+  const steps = [
+    { call: DELETE, expect },
+    { advance: "1h", call: DELETE, expect: { rule: "none" } },
+    { advance: "1h", call: DELETE, expect },
+  ];
+  const result = await run(suite({ policies: [policy([APPROVED])], steps }));
+  assert.equal(result.status, "error");
+  assert.deepEqual(
+    result.steps.map(({ status, at }) => [status, at]),
+    [
+      ["passed", "2026-11-21T12:00:00Z"],
+      ["error", "2026-11-21T13:00:00Z"],
+      ["skipped", "2026-11-21T13:00:00Z"],
+    ],
+  );
+});
