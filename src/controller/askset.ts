@@ -2,6 +2,7 @@
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
+import { forgetPolicy } from "../policy/timers.ts";
 import { type Ask, askKey, deletionAsk, hasEnded } from "./asks.ts";
 
 /** Asks about Clusters that the informer has not seen: new ones, or invented by whoever reaches the port. */
@@ -31,6 +32,13 @@ export class AskSet {
     this.#unknown.set(askKey(ask.clusterUID, ask.call.hook), ask);
     const oldest = this.#unknown.keys().next();
     if (this.#unknown.size > MAX_UNKNOWN && oldest.done !== true) this.#unknown.delete(oldest.value);
+  }
+
+  /** It is gone: what was remembered for its rules is of no use any more. */
+  forgetPolicy(policyUID: string): void {
+    for (const asks of this.#asks.values()) {
+      for (const [hook, ask] of asks) asks.set(hook, forgetPolicy(ask, policyUID));
+    }
   }
 
   delete({ clusterUID, call: { hook } }: Ask): void {

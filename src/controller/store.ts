@@ -109,13 +109,16 @@ export class DecisionStore {
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
     const { served, onDirty, onDemands, onStatusWritten } = this.#options;
+    const before = this.policies.get(key);
+    if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
+      this.#asks.forgetPolicy(before.compiled.uid);
+    }
     if (object === undefined) {
       this.policies.delete(key);
       this.#alarm.set(`policy ${key}`, undefined);
       onDemands();
       return onDirty(key);
     }
-    const before = this.policies.get(key);
     const sameSpec = before !== undefined && isSameSpec(before.object, object);
     const statusOnly = sameSpec && isSameLife(before.object, object);
     const compiled = sameSpec ? before.compiled : compilePolicy(parsePolicyKey(key).kind, object, served);

@@ -16,12 +16,23 @@ export function remember<T extends Asked>(
 ): T {
   const rules = new Map<string, RuleTimers>(before.rules);
   for (const [index, { uid }] of policies.entries()) {
-    for (const key of rules.keys()) if (key.startsWith(`${uid}/`)) rules.delete(key);
+    forget(rules, uid);
     for (const { rule, timers } of trace[index]?.rules ?? []) {
       if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
     }
   }
   return { ...before, rules };
+}
+
+/** Policies come and go, while an operation can be held for months. */
+export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
+  const rules = new Map(ask.rules);
+  forget(rules, policyUID);
+  return { ...ask, rules };
+}
+
+function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
+  for (const key of rules.keys()) if (key.startsWith(timerKey(policyUID, ""))) rules.delete(key);
 }
 
 /**
