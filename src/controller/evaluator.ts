@@ -16,8 +16,7 @@ import { type Ask, askFromRow, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
-import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
-import { resultKey } from "./status.ts";
+import { type Candidates, noteResult, type PolicyEntry, type PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
 import { deadlineSteps, nextStep } from "./transitions.ts";
 
@@ -169,7 +168,7 @@ export class Evaluator {
 
   /** Rows that other replicas, or this one before a restart, have written. */
   adoptRows(entry: PolicyEntry): void {
-    for (const result of entry.object.status?.recent ?? []) entry.recorded.add(resultKey(result));
+    for (const result of entry.object.status?.recent ?? []) noteResult(entry, result);
     for (const row of entry.object.status?.decisions ?? []) {
       const cluster = this.#options.clusters.get(`${row.namespace}/${row.cluster}`);
       if (cluster?.metadata.uid === row.clusterUID) this.#adoptRow(entry, row, cluster);

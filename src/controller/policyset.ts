@@ -3,7 +3,7 @@
 import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
 import type { HeldRow } from "./held.ts";
-import { type Known, NOTHING_KNOWN } from "./status.ts";
+import { type Known, NOTHING_KNOWN, resultKey } from "./status.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 
@@ -39,6 +39,18 @@ export interface PolicyEntry {
   readonly deadlines: Map<string, number>;
   /** Whether each window was open at the last look, by rule and gate. */
   windows: ReadonlyMap<string, WindowLook>;
+}
+
+/** Beyond it a result may be recorded twice. */
+const MAX_RECORDED = 10_000;
+
+/** Whether nobody has recorded the result before. */
+export function noteResult({ recorded }: PolicyEntry, result: RecentResult): boolean {
+  const key = resultKey(result);
+  if (recorded.has(key)) return false;
+  if (recorded.size >= MAX_RECORDED) recorded.clear();
+  recorded.add(key);
+  return true;
 }
 
 export interface WindowLook {

@@ -27,8 +27,14 @@ import { AskSet } from "./askset.ts";
 import { askAlarm, clusterKey, Evaluator } from "./evaluator.ts";
 import { recentResult } from "./held.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
-import { type PolicyEntry, type PolicyObject, parsePolicyKey, policyKey, PolicySet } from "./policyset.ts";
-import { resultKey } from "./status.ts";
+import {
+  noteResult,
+  type PolicyEntry,
+  type PolicyObject,
+  parsePolicyKey,
+  policyKey,
+  PolicySet,
+} from "./policyset.ts";
 import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
 
 /** The read side of an informer. */
@@ -62,9 +68,6 @@ export interface AskRequest {
   readonly call: Ask["call"];
   readonly cluster: Cluster;
 }
-
-/** Per policy; beyond it a result may be recorded twice. */
-const MAX_RECORDED = 10_000;
 
 /** Of the world, what was just read from the API server. */
 export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;
@@ -287,10 +290,7 @@ export class DecisionStore {
   }
 
   #record(entry: PolicyEntry, result: RecentResult): void {
-    const key = resultKey(result);
-    if (entry.recorded.has(key)) return;
-    if (entry.recorded.size >= MAX_RECORDED) entry.recorded.clear();
-    entry.recorded.add(key);
+    if (!noteResult(entry, result)) return;
     entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
     this.#options.onDirty(entry.key);
   }

@@ -235,3 +235,22 @@ test("what is remembered of policies that are gone does not pile up", () => {
   const [step] = fixture.transitions;
   assert.equal(step?.type === "DeadlineStep" && step.ask.rules.size, 1);
 });
+
+test("what others have recorded is no result of this replica, and does not pile up for ever", () => {
+  const fixture = storeWith({ policies: [hookPolicy()] });
+  const recent = (n: number): HookPolicyStatus => ({
+    recent: [
+      {
+        namespace: "a",
+        cluster: "c",
+        clusterUID: `u${n}`,
+        hook: "BeforeClusterDelete",
+        verdict: "Allowed",
+        time: "",
+      },
+    ],
+  });
+  for (let n = 0; n < 10_100; n += 1) fixture.setPolicy({ ...hookPolicy(), status: recent(n) });
+  const { recorded, recent: own } = entryOf(fixture, hookPolicy());
+  assert.ok(recorded.size <= 10_000 && own.length === 0);
+});
