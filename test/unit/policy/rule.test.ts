@@ -65,6 +65,17 @@ describe("match conditions", () => {
     assert.deepEqual([decision.verdict, decision.holds], ["NotEvaluable", false]);
   });
 
+  test("need the Namespace only if they look at it", () => {
+    const looks = condition("looks", "namespaceObject.metadata.name == 'team-a'");
+    const unknown = new Operation([gated([approval], { matchConditions: [looks] })]).at(
+      NOW,
+      namespaceUnknown,
+    );
+    assert.deepEqual(brief(unknown), ["NotEvaluable", "MatchConditionError"]);
+    const known = new Operation([gated([approval], { matchConditions: [yes] })]).at(NOW, namespaceUnknown);
+    assert.equal(known.verdict, "Blocked");
+  });
+
   test("that look at the clock can change at any time", () => {
     const late = condition("late", "now > timestamp('2026-11-21T13:00:00Z')");
     const operation = new Operation([gated([approval], { matchConditions: [late] })]);
