@@ -48,10 +48,12 @@ function recipe(name: string, namespace = name): Recipe {
   return new Recipe(fleet.cp, name, { namespace });
 }
 
-/** The policy reports it, and Cluster API tells the Cluster's users. */
+/** The policy reports it, and Cluster API tells the Cluster's users. A grant takes a moment to arrive. */
 async function held(policy: Ref, cluster: Ref, hook: HookName, reason: string): Promise<void> {
-  const row = await heldRow(fleet.cp, policy, cluster.name, hook);
-  assert.deepEqual([row.verdict, row.reason], ["Blocked", reason], row.message);
+  await fleet.cp.waitFor(`${policy.name} to hold ${cluster.name} as ${reason}`, async () => {
+    const row = await heldRow(fleet.cp, policy, cluster.name, hook);
+    return row.verdict === "Blocked" && row.reason === reason;
+  });
   await topologySays(fleet.cp, cluster.namespace ?? "", cluster.name, new RegExp(`${hook}: ${policy.kind} `));
 }
 
@@ -334,7 +336,7 @@ describe("the recipe", { concurrency: true }, () => {
 
 /** After the others: these are about every Cluster. */
 describe("the recipe for all namespaces", () => {
-  test("holiday freeze, at this very time", async () => {
+  test("holiday freeze, at this very time", async (t) => {
     const isHoliday = (at: Date): boolean => {
       const { month, day } = wallClock(at, BERLIN);
       return month === 12 ? day >= 20 : month === 1 && day < 6;
@@ -342,27 +344,27 @@ describe("the recipe for all namespaces", () => {
     const page = recipe("holiday-freeze");
     const now = new Date();
     const policy = only(await page.apply("ClusterHookPolicy"));
+    t.after(async () => await fleet.cp.delete(policy));
     await fleet.cp.waitFor("the next edge to be known", async () => {
       return statusOf(await fleet.cp.get(policy)).nextTransitionTime === nextFlip(now, isHoliday);
     });
     const cluster = await page.created();
     if (isHoliday(now)) await held(policy, cluster, "BeforeClusterCreate", "WindowClosed");
     else await isCreated(fleet.cp, page.namespace, cluster.name);
-    await fleet.cp.delete(policy);
   });
 
-  test("holiday freeze, during the holidays", async () => {
+  test("holiday freeze, during the holidays", async (t) => {
     const page = recipe("holiday-freeze", "frozen");
     const cluster = await page.running();
     const deny = `deny: [{ from: "${inSeconds(-3600)}", to: "${inSeconds(3600)}" }]`;
     const policy = only(await page.apply("ClusterHookPolicy", (yaml) => yaml.replace(/deny: .*/, deny)));
+    t.after(async () => await fleet.cp.delete(policy));
     await remove(cluster);
     await held(policy, cluster, DELETE, "WindowClosed");
     const { matchedClusters } = statusOf(await fleet.cp.get(policy));
     await page.shows("kubectl get clusterhookpolicy", { page: " 212 ", here: ` ${matchedClusters} ` });
     await page.type("kubectl label namespace");
     await gone(cluster);
-    await fleet.cp.delete(policy);
   });
 });
 
