@@ -3,23 +3,30 @@
 import { type Colour, PLAIN } from "./colour.ts";
 
 const AROUND = 1;
-/** Of a line: generated files can have very long ones. */
-const MAX_WIDTH = 160;
+/** Of a frame: generated files can have very long lines. */
+const MAX_COLUMNS = 160;
 
 interface Place {
   readonly line: number;
   readonly column: number;
 }
 
-export function codeFrame(lines: readonly string[], { line, column }: Place, colour: Colour = PLAIN): string {
+/** `columns`: of the terminal, where a mark below a line that wraps would be below something else. */
+export function codeFrame(
+  lines: readonly string[],
+  { line, column }: Place,
+  colour: Colour = PLAIN,
+  columns = MAX_COLUMNS,
+): string {
   const first = Math.max(1, line - AROUND);
   const last = Math.min(lines.length, line + AROUND);
   const gutter = String(last).length;
-  const start = column > MAX_WIDTH ? column - MAX_WIDTH / 2 : 1;
+  const width = Math.max(20, Math.min(columns, MAX_COLUMNS) - gutter - "> | ".length - 1);
+  const start = column > width ? column - Math.floor(width / 2) : 1;
   const frame: string[] = [];
   for (let number = first; number <= last; number += 1) {
     const marked = number === line;
-    const text = visible(lines[number - 1] ?? "", start);
+    const text = visible(lines[number - 1] ?? "", start, width);
     const label = String(number).padStart(gutter);
     frame.push(`${marked ? colour.red(">") : " "} ${colour.dim(`${label} |`)} ${text}`.trimEnd());
     if (marked) {
@@ -31,7 +38,7 @@ export function codeFrame(lines: readonly string[], { line, column }: Place, col
 }
 
 /** A tab is one column in a position, and would be many in a terminal; control characters could do anything there. */
-function visible(line: string, start: number, length = MAX_WIDTH): string {
+function visible(line: string, start: number, length: number): string {
   return line
     .slice(start - 1, start - 1 + length)
     .replaceAll("\t", " ")

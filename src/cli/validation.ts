@@ -26,8 +26,8 @@ export interface Finding {
 
 export interface Validation {
   readonly findings: readonly Finding[];
-  /** Objects that are meant for HookPolicy and that it does not know. */
-  readonly unknown: readonly Finding[];
+  /** How many objects are meant for HookPolicy and of a kind that it does not know: each is an error, too. */
+  readonly unknown: number;
   readonly checked: Readonly<Record<OwnKind, number>>;
   /** Suites, which `hookpolicy test` reads. */
   readonly suites: number;
@@ -41,17 +41,17 @@ export interface ValidationOptions {
   readonly now: Date;
 }
 
-type Judgement =
-  | { readonly is: OwnKind; readonly findings: readonly Finding[] }
-  | { readonly is: "suite" | "other" }
-  | { readonly is: "unknown"; readonly finding: Finding };
+interface Judgement {
+  readonly is: OwnKind | "suite" | "other" | "unknown";
+  readonly findings: readonly Finding[];
+}
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
   const judged = sources.map((source) => judge(source, options));
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
-    findings: judged.flatMap((each) => ("findings" in each ? each.findings : [])),
-    unknown: judged.flatMap((each) => (each.is === "unknown" ? [each.finding] : [])),
+    findings: judged.flatMap(({ findings }) => findings),
+    unknown: count("unknown"),
     checked: {
       HookPolicy: count("HookPolicy"),
       ClusterHookPolicy: count("ClusterHookPolicy"),
@@ -64,11 +64,11 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
 
 function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const problem = kindProblem(source.object);
-  if (problem !== undefined) return { is: "unknown", finding: finding(source, "error", problem) };
+  if (problem !== undefined) return { is: "unknown", findings: [finding(source, "error", problem)] };
   const group = groupOf(source.object);
-  if (group === SUITE_GROUP) return { is: "suite" };
+  if (group === SUITE_GROUP) return { is: "suite", findings: [] };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
-  if (group !== GROUP || kind === undefined) return { is: "other" };
+  if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
   const { errors, warnings } =
     kind === "HookOverride"
       ? checkOverride(source.object, options)

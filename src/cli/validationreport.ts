@@ -13,31 +13,41 @@ export interface ValidationReport extends Validation {
   readonly ignored: number;
 }
 
-export function validationText({ findings, unknown, ...rest }: ValidationReport, colour: Colour): string {
-  const parts = [...unknown, ...findings].map((finding) => findingText(finding, colour));
-  return [...parts, summary({ findings, unknown, ...rest }, colour)].map((part) => `${part}\n`).join("\n");
+export interface Terminal {
+  readonly colour: Colour;
+  /** Absent: not a terminal. */
+  readonly columns?: number | undefined;
+}
+
+export function validationText(report: ValidationReport, terminal: Terminal): string {
+  const parts = report.findings.map((finding) => findingText(finding, terminal));
+  return [...parts, summary(report, terminal.colour)].map((part) => `${part}\n`).join("\n");
 }
 
 /** The first line is that of compilers, which editors and `grep` understand. */
 function findingText(
   { source, severity, line, column, path, message, suggestion }: Finding,
-  colour: Colour,
+  { colour, columns }: Terminal,
 ): string {
   const where = colour.bold(`${source.file}:${line}:${column}:`);
   const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
   const what = path === "" ? message : `${path}: ${message}`;
   const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
-  return [`${where} ${label} ${what}`, codeFrame(source.lines, { line, column }, colour), ...help].join("\n");
+  return [
+    `${where} ${label} ${what}`,
+    codeFrame(source.lines, { line, column }, colour, columns),
+    ...help,
+  ].join("\n");
 }
 
 function summary(
-  { findings, unknown, checked, suites, others, ignored, problems }: ValidationReport,
+  { findings, checked, suites, others, ignored, problems }: ValidationReport,
   colour: Colour,
 ): string {
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
   const what =
     kinds.map(([kind, count]) => plural(count, kind, pluralKind(kind))).join(", ") || "no policies";
-  const errors = countOf(findings, "error") + unknown.length;
+  const errors = countOf(findings, "error");
   const warnings = countOf(findings, "warning");
   const parts = [
     errors === 0 && problems.length === 0 ? colour.green("no errors") : colour.red(plural(errors, "error")),
@@ -73,16 +83,14 @@ function countOf(findings: readonly Finding[], severity: Finding["severity"]): n
 /** Its schema: schemas/output/validate.json. */
 export function validationJson({
   findings,
-  unknown,
   problems,
   checked,
   suites,
   others,
   ignored,
 }: ValidationReport): string {
-  const all = [...unknown, ...findings];
-  const valid = problems.length === 0 && !all.some(({ severity }) => severity === "error");
-  const report = { valid, findings: all.map(jsonFinding), problems, checked, suites, others, ignored };
+  const valid = problems.length === 0 && !findings.some(({ severity }) => severity === "error");
+  const report = { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 
@@ -93,18 +101,16 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
 }
 
 /** https://docs.github.com/actions: workflow commands; they show beside the lines of a pull request. */
-export function validationGithub({ findings, unknown, problems }: ValidationReport): string {
+export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),
-    ...[...unknown, ...findings].map(
-      ({ severity, source: { file }, line, column, path, message, suggestion }) => {
-        const text = [
-          path === "" ? message : `${path}: ${message}`,
-          ...(suggestion === undefined ? [] : [suggestion]),
-        ];
-        return githubCommand(severity, { file, line, column }, text.join("; "));
-      },
-    ),
+    ...findings.map(({ severity, source: { file }, line, column, path, message, suggestion }) => {
+      const text = [
+        path === "" ? message : `${path}: ${message}`,
+        ...(suggestion === undefined ? [] : [suggestion]),
+      ];
+      return githubCommand(severity, { file, line, column }, text.join("; "));
+    }),
   ];
   return commands.map((command) => `${command}\n`).join("");
 }

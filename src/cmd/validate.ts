@@ -57,9 +57,10 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const { validationGithub, validationJson, validationText } = await import("../cli/validationreport.ts");
   if (flags.output === "text") {
     process.stderr.write(problems.map(problemLine).join(""));
-    process.stdout.write(validationText(report, colourFor(process.stdout, flags, process.env)));
+    const colour = colourFor(process.stdout, flags, process.env);
+    process.stdout.write(validationText(report, { colour, columns: process.stdout.columns }));
   } else process.stdout.write(flags.output === "json" ? validationJson(report) : validationGithub(report));
-  if (problems.length > 0 || report.unknown.length > 0) throw new CommandError(USAGE);
+  if (problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
   const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
   if (failing.length > 0) throw new CommandError(FAILED);
 }

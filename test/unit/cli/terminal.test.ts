@@ -35,6 +35,13 @@ test("a frame shows the lines around a mark, at the ends of a file, too", () => 
   assert.equal(codeFrame(lines, { line: 3, column: 4 }), "  2 |  b: 2\n> 3 | c: 3\n    |    ^");
 });
 
+test("a frame fits into the terminal, with the mark where it belongs", () => {
+  const line = `${"x".repeat(70)}HERE${"x".repeat(30)}`;
+  const rows = codeFrame([line], { line: 1, column: 71 }, PLAIN, 40).split("\n");
+  assert.ok(rows.every((row) => row.length <= 40));
+  assert.equal(rows[0]?.slice(rows[1]?.indexOf("^")).slice(0, 4), "HERE");
+});
+
 test("a frame of a long line shows its middle, and no control character", () => {
   const line = `${"x".repeat(1000)}HERE\u001B[31m`;
   const [text = "", mark = ""] = codeFrame([line], { line: 1, column: 1001 }).split("\n");
