@@ -68,11 +68,11 @@ const noBackup = {
 const backup = { apiVersion: "velero.io/v1", kind: "Backup", metadata: { name: "b", namespace: "team-a" } };
 
 test("a kind of which no object is given is not evaluable, unless the objects are all there are", () => {
-  const objects = [rawPolicy("a", [noBackup]), rawCluster()];
-  assert.equal(verdict(fleet(objects)).verdict, "NotEvaluable");
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
-  assert.equal(verdict(fleet([...objects, namespace], { complete: true })).verdict, "Allowed");
-  assert.equal(verdict(fleet([...objects, namespace, backup], { complete: true })).verdict, "Blocked");
+  const objects = [rawPolicy("a", [noBackup]), rawCluster(), namespace];
+  assert.equal(verdict(fleet(objects)).verdict, "NotEvaluable");
+  assert.equal(verdict(fleet(objects, { complete: true })).verdict, "Allowed");
+  assert.equal(verdict(fleet([...objects, backup], { complete: true })).verdict, "Blocked");
 });
 
 test("objects of other namespaces are not found", () => {
@@ -149,7 +149,12 @@ const withRows = (name: string, ...decisions: readonly object[]): RawObject => (
 test("what waits is in the rows of policies and in deletions, each operation once, since it was asked first", () => {
   const world = fleet([
     rawCluster({ uid: "u1", deletionTimestamp: "2026-11-21T11:00:00Z" }),
-    withRows("a", row(), row({ clusterUID: "another" }), row({ cluster: "other" })),
+    withRows(
+      "a",
+      row(),
+      row({ clusterUID: "another", firstAsked: "2026-11-19T12:00:00Z" }),
+      row({ cluster: "other" }),
+    ),
     withRows("b", row({ firstAsked: "2026-11-20T11:00:00Z" })),
   ]);
   const [cluster] = world.clusters();
