@@ -114,7 +114,7 @@ function judgeGates(
     ]),
   };
   if (open.length === 0) return { ...finding, verdict: "Allowed", reason: "GatesHold", message: "" };
-  if (blocked && deadline?.passed === true && deadline.releases) {
+  if (deadline?.passed === true && deadline.releases) {
     return { ...finding, verdict: "Allowed", reason: "DeadlineExpired", message: "" };
   }
   return { ...finding, ...describeOpen(rule, open, deadline, now) };
