@@ -1,0 +1,123 @@
+/** Suites remember as the operator's store does: the same random story told to both, under one clock. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import type { HookCall } from "../../../src/api/runtimehooks.ts";
+import { Session } from "../../../src/cli/suitesession.ts";
+import { SuiteWorld } from "../../../src/cli/suiteworld.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { viewCluster } from "../../../src/policy/cluster.ts";
+import type { Decision } from "../../../src/policy/decision.ts";
+import { clusterMarks, policySpec, type RandomCluster } from "../../corpus/worldarbitraries.ts";
+import { ALL_HOOKS, DELETE, hookPolicy, MAX_OVERRIDE_MS, namespace, NOW, UPGRADE } from "../builders.ts";
+import { storeWith } from "../controller/fixtures.ts";
+import { CLUSTER } from "./suites.ts";
+
+type Event =
+  | { readonly minutes: number }
+  | { readonly marks: RandomCluster }
+  | { readonly call: HookCall }
+  | { readonly deletionTimestamp: true };
+
+const event: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ minutes: fc.oneof(fc.integer({ min: 1, max: 90 }), fc.constant(600)) }),
+  },
+  { weight: 2, arbitrary: fc.record({ marks: clusterMarks }) },
+  { weight: 4, arbitrary: fc.record({ call: fc.constantFrom(DELETE, UPGRADE) }) },
+  { weight: 1, arbitrary: fc.record({ deletionTimestamp: fc.constant(true as const) }) },
+);
+const policies = fc
+  .array(policySpec, { minLength: 1, maxLength: 3 })
+  .map((specs) =>
+    specs.map(({ namespaceSelector: _, ...spec }, index) =>
+      hookPolicy(spec, { name: `p${index}`, uid: `uid-p${index}` }),
+    ),
+  );
+
+interface Told {
+  tell(event: Event): Decision | undefined;
+}
+
+/** Each change is a new version, as on an API server. */
+class RawCluster {
+  #metadata: Readonly<Record<string, unknown>> = { ...CLUSTER.metadata, resourceVersion: "1" };
+  #version = 1;
+
+  change(fields: object): object {
+    this.#version += 1;
+    this.#metadata = { ...this.#metadata, ...fields, resourceVersion: String(this.#version) };
+    return this.object;
+  }
+
+  get object(): object {
+    return { ...CLUSTER, metadata: this.#metadata };
+  }
+}
+
+const deleted = { deletionTimestamp: NOW.toISOString() };
+
+function ofStore(objects: readonly PolicyObject[]): Told {
+  const raw = new RawCluster();
+  const fixture = storeWith({ policies: [...objects], clusters: [viewCluster(raw.object)] });
+  return {
+    tell: (told) => {
+      if ("marks" in told) fixture.setCluster(viewCluster(raw.change(told.marks)));
+      if ("deletionTimestamp" in told) fixture.setCluster(viewCluster(raw.change(deleted)));
+      if ("minutes" in told) {
+        // Every edge of these policies is at a whole minute.
+        for (let minute = 0; minute < told.minutes; minute += 1) {
+          fixture.clock.now = new Date(fixture.clock.now.getTime() + 60_000);
+          fixture.store.wake();
+        }
+      }
+      if (!("call" in told)) return undefined;
+      return fixture.store.ask({ call: told.call, cluster: viewCluster(raw.object) }, fixture.clock.now);
+    },
+  };
+}
+
+function ofSuite(objects: readonly PolicyObject[]): Told {
+  const raw = new RawCluster();
+  const world = new SuiteWorld({ served: ALL_HOOKS, maxOverrideMs: MAX_OVERRIDE_MS, now: NOW });
+  const ownNamespace = { apiVersion: "v1", kind: "Namespace", ...namespace() };
+  world.create(
+    [...objects, ownNamespace, raw.object].map((object) => ({ ...object })),
+    NOW,
+  );
+  const session = new Session(world, ALL_HOOKS, NOW);
+  session.worldChanged();
+  const replace = (object: object): void => {
+    world.delete([{ kind: "Cluster", name: "prod-1" }]);
+    world.create([{ ...object }], session.now);
+    session.worldChanged();
+  };
+  return {
+    tell: (told) => {
+      if ("marks" in told) replace(raw.change(told.marks));
+      if ("deletionTimestamp" in told) replace(raw.change(deleted));
+      if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
+      const cluster = world.fleet.cluster("team-a", "prod-1");
+      return "call" in told && cluster !== undefined ? session.ask(cluster, told.call) : undefined;
+    },
+  };
+}
+
+test("whatever happens, a suite gives the answers of the operator's store", () => {
+  let [held, released] = [0, 0];
+  fc.assert(
+    fc.property(policies, fc.array(event, { minLength: 4, maxLength: 12 }), (objects, story) => {
+      const [store, suite] = [ofStore(objects), ofSuite(objects)];
+      for (const told of story) {
+        const expected = store.tell(told);
+        assert.deepEqual(suite.tell(told), expected);
+        held += Number(expected?.holds === true);
+        released += Number(expected?.holds === false);
+      }
+    }),
+    { numRuns: 150, seed: 20_261_121 },
+  );
+  assert.ok(held > 100 && released > 100, `${held} held, ${released} released`);
+});
