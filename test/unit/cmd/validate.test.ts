@@ -81,6 +81,13 @@ test("an error in an expression points into the expression", async (t) => {
   assert.match(stdout, /^b\.yaml:12:20: error: \S+expression: cluster\.foo: unknown field/m);
 });
 
+test("an unknown field is marked at its name, and a wrong value at the value", async (t) => {
+  const cwd = await folder(t, { "a.yaml": GOOD.replace("spec:", "spec:\n  moode: Audit\n  mode: audit") });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.match(stdout, /^a\.yaml:5:3: error: spec\.moode: unknown field/m);
+  assert.match(stdout, /^a\.yaml:6:9: error: spec\.mode: found "audit"/m);
+});
+
 test("a warning exits 0, and 1 with --strict", async (t) => {
   const cwd = await folder(t, { "a.yaml": SUSPICIOUS });
   const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
@@ -218,6 +225,18 @@ test("the corpus: valid policies have no errors but those of meaning, and each i
       `${file}: ${path}`,
     );
   }
+});
+
+test("commands on files load neither a client of Kubernetes nor a server", async (t) => {
+  const cwd = await folder(t, { "a.yaml": GOOD });
+  const hooks = `import { registerHooks } from "node:module";
+    registerHooks({ resolve(specifier, context, next) {
+      if (/^(@kubernetes|fastify|undici|prom-client)/.test(specifier)) throw new Error("loads " + specifier);
+      return next(specifier, context);
+    } });`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` };
+  assert.equal((await hookpolicy(["validate", "a.yaml"], { cwd, env })).code, 0);
+  assert.equal((await hookpolicy(["windows", "-f", "a.yaml"], { cwd, env })).code, 0);
 });
 
 test("the plugin of kubectl calls itself so, in usage, examples and errors", async (t) => {
