@@ -111,6 +111,6 @@ const MID_UPGRADE = new Set([
 function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
   const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
   if (until === undefined || index < 0) return NOTHING;
-  const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, Cluster API lets nobody take another version. To stop an upgrade before it begins, hold BeforeClusterUpgrade`;
+  const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, the Cluster stays between two versions and cannot take another one. To stop an upgrade before anything changes, hold BeforeClusterUpgrade`;
   return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
 }
