@@ -28,26 +28,40 @@ interface Group {
 
 const MAX_NAMED = 5;
 
+/** Blocks that fit a narrow terminal, then how many there are by hook. */
 export function simulationText(simulation: Simulation, times: Times, colour: Colour): string {
+  const blocks = groupsOf(simulation).map((group) => groupText(group, times, colour));
+  return [...blocks, hookTable(simulation), `${totalsText(simulation, times)}\n`]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function groupText({ first, clusters }: Group, { to }: Times, colour: Colour): string {
   const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
     "newly-blocked": colour.red,
     "newly-allowed": colour.yellow,
-    "changed-reason": (text) => text,
+    "changed-reason": colour.cyan,
   };
-  const rows = groupsOf(simulation).map(({ first, clusters }) => [
-    paint[first.change](first.change),
-    first.hook,
-    ...(times.to === undefined ? [] : [when(first)]),
-    answerText(first.before, first.after),
-    answerText(first.after, first.before),
-    named(clusters),
-  ]);
-  const shown = table(headings(times), rows);
-  return `${shown}${shown === "" ? "" : "\n"}${totalsText(simulation, times)}\n`;
+  const lines = [
+    `${paint[first.change](title(first.change))}: ${first.hook}`,
+    `  before    ${answerText(first.before, first.after)}`,
+    `  after     ${answerText(first.after, first.before)}`,
+    ...(to === undefined ? [] : [`  when      ${when(first)}`]),
+    `  clusters  ${named(clusters)}`,
+  ];
+  return lines.map((line) => `${line}\n`).join("");
 }
 
-function headings({ to }: Times): string[] {
-  return ["CHANGE", "HOOK", ...(to === undefined ? [] : ["WHEN"]), "BEFORE", "AFTER", "CLUSTERS"];
+function title(kind: ChangeKind): string {
+  return kind.replace("-", " ");
+}
+
+function hookTable({ changes }: Simulation): string {
+  const rows = [...Map.groupBy(changes, ({ hook }) => hook)].map(([hook, found]) => [
+    hook,
+    ...CHANGES.map((kind) => String(found.filter(({ change }) => change === kind).length)),
+  ]);
+  return table(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
 }
 
 /** In the order of the kinds of change, those of many Clusters first. */
@@ -107,7 +121,7 @@ function duration(seconds: number): string {
 
 function totalsText(simulation: Simulation, { from, to }: Times): string {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
-  const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${kind.replace("-", " ")}`);
+  const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
   return [
@@ -121,7 +135,8 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   const [first = "", second = ""] = totalsText(simulation, times).split("\n");
   const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n`;
   if (groups.length === 0) return head;
-  const titles = headings(times).map((title) => title.charAt(0) + title.slice(1).toLowerCase());
+  const time = times.to === undefined ? [] : ["When"];
+  const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
   const rows = groups.map(({ first: change, clusters }) => [
     change.change,
     change.hook,
@@ -130,8 +145,8 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
     markdownText(answerText(change.after, change.before)),
     markdownText(named(clusters)),
   ]);
-  const [title = "", line = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
-  return markdownParts(`${head}\n${title}${line}`, lines, "rows");
+  const [names = "", line = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
+  return markdownParts(`${head}\n${names}${line}`, lines, "rows");
 }
 
 /** Its fields are described in docs/cli.md. */

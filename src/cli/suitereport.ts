@@ -20,7 +20,7 @@ function suiteText({ name, file, problems, steps }: SuiteResult, colour: Colour)
     .filter(({ status }) => status !== "done")
     .flatMap((step) => stepLines(step, file, colour))
     .map((line) => `  ${line}`.trimEnd());
-  return [head, ...broken, ...lines].join("\n");
+  return [head, ...broken, ...lines].join("\n").trimEnd();
 }
 
 /** As wide as each other. */

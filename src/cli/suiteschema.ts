@@ -5,6 +5,7 @@ import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { describeSchemaError } from "../policy/fieldmessage.ts";
 import type { FieldError } from "../policy/schema.ts";
+import { parseInstant } from "../policy/windowcheck.ts";
 import type { SuiteObject } from "./suitespec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
@@ -187,18 +188,6 @@ export const SUITE_SCHEMA = {
   ),
 };
 
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
-
-function isInstant(value: string): boolean {
-  if (!RFC3339.test(value)) return false;
-  const [day = ""] = value.split("T");
-  // Date rolls the 30th of February over.
-  const real = new Date(`${day}T00:00:00Z`);
-  return (
-    !Number.isNaN(Date.parse(value)) && !Number.isNaN(real.getTime()) && real.toISOString().startsWith(day)
-  );
-}
-
 function isRegex(value: string): boolean {
   try {
     return new RegExp(value, "u").source !== "";
@@ -213,7 +202,7 @@ function compiled(): ValidateFunction<SuiteObject> {
   if (validator !== undefined) return validator;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true });
   ajv.addKeyword("x-expected");
-  ajv.addFormat("date-time", { type: "string", validate: isInstant });
+  ajv.addFormat("date-time", { type: "string", validate: (value) => parseInstant(value) !== undefined });
   ajv.addFormat("duration", { type: "string", validate: (value) => parseDuration(value) !== undefined });
   ajv.addFormat("regex", { type: "string", validate: isRegex });
   validator = ajv.compile<SuiteObject>(SUITE_SCHEMA);

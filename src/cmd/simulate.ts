@@ -6,13 +6,14 @@ import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import type { RawObject } from "../cli/kinds.ts";
+import { problemLine } from "../cli/problems.ts";
 import type { ChangeKind, Simulation } from "../cli/simulation.ts";
 import type { FleetPair } from "../cli/simulationfleet.ts";
 import type { Times } from "../cli/simulationreport.ts";
-import type { FileProblem } from "../files/load.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { ObjectReader } from "../policy/objects.ts";
+import { parseInstant } from "../policy/windowcheck.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
 const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;
@@ -77,9 +78,11 @@ export function addSimulate(program: Command): void {
 }
 
 function parseTime(text: string): Date {
-  const time = new Date(text);
-  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(time.getTime())) return time;
-  throw new InvalidArgumentError("Expected an instant such as 2026-11-21T12:00:00Z");
+  const ms = parseInstant(text);
+  if (ms === undefined) {
+    throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-11-21T12:00:00Z");
+  }
+  return new Date(ms);
 }
 
 function parseHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
@@ -120,13 +123,9 @@ function timesOf({ at, from, to }: Flags): Times {
 async function read(paths: readonly string[]): Promise<readonly RawObject[]> {
   const { loadPaths } = await import("../files/load.ts");
   const { objects, problems } = await loadPaths(paths);
-  for (const problem of problems) process.stderr.write(`error: ${problemText(problem)}\n`);
+  for (const problem of problems) process.stderr.write(problemLine(problem));
   if (problems.length > 0) throw new CommandError(USAGE);
   return objects.map(({ object }) => object);
-}
-
-function problemText({ file, line, column, message }: FileProblem): string {
-  return `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${message}`;
 }
 
 interface Present {

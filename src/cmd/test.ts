@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { Command } from "commander";
 import { type Colour, colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
+import { problemLine } from "../cli/problems.ts";
 import type { SuiteResult } from "../cli/suiteresult.ts";
 import type { SourceObject } from "../files/load.ts";
 
@@ -42,7 +43,6 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("../cli/suite.ts");
   const { runSuite } = await import("../cli/suiterun.ts");
-  const { problemText } = await import("../cli/suitereport.ts");
   const { objects, problems } = await loadPaths(paths);
   const results: SuiteResult[] = [];
   for (const source of objects.filter(({ object }) => isSuite(object))) {
@@ -52,7 +52,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
     );
     results.push(runSuite(loaded));
   }
-  for (const problem of problems) process.stderr.write(`error: ${problemText(problem)}\n`);
+  for (const problem of problems) process.stderr.write(problemLine(problem));
   if (results.length === 0) process.stderr.write(`no HookPolicyTest in ${paths.join(", ")}\n`);
   process.stdout.write(await report(results, flags.output, colourFor(process.stdout, flags, process.env)));
   if (problems.length > 0) throw new CommandError(USAGE);
