@@ -149,7 +149,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   return markdownParts(`${head}\n${names}${line}`, lines, "rows");
 }
 
-/** Its fields are described in docs/cli.md. */
+/** Its schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): string {
   const { changes, ...totals } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);

@@ -76,7 +76,7 @@ function totalsLine(totals: Totals, colour: Colour): string {
   return (good ? colour.green : colour.red)(totalsText(totals));
 }
 
-/** Its fields are described in docs/cli.md. */
+/** Its schema: schemas/output/test.json. */
 export function suitesJson(results: readonly SuiteResult[]): string {
   return `${JSON.stringify({ totals: totalsOf(results), suites: results }, undefined, 2)}\n`;
 }

@@ -1,7 +1,7 @@
 /** The program as a person starts it, in a folder with files. */
 
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
@@ -52,4 +52,11 @@ export async function hookpolicy(
     child.stdin?.on("error", () => undefined); // the program need not read it
     child.stdin?.end(stdin);
   });
+}
+
+/** What `-o json` of a command keeps to. */
+export async function outputSchema(command: string): Promise<object> {
+  return JSON.parse(
+    await readFile(resolve(import.meta.dirname, `../../../schemas/output/${command}.json`), "utf8"),
+  );
 }

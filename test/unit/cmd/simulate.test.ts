@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { folder, hookpolicy } from "./program.ts";
+import { Ajv } from "ajv";
+import { folder, hookpolicy, outputSchema } from "./program.ts";
 
 const AT = ["--at", "2026-11-21T12:00:00Z"];
 
@@ -158,6 +159,8 @@ test("over a time, it is told when the difference begins and how long it lasts i
   const times = ["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-24T12:00:00Z"];
   const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
   const report: Report = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(await outputSchema("simulate"), report), ajv.errorsText());
   assert.deepEqual(
     report.changes.map(({ change, from, seconds }) => [change, from, seconds]),
     Array.from({ length: 2 }, () => ["newly-allowed", "2026-11-22T02:00:00Z", 3 * 3600]),

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Ajv } from "ajv";
 import { CLUSTER, DELETE, policy, suite } from "../cli/suites.ts";
-import { folder, hookpolicy } from "./program.ts";
+import { folder, hookpolicy, outputSchema } from "./program.ts";
 
 const APPROVED = { name: "approved", annotation: { key: "example.com/ok" } };
 const POLICY = JSON.stringify(policy([APPROVED]));
@@ -111,14 +112,30 @@ test("Markdown has totals, a table and each failure", async (t) => {
   assert.match(stdout, /^#### suite: goes on\n\n```\nt\/suite\.yaml:1: /m);
 });
 
-test("JSON has the decision of every call", async (t) => {
-  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
+test("-o json keeps to its schema, with the decision of every call and everything that can be wrong", async (t) => {
+  const steps = [
+    { name: "held", call: DELETE, expect: { verdict: "Blocked", gate: "approved" } },
+    wrong,
+    { advance: "1h" },
+    { timeline: { ...DELETE, to: "2026-12-01T00:00:00Z", expect: [{ verdict: "Blocked" }] } },
+    { call: DELETE, expect: { rule: "none" } },
+    { call: DELETE, expect: { verdict: "Blocked" } },
+  ];
+  const cwd = await folder(t, {
+    ...FILES,
+    "t/1.yaml": suite({ ...SPEC, steps }),
+    "t/2.yaml": suite({ ...SPEC, policies: ["none.yaml"], steps }),
+  });
   const { stdout } = await hookpolicy(["test", "t", "-o", "json"], { cwd });
-  const { totals, suites } = JSON.parse(stdout);
-  assert.deepEqual(totals, { suites: 1, passed: 1, failed: 1, errors: 0, skipped: 0 });
-  const [{ steps, status, file }] = suites;
-  assert.deepEqual([status, file, steps[1].line], ["failed", "t/suite.yaml", 1]);
-  assert.equal(steps[1].decision.trace[0].rules[0].gates[0].reason, "WaitingForAnnotation");
+  const report = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  const valid: boolean = ajv.validate(await outputSchema("test"), report);
+  assert.ok(valid, ajv.errorsText());
+  assert.deepEqual(report.totals, { suites: 2, passed: 2, failed: 1, errors: 2, skipped: 1 });
+  const [first, second] = report.suites;
+  assert.deepEqual([first.status, first.file, first.steps[1].line], ["error", "t/1.yaml", 1]);
+  assert.equal(first.steps[1].decision.trace[0].rules[0].gates[0].reason, "WaitingForAnnotation");
+  assert.equal(second.problems[0].file, "none.yaml");
 });
 
 test("a wrong format is told with the one that was meant", async () => {
