@@ -1,10 +1,11 @@
 /** The fleet as it is, and as it would be with new objects applied. */
 
-import type { HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
-import { type CompiledPolicy, policyName } from "../policy/policy.ts";
+import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from "../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "./fleet.ts";
-import { groupOf, ownKind, policyKind, type RawObject } from "./kinds.ts";
+import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "./kinds.ts";
 import { isRaw } from "./suite.ts";
 
 export interface FleetPair {
@@ -87,3 +88,17 @@ function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName):
   );
   return JSON.stringify({ ...spec, rules: onHook });
 }
+
+/** The kinds of objects that gates of the policies look at. */
+export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
+  return objects.flatMap((object) => {
+    const kind = policyKind(object);
+    return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
+  });
+}
+
+const EVERY_HOOK: ServedHooks = {
+  capiVersion: "",
+  advertised: new Set(HOOK_NAMES),
+  blocking: new Set(HOOK_NAMES),
+};

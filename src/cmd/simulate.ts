@@ -13,7 +13,9 @@ import type { Times } from "../cli/simulationreport.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { ObjectReader } from "../policy/objects.ts";
+import type { ObjectDemand } from "../policy/policy.ts";
 import { parseInstant } from "../policy/windowcheck.ts";
+import { VERSION } from "../version.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
 const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;
@@ -98,7 +100,11 @@ async function runSimulation(flags: Flags): Promise<void> {
   const times = timesOf(flags);
   const options = parseOptions({ "capi-version": flags.capiVersion, kubeconfig: flags.kubeconfig });
   const applied = await read(flags.filename);
-  const present = flags.against === LIVE ? await readLive(options) : { objects: await read([flags.against]) };
+  const { demandsIn } = await import("../cli/simulationfleet.ts");
+  const present =
+    flags.against === LIVE
+      ? await readLive(options.kubeconfig, (objects) => demandsIn([...objects, ...applied]))
+      : { objects: await read([flags.against]) };
   const pair = await pairOf(applied, present, { flags, options, times });
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
@@ -133,8 +139,21 @@ interface Present {
   readonly reader?: ObjectReader;
 }
 
-async function readLive(_options: Options): Promise<Present> {
-  throw new CommandError(FAILED, "--against live is not there yet");
+/** The kinds that gates name, of old and new policies, are read after them. */
+async function readLive(
+  kubeconfig: string | undefined,
+  demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],
+): Promise<Present> {
+  const { readFleet, readObjects, withApiServer } = await import("../live/fleet.ts");
+  try {
+    const connection = { version: VERSION, ...(kubeconfig !== undefined && { kubeconfig }) };
+    return await withApiServer(connection, async (client) => {
+      const objects = await readFleet(client);
+      return { objects, reader: await readObjects(client, demandsIn(objects)) };
+    });
+  } catch (error) {
+    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+  }
 }
 
 interface Settings {
