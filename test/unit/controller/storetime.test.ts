@@ -99,6 +99,19 @@ describe("a window", () => {
   });
 });
 
+test("a row says anew when time releases it, when another rule than the one that it shows lets go", () => {
+  const rules = [rule({ until: [daily] }), rule({ name: "second", until: [approval] })];
+  const policy = hookPolicy({ rules });
+  const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+  const releases = (): unknown =>
+    rowsOf(fixture, policy).map(({ rule: of, earliestRelease }) => [of, earliestRelease]);
+  assert.deepEqual(releases(), [["confirmed-delete", undefined]]);
+  fixture.setCluster(
+    cluster({ ...deleting.metadata, annotations: { [APPROVED]: "" }, resourceVersion: "101" }),
+  );
+  assert.deepEqual(releases(), [["confirmed-delete", "2026-11-21T22:00:00Z"]]);
+});
+
 describe("an edge", () => {
   test("of one policy is not lost when another one of the same Cluster is looked at just then", () => {
     const one = gated([daily]);
@@ -113,7 +126,7 @@ describe("an edge", () => {
     fixture.setPolicy({
       ...rest,
       metadata: { ...rest.metadata, resourceVersion: "101" },
-      status: { decisions },
+      status: { observedGeneration: 1, decisions },
     });
     fixture.store.wake();
     assert.deepEqual([rowsOf(fixture, one), rowsOf(fixture, other)], [[], []]);
@@ -171,7 +184,7 @@ describe("a wait", () => {
     const fixture = storeWith({ policies: [policy], clusters: [approved("101")] });
     const { decisions = [] } = statusOf(fixture, policy);
     const again = storeWith({
-      policies: [{ ...policy, status: { decisions } }],
+      policies: [{ ...policy, status: { observedGeneration: 1, decisions } }],
       clusters: [approved("101")],
     });
     passTo(again, at("+9m"));
@@ -238,7 +251,7 @@ describe("a deadline", () => {
     const { decisions = [] } = statusOf(fixture, policy);
     const again = storeWith({ policies: [], clusters: [deleting] });
     again.clock.now = at("+95m");
-    again.setPolicy({ ...policy, status: { decisions } });
+    again.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
     assert.deepEqual(steps(again), []);
     passTo(again, at("+100m"));
     assert.deepEqual(steps(again), [[100, at("+100m"), true]]);
@@ -249,7 +262,7 @@ describe("a deadline", () => {
     const { decisions = [] } = statusOf(fixture, policy);
     const again = storeWith({ policies: [], clusters: [deleting] });
     again.clock.now = at("+85m");
-    again.setPolicy({ ...policy, status: { decisions } });
+    again.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
     assert.deepEqual(steps(again), [[80, at("+100m"), true]]);
   });
 
