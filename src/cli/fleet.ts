@@ -10,7 +10,7 @@ import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import { compileOverride, type Override } from "../policy/override.ts";
 import { type CompiledPolicy, policyName } from "../policy/policy.ts";
-import { adoptTimers } from "../policy/timers.ts";
+import { adoptTimers, storedTimers } from "../policy/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
 import { objectReader } from "./fleetobjects.ts";
 import {
@@ -131,7 +131,10 @@ export class Fleet {
         if (adopted === undefined) continue;
         const known = asks.get(row.hook);
         const merged = known === undefined ? adopted : merge(known, adopted);
-        asks.set(row.hook, adoptTimers(merged, compiled.uid, row.timers ?? [], this.#now));
+        asks.set(
+          row.hook,
+          adoptTimers(merged, compiled.uid, storedTimers(compiled, status, row, this.#now), this.#now),
+        );
       }
     }
     return [...asks.values()].filter((ask) => !hasEnded(ask, cluster));

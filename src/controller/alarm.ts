@@ -2,8 +2,9 @@
 
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
 const MAX_SLEEP_MS = 30_000;
-/** Keys in one turn of the event loop: ten thousand Clusters may wait for the same window. */
+/** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
+const TURN_MS = 15;
 
 export class Alarm {
   readonly #dueAt = new Map<string, number>();
@@ -37,9 +38,10 @@ export class Alarm {
   ring(): void {
     const now = this.#now().getTime();
     let next = Infinity;
+    const end = performance.now() + TURN_MS;
     let rung = 0;
     for (const [key, at] of this.#dueAt) {
-      if (at > now || rung === BATCH) {
+      if (at > now || rung === BATCH || (rung > 0 && performance.now() > end)) {
         next = Math.min(next, at);
         continue;
       }

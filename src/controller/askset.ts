@@ -2,8 +2,9 @@
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { forgetPolicy } from "../policy/timers.ts";
+import { forgetEdited, forgetPolicy } from "../policy/timers.ts";
 import { type Ask, askKey, deletionAsk, hasEnded } from "./asks.ts";
+import type { PolicyObject } from "./policyset.ts";
 
 /** Asks about Clusters that the informer has not seen: new ones, or invented by whoever reaches the port. */
 const MAX_UNKNOWN = 1000;
@@ -27,6 +28,13 @@ export class AskSet {
     this.#asks.set(ask.clusterUID, asks);
   }
 
+  /** Where it is. */
+  update(ask: Ask): void {
+    const key = askKey(ask.clusterUID, ask.call.hook);
+    if (this.#unknown.has(key)) this.#unknown.set(key, ask);
+    else this.put(ask);
+  }
+
   /** Until the informer has seen the Cluster. */
   putUnknown(ask: Ask): void {
     this.#unknown.set(askKey(ask.clusterUID, ask.call.hook), ask);
@@ -38,6 +46,13 @@ export class AskSet {
   forgetPolicy(policyUID: string): void {
     for (const asks of this.#asks.values()) {
       for (const [hook, ask] of asks) asks.set(hook, forgetPolicy(ask, policyUID));
+    }
+  }
+
+  /** Clocks that the edit of a policy stops. */
+  policyEdited(policyUID: string, before: PolicyObject["spec"], now: PolicyObject["spec"]): void {
+    for (const asks of this.#asks.values()) {
+      for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, before, now));
     }
   }
 

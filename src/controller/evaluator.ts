@@ -8,7 +8,7 @@ import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../policy/forecast.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
-import { adoptTimers, remember } from "../policy/timers.ts";
+import { adoptTimers, remember, storedTimers } from "../policy/timers.ts";
 import { targetVersion } from "../policy/call.ts";
 import type { World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
@@ -18,6 +18,7 @@ import { type HeldRow, heldRow, sameRow, saysTheSame } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import { type Candidates, noteResult, type PolicyEntry, type PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
+import { Turn } from "./turn.ts";
 import { deadlineSteps, nextStep } from "./transitions.ts";
 
 export interface Memory {
@@ -27,13 +28,17 @@ export interface Memory {
   readonly alarm: Alarm;
 }
 
+const TURN_MS = 15;
+
 export class Evaluator {
   readonly #memory: Memory;
   readonly #options: StoreOptions;
+  readonly #turn: Turn;
 
   constructor(memory: Memory, options: StoreOptions) {
     this.#memory = memory;
     this.#options = options;
+    this.#turn = new Turn(options.turnMs ?? TURN_MS);
   }
 
   world(cluster: Cluster, asked?: Ask): World {
@@ -97,8 +102,12 @@ export class Evaluator {
     this.#options.onDirty(entry.key);
   }
 
+  /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
   #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
-    for (const ask of this.#memory.asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, candidates);
+    for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
+      if (this.#turn.isOver()) this.#memory.alarm.set(askAlarm(ask), this.#options.now());
+      else this.#evaluate(ask, cluster, candidates);
+    }
   }
 
   #evaluate(ask: Ask, cluster: Cluster, candidates: Candidates): void {
@@ -182,14 +191,20 @@ export class Evaluator {
     const merged = known === undefined ? adopted : merge(known, adopted);
     if (hasEnded(merged, cluster)) return;
     // The clocks of another operation are none of this one.
-    const timers = targetVersion(merged.call) === row.targetVersion ? (row.timers ?? []) : [];
+    const timers =
+      targetVersion(merged.call) === row.targetVersion
+        ? storedTimers(entry.compiled, entry.object.status, row, this.#options.now())
+        : [];
     const ask = adoptTimers(merged, entry.compiled.uid, timers, this.#options.now());
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
-    if (mine === undefined) entry.held.set(key, { ...row, holds: false, basis: "" });
+    if (mine === undefined) entry.held.set(key, { ...row, holds: row.verdict === "Blocked", basis: "" });
     else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
-    this.#evaluate(ask, cluster, only(entry));
+    if (this.#turn.isOver()) {
+      this.#memory.asks.put(ask);
+      this.#memory.alarm.set(askAlarm(ask), this.#options.now());
+    } else this.#evaluate(ask, cluster, only(entry));
   }
 }
 

@@ -74,7 +74,9 @@ function reportedRule({ mode, verdict, overriddenBy, rules }: PolicyTrace): Rule
     if (mode === "Audit" || overriddenBy !== undefined) return undefined;
     return rules.find(({ reason }) => reason === "DeadlineExpired");
   }
-  return rules.find(({ holds }) => holds) ?? rules.find((rule) => rule.verdict === "NotEvaluable");
+  const holding = rules.filter(({ holds }) => holds);
+  const deciding = holding.find((rule) => rule.verdict === "Blocked") ?? holding[0];
+  return deciding ?? rules.find((rule) => rule.verdict === "NotEvaluable");
 }
 
 function basisOf({ rules }: PolicyTrace): string {

@@ -142,7 +142,14 @@ function oldestFirst(a: HeldRow, b: HeldRow): number {
   return compare(sortKey(a), sortKey(b));
 }
 
-function sortKey({ earliestRelease = "9999", firstAsked, namespace, cluster, hook }: HeldRow): string {
+function sortKey({
+  timers,
+  earliestRelease = timers === undefined ? "9999" : "9998",
+  firstAsked,
+  namespace,
+  cluster,
+  hook,
+}: HeldRow): string {
   return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
 }
 

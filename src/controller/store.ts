@@ -61,6 +61,8 @@ export interface StoreOptions {
   readonly onDemands: () => void;
   /** Something that people are told of: once, when it happens. */
   readonly onTransition: (transition: Transition) => void;
+  /** How long evaluations may keep the event loop from answering calls. */
+  readonly turnMs?: number;
 }
 
 /** What a caller of the hook tells. */
@@ -125,6 +127,9 @@ export class DecisionStore {
     const sameSpec = before !== undefined && isSameSpec(before.object, object);
     const statusOnly = sameSpec && isSameLife(before.object, object);
     const compiled = sameSpec ? before.compiled : compilePolicy(parsePolicyKey(key).kind, object, served);
+    if (before !== undefined && !sameSpec) {
+      this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
+    }
     const entry = this.policies.set(key, object, compiled);
     if (!sameSpec) {
       onDemands();
@@ -252,7 +257,12 @@ export class DecisionStore {
     const { compiled } = this.policies.candidates(namespace);
     const asked = newAsk(call, live.cluster, now, this.#asks.get(live.cluster.metadata.uid, call.hook));
     const decision = decide(compiled, { ...live, asked }, call, now);
-    if (decision.holds) return decision;
+    if (decision.holds) {
+      // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
+      if (this.#asks.get(live.cluster.metadata.uid, call.hook) !== undefined)
+        this.#asks.update(remember(asked, compiled, decision.trace));
+      return decision;
+    }
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),

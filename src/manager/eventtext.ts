@@ -50,14 +50,18 @@ function deadlineStep({
 }: Of<"DeadlineStep">): EventText {
   const { hook } = ask.call;
   const expired = step === 100;
-  const consequence = releases ? "it goes on then" : "it stays held";
-  const when = expired ? `passed at ${timestamp(deadlineAt)}` : `is ${timestamp(deadlineAt)}`;
+  const holder = `${policyName(policy)}, rule ${rule}`;
+  const at = timestamp(deadlineAt);
+  const coming = `${hook} is held by ${holder}; ${step} % of the time until its deadline, ${at}, have passed: ${releases ? "it goes on then" : "it stays held then, too"}`;
+  const passed = releases
+    ? `${hook} was held by ${holder} until its deadline, ${at}: it goes on when Cluster API asks again`
+    : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
   return {
     identity: [policyUID, rule, askKey(ask.clusterUID, hook), deadlineAt.getTime(), step].join(" "),
     type: "Warning",
     reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
     action: hook,
-    note: `${hook} is held by ${policyName(policy)}, rule ${rule}; ${step} % of the time until its deadline has passed. The deadline ${when}: ${consequence}`,
+    note: expired ? passed : coming,
     regarding: clusterReference(ask.namespace, ask.cluster, ask.clusterUID),
     related: policyReference(policy, policyUID),
   };

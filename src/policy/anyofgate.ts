@@ -6,7 +6,9 @@ import type { CompiledGate, GateResult } from "./policy.ts";
 import type { World } from "./world.ts";
 
 export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
-  const windows = members.flatMap((member) => member.windows ?? []);
+  const windows = members
+    .flatMap((member) => member.windows ?? [])
+    .map((window) => ({ ...window, alone: false }));
   const demands = members.flatMap((member) => member.demands ?? []);
   return {
     name,

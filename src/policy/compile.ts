@@ -49,7 +49,7 @@ export function compilePolicy(
   const schemaErrors = validatePolicy(kind, object).filter(
     ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
   );
-  const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? object.spec : {};
+  const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? withoutNulls(object.spec) : {};
   const { name, namespace, uid, generation } = object.metadata;
   const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
@@ -181,6 +181,15 @@ function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldE
       return [];
     }),
   );
+}
+
+/** A field that is null is absent to the API server, and to the schema; an item of a list is not. */
+function withoutNulls<T>(value: T): T;
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => withoutNulls(item));
+  if (!isRecord(value)) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(fields.map(([key, field]) => [key, withoutNulls(field)]));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -99,6 +99,8 @@ export interface CompiledGate {
 
 export interface NamedWindow {
   readonly gate: string;
+  /** The gate holds only while the window is open: it is none of several, one of which is enough. */
+  readonly alone: boolean;
   readonly window: Window;
 }
 

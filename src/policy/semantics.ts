@@ -1,6 +1,7 @@
 /** What the CRDs cannot say of a policy: CEL, cron, zones, version ranges; and what is legal but suspicious. */
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api/hookpolicy.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "./expression.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { rangeProblem } from "./versionrange.ts";
@@ -93,11 +94,21 @@ function checkRange(range: string, path: string): Semantics {
 
 /** An approval that only has to be there approves the next operation, too. */
 function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Semantics {
-  const before = hooks.find((hook) => hook.startsWith("Before"));
-  if (before === undefined || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
-  const bound = before.includes("Upgrade") ? "TargetVersion" : "ClusterUID";
-  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; \`valueFrom: ${bound}\` binds it to one operation`;
+  const before = hooks.filter((hook) => hook.startsWith("Before"));
+  if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
   return { errors: [], warnings: [{ path, message }] };
+}
+
+/** What binds an approval to one operation depends on the operation. */
+function binding(hooks: readonly HookName[]): string {
+  if (hooks.every((hook) => hook.includes("Upgrade")))
+    return "`valueFrom: TargetVersion` binds it to one upgrade";
+  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
+    return "`valueFrom: ClusterUID` binds it to one Cluster";
+  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
+    return "`valueFrom: ClusterName` binds it to one Cluster";
+  return "a rule for each operation can bind it with `valueFrom`";
 }
 
 const MID_UPGRADE = new Set([

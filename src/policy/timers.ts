@@ -1,8 +1,15 @@
 /** What is remembered of rules with a deadline or a wait, from one decision about an operation to the next. */
 
-import type { RuleTimers as StoredTimers } from "../api/hookpolicy.ts";
+import type {
+  DecisionRow,
+  HookPolicySpec,
+  HookPolicyStatus,
+  RuleSpec,
+  RuleTimers as StoredTimers,
+} from "../api/hookpolicy.ts";
 import type { PolicyTrace } from "./decision.ts";
-import type { CompiledPolicy } from "./policy.ts";
+import { type CompiledPolicy, windowsOf } from "./policy.ts";
+import type { Window } from "./window.ts";
 import { type Asked, type RuleTimers, timerKey } from "./world.ts";
 
 /**
@@ -31,8 +38,76 @@ export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
   return { ...ask, rules };
 }
 
+/**
+ * A policy was edited: a wait begins anew where the rule waits for something else now, and a deadline where the policy
+ * did not enforce anything before. An entry that stays without an instant keeps older rows from being adopted.
+ */
+export function forgetEdited<T extends Asked>(
+  ask: T,
+  policyUID: string,
+  before: PolicySpec,
+  now: PolicySpec,
+): T {
+  const prefix = timerKey(policyUID, "");
+  const sameMode = before?.mode === now?.mode;
+  const rules = new Map(ask.rules);
+  for (const [key, { blockedSince, gatesMetSince }] of ask.rules) {
+    if (!key.startsWith(prefix)) continue;
+    const name = key.slice(prefix.length);
+    const sameGates = sameMode && conditionsOf(before, name) === conditionsOf(now, name);
+    rules.set(
+      key,
+      present({
+        blockedSince: sameMode ? blockedSince : undefined,
+        gatesMetSince: sameGates ? gatesMetSince : undefined,
+      }),
+    );
+  }
+  return { ...ask, rules };
+}
+
+/** As it is stored, valid or not. */
+type PolicySpec = Partial<HookPolicySpec> | undefined;
+
+/** What the waits of a rule wait for. */
+function conditionsOf(spec: PolicySpec, name: string): string {
+  const rules: readonly Partial<RuleSpec>[] = Array.isArray(spec?.rules) ? spec.rules : [];
+  const rule = rules.find((each) => each?.name === name);
+  const gates = Array.isArray(rule?.until)
+    ? rule.until.filter((gate) => gate?.wait === undefined)
+    : rule?.until;
+  return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
+}
+
 function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
   for (const key of rules.keys()) if (key.startsWith(timerKey(policyUID, ""))) rules.delete(key);
+}
+
+/**
+ * The timers of a row that count: those that were written for this very spec and operation, because another one may
+ * wait for something else. A wait whose window has closed since begins anew, whoever was there to see it.
+ */
+export function storedTimers(
+  policy: CompiledPolicy,
+  status: HookPolicyStatus | undefined,
+  { timers = [] }: DecisionRow,
+  now: Date,
+): readonly StoredTimers[] {
+  if (status?.observedGeneration !== policy.generation) return [];
+  const windows = windowsOf(policy).filter(({ alone }) => alone);
+  return timers.map(({ gatesMetSince, ...timer }) => {
+    const since = new Date(gatesMetSince ?? NaN);
+    const unbroken = windows
+      .filter(({ rule }) => rule === timer.rule)
+      .every(({ window }) => staysOpen(window, since, now));
+    return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
+  });
+}
+
+function staysOpen(window: Window, since: Date, now: Date): boolean {
+  if (Number.isNaN(since.getTime())) return false;
+  const { open, changesAt } = window.at(since);
+  return open && (changesAt === undefined || changesAt > now);
 }
 
 /**

@@ -10,7 +10,7 @@ export function windowGate(name: string, spec: WindowGateSpec): CompiledGate {
   const window = compileWindow(spec);
   return {
     name,
-    windows: [{ gate: name, window }],
+    windows: [{ gate: name, alone: true, window }],
     evaluate: (_world, _call, now) => evaluate(window, now),
     opensAt: (now) => window.nextOpen(now) ?? "Never",
   };

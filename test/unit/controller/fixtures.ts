@@ -61,6 +61,7 @@ export function storeWith(
     namespaces?: Namespace[];
     objects?: ObjectReader;
     load?: boolean;
+    turnMs?: number;
   } = {},
 ): Fixture {
   const clusters = new MapLister<Cluster>();
@@ -75,6 +76,7 @@ export function storeWith(
     objects,
     served: ALL_HOOKS,
     maxOverrideMs: MAX_OVERRIDE_MS,
+    turnMs: world.turnMs ?? Infinity,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),

@@ -159,7 +159,7 @@ describe("what a row of another operation says", () => {
   });
   const withRow = (policy: PolicyObject, decision: DecisionRow): PolicyObject => ({
     ...policy,
-    status: { decisions: [decision] },
+    status: { observedGeneration: 1, decisions: [decision] },
   });
   const before = row("v1.34.0", "-50m");
   const now = row("v1.35.0", "-5m");

@@ -60,17 +60,17 @@ describe("the text", () => {
     "of a deadline that comes nearer": {
       transition: deadline,
       reason: "DeadlineApproaching",
-      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* 2026-11-21T13:00:00Z: it goes on then$/,
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it goes on then$/,
     },
     "of a deadline that only tells": {
       transition: { ...deadline, releases: false },
       reason: "DeadlineApproaching",
-      note: /: it stays held$/,
+      note: /: it stays held then, too$/,
     },
     "of a deadline that has passed": {
       transition: { ...deadline, step: 100 },
       reason: "DeadlinePassed",
-      note: /The deadline passed at 2026-11-21T13:00:00Z/,
+      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it goes on when/,
     },
     "of a window that opens": {
       transition: windowChanged,

@@ -1,0 +1,131 @@
+/** Clocks that an edit, a break or a gap stops, and work that waits for its turn. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { GateSpec, HookPolicySpec } from "../../../src/api/hookpolicy.ts";
+import type { ObjectMeta } from "../../../src/api/meta.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { APPROVED, at, cluster, DELETE, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
+import { type Fixture, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
+
+const DELETED_AT = "2026-11-21T12:00:00Z";
+const deleting = (meta: Partial<ObjectMeta> = {}): ReturnType<typeof cluster> =>
+  cluster({ deletionTimestamp: DELETED_AT, labels: { a: "1", b: "1" }, ...meta });
+const label = (key: string): GateSpec => ({ name: "ready", label: { key } });
+const soak: GateSpec = { name: "soak", wait: { duration: "30m" } };
+const nightly: GateSpec = {
+  name: "nightly",
+  window: {
+    timeZone: "UTC",
+    allow: [
+      { schedule: "0 12 * * *", duration: "20m" },
+      { schedule: "0 13 * * *", duration: "2h" },
+    ],
+  },
+};
+
+function policyOf(until: GateSpec[], spec: Partial<HookPolicySpec> = {}, generation = 1): PolicyObject {
+  return hookPolicy({ rules: [rule({ until })], ...spec }, { generation });
+}
+
+const reasons = (fixture: Fixture, policy: PolicyObject): string[] =>
+  rowsOf(fixture, policy).map(({ reason }) => reason);
+
+describe("the edit of a policy", () => {
+  test("lets a wait begin anew where the rule waits for something else", () => {
+    const fixture = storeWith({ policies: [policyOf([label("a"), soak])], clusters: [deleting()] });
+    passTo(fixture, at("+20m"));
+    const edited = policyOf([label("b"), soak], {}, 2);
+    fixture.setPolicy(edited);
+    passTo(fixture, at("+30m"));
+    assert.deepEqual(reasons(fixture, edited), ["WaitPending"]);
+    passTo(fixture, at("+50m"));
+    assert.deepEqual(reasons(fixture, edited), []);
+  });
+
+  test("does not stop a wait of which only the message around it changes", () => {
+    const fixture = storeWith({ policies: [policyOf([label("a"), soak])], clusters: [deleting()] });
+    passTo(fixture, at("+20m"));
+    const edited = hookPolicy(
+      { rules: [rule({ until: [label("a"), soak], message: "soon" })] },
+      { generation: 2 },
+    );
+    fixture.setPolicy(edited);
+    passTo(fixture, at("+30m"));
+    assert.deepEqual(reasons(fixture, edited), []);
+  });
+
+  test("from Audit to Enforce does not count what was not held towards a deadline", () => {
+    const until: GateSpec[] = [{ name: "approved", annotation: { key: APPROVED } }];
+    const rules = [rule({ until, deadline: { after: "1h", onExpiry: "Allow" } })];
+    const fixture = storeWith({ policies: [hookPolicy({ mode: "Audit", rules })], clusters: [deleting()] });
+    passTo(fixture, at("+70m"));
+    const enforced = hookPolicy({ rules }, { generation: 2 });
+    fixture.setPolicy(enforced);
+    assert.deepEqual(reasons(fixture, enforced), ["WaitingForAnnotation"]);
+    passTo(fixture, at("+130m"));
+    assert.deepEqual(reasons(fixture, enforced), ["DeadlineExpired"]);
+  });
+
+  test("while nobody was there lets the waits of older rows begin anew", () => {
+    const policy = policyOf([label("a"), soak]);
+    const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
+    const again = storeWith({ clusters: [deleting()] });
+    again.clock.now = at("+29m");
+    const edited = { ...policyOf([label("b"), soak], {}, 2), status: { observedGeneration: 1, decisions } };
+    again.setPolicy(edited);
+    passTo(again, at("+30m"));
+    assert.deepEqual(reasons(again, edited), ["WaitPending"]);
+  });
+});
+
+test("a wait whose window has closed while nobody was there begins anew", () => {
+  const policy = policyOf([nightly, { name: "soak", wait: { duration: "70m" } }]);
+  const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
+  const again = storeWith({ clusters: [deleting()] });
+  again.clock.now = at("+65m");
+  again.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
+  passTo(again, at("+70m"));
+  assert.deepEqual(reasons(again, policy), ["WaitPending"]);
+});
+
+test("a gate that a release has found not to hold lets the wait begin anew, although memory never saw it", () => {
+  const thawed: GateSpec = { name: "thawed", label: { key: "thawed", from: "Namespace" } };
+  const policy = policyOf([thawed, soak]);
+  const known = namespace({ labels: { thawed: "true" } });
+  const fixture = storeWith({ policies: [policy], clusters: [deleting()], namespaces: [known] });
+  passTo(fixture, at("+31m"));
+  const request = { call: DELETE, cluster: deleting() };
+  const world = { cluster: deleting(), objects: NO_OBJECTS, overrides: [] };
+  const { store } = fixture;
+  assert.equal(store.decideLive(request, { ...world, namespace: namespace() }, at("+31m")).holds, true);
+  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+32m")).holds, true);
+  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+63m")).holds, false);
+});
+
+test("a row tells of the rule whose verdict it shows", () => {
+  const broken = rule({
+    name: "broken",
+    until: [{ name: "x", expression: "cluster.metadata.labels['none'] == ''" }],
+  });
+  const policy = hookPolicy({ rules: [broken, rule()] });
+  const fixture = storeWith({ policies: [policy], clusters: [deleting()] });
+  assert.deepEqual(
+    rowsOf(fixture, policy).map((row) => [row.verdict, row.rule, row.reason]),
+    [["Blocked", "confirmed-delete", "WaitingForAnnotation"]],
+  );
+});
+
+test("what does not fit into a turn of the event loop is evaluated in later ones", () => {
+  const policy = hookPolicy();
+  const clusters = Array.from({ length: 120 }, (_, n) => deleting({ name: `c${n}`, uid: `uid-${n}` }));
+  const fixture = storeWith({ policies: [policy], clusters, turnMs: 0 });
+  assert.deepEqual(rowsOf(fixture, policy), []);
+  fixture.clock.now = NOW;
+  for (let turns = 0; rowsOf(fixture, policy).length < clusters.length && turns < 1000; turns += 1) {
+    const before = rowsOf(fixture, policy).length;
+    fixture.store.wake();
+    assert.ok(rowsOf(fixture, policy).length - before <= 50);
+  }
+  assert.equal(rowsOf(fixture, policy).length, clusters.length);
+});
