@@ -113,36 +113,39 @@ export class DecisionStore {
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
-    const { served, onDirty, onDemands, onStatusWritten } = this.#options;
+    const { onDirty, onStatusWritten } = this.#options;
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
       this.#asks.forgetPolicy(before.compiled.uid);
     }
-    if (object === undefined) {
-      this.policies.delete(key);
-      this.#alarm.set(`policy ${key}`, undefined);
-      onDemands();
+    if (object === undefined) return this.#policyGone(key);
+    if (before === undefined || !isSameSpec(before.object, object)) {
+      this.#specChanged(key, before, object);
       return onDirty(key);
     }
-    const sameSpec = before !== undefined && isSameSpec(before.object, object);
-    const statusOnly = sameSpec && isSameLife(before.object, object);
-    const compiled = sameSpec ? before.compiled : compilePolicy(parsePolicyKey(key).kind, object, served);
-    if (before !== undefined && !sameSpec) {
-      this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
-    }
-    const entry = this.policies.set(key, object, compiled);
-    if (!sameSpec) {
-      onDemands();
-      // What an edit opens or closes is not an edge.
-      entry.windows = new Map();
-      this.#watchWindows(entry);
-    }
-    if (this.#loaded) {
-      if (sameSpec) this.#evaluator.adoptRows(entry);
-      else this.#evaluator.evaluatePolicy(entry);
-    }
+    const statusOnly = isSameLife(before.object, object);
+    const entry = this.policies.set(key, object, before.compiled);
+    if (this.#loaded) this.#evaluator.adoptRows(entry);
     if (statusOnly) onStatusWritten(key);
     else onDirty(key);
+  }
+
+  #policyGone(key: string): void {
+    this.policies.delete(key);
+    this.#alarm.set(`policy ${key}`, undefined);
+    this.#options.onDemands();
+    this.#options.onDirty(key);
+  }
+
+  #specChanged(key: string, before: PolicyEntry | undefined, object: PolicyObject): void {
+    const compiled = compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
+    if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
+    const entry = this.policies.set(key, object, compiled);
+    this.#options.onDemands();
+    // What an edit opens or closes is not an edge.
+    entry.windows = new Map();
+    this.#watchWindows(entry);
+    if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {

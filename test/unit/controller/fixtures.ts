@@ -68,7 +68,7 @@ export function storeWith(
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
   const transitions: Transition[] = [];
-  const { objects = NO_OBJECTS } = world;
+  const { objects = NO_OBJECTS, turnMs = Infinity, overrides = [] } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
@@ -76,7 +76,7 @@ export function storeWith(
     objects,
     served: ALL_HOOKS,
     maxOverrideMs: MAX_OVERRIDE_MS,
-    turnMs: world.turnMs ?? Infinity,
+    turnMs,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
@@ -107,7 +107,7 @@ export function storeWith(
   for (const object of world.namespaces ?? [namespace()]) fixture.setNamespace(object);
   for (const object of world.clusters ?? []) fixture.setCluster(object);
   for (const object of world.policies ?? []) fixture.setPolicy(object);
-  for (const object of world.overrides ?? []) fixture.setOverride(object);
+  for (const object of overrides) fixture.setOverride(object);
   if (world.load !== false) store.load();
   return fixture;
 }
