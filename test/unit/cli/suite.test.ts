@@ -80,7 +80,8 @@ test("what is patched, created and deleted counts from that step on", async () =
       clusterRef: { namespace: "team-a", name: "prod-1" },
       hooks: ["BeforeClusterDelete"],
       reason: "incident",
-      expiresAt: "2026-11-28T12:00:00Z",
+      // The longest that is allowed, from its creation in the step.
+      expiresAt: "2026-11-28T12:00:01Z",
     },
   };
   const found = await statuses({
@@ -166,6 +167,27 @@ test("what was asked before counts, with its timers", async () => {
   assert.deepEqual(await statuses({ policies: [policy([APPROVED], { deadline })], asked, steps }), [
     "passed",
   ]);
+});
+
+test("an operation that is not wanted any more begins anew when it is wanted again", async () => {
+  const want = (version: string): object => ({
+    kind: "Cluster",
+    metadata: { name: "prod-1" },
+    spec: { topology: { version } },
+  });
+  const steps = [
+    { call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
+    { advance: "30m", patch: [want("v1.36.0")] },
+    {
+      advance: "30m",
+      patch: [want("v1.35.0")],
+      call: UPGRADE,
+      expect: { nextChange: "2026-11-21T15:00:00Z" },
+    },
+  ];
+  const deadline = { after: "2h", onExpiry: "Allow" };
+  const found = await statuses({ policies: [policy([APPROVED], { deadline })], steps });
+  assert.deepEqual(found, ["passed", "done", "passed"]);
 });
 
 test("an operation of a Cluster that is gone is forgotten", async () => {
