@@ -52,23 +52,33 @@ export function keyOf({ kind, metadata }: PolicyObject): string {
   return policyKey(kind, metadata.namespace, metadata.name);
 }
 
+const DEFAULTS = {
+  policies: [],
+  overrides: [],
+  clusters: [],
+  objects: NO_OBJECTS,
+  load: true,
+  turnMs: Infinity,
+} satisfies Given;
+
+interface Given {
+  policies?: PolicyObject[];
+  overrides?: HookOverride[];
+  clusters?: Cluster[];
+  namespaces?: Namespace[];
+  objects?: ObjectReader;
+  load?: boolean;
+  turnMs?: number;
+}
+
 /** Loaded, unless `load` is false. */
-export function storeWith(
-  world: {
-    policies?: PolicyObject[];
-    overrides?: HookOverride[];
-    clusters?: Cluster[];
-    namespaces?: Namespace[];
-    objects?: ObjectReader;
-    load?: boolean;
-    turnMs?: number;
-  } = {},
-): Fixture {
+export function storeWith(given: Given = {}): Fixture {
+  const world = { ...DEFAULTS, namespaces: [namespace()], ...given };
   const clusters = new MapLister<Cluster>();
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
   const transitions: Transition[] = [];
-  const { objects = NO_OBJECTS, turnMs = Infinity, overrides = [] } = world;
+  const { objects, turnMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
@@ -104,11 +114,11 @@ export function storeWith(
     deletePolicy: (object) => store.policyChanged(keyOf(object), undefined),
     setOverride: (object) => store.overrideChanged(object.metadata.name, object),
   };
-  for (const object of world.namespaces ?? [namespace()]) fixture.setNamespace(object);
-  for (const object of world.clusters ?? []) fixture.setCluster(object);
-  for (const object of world.policies ?? []) fixture.setPolicy(object);
-  for (const object of overrides) fixture.setOverride(object);
-  if (world.load !== false) store.load();
+  for (const object of world.namespaces) fixture.setNamespace(object);
+  for (const object of world.clusters) fixture.setCluster(object);
+  for (const object of world.policies) fixture.setPolicy(object);
+  for (const object of world.overrides) fixture.setOverride(object);
+  if (world.load) store.load();
   return fixture;
 }
 
