@@ -8,9 +8,11 @@ import type { ServedHooks } from "../policy/compile.ts";
 import { matches } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
 import { type CompiledPolicy, policyName } from "../policy/policy.ts";
+import { forgetEdited } from "../policy/timers.ts";
 import { clusterKey, type Fleet } from "./fleet.ts";
 import { changedPolicies, type FleetPair } from "./simulationfleet.ts";
 import { decidingGates, findings, reasonOf } from "./suiteexpect.ts";
+import type { PolicyEdit } from "./suiteedits.ts";
 import { type Look, lookAt, type Operation, walk } from "./suitewalk.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
@@ -119,16 +121,21 @@ interface Sides {
   readonly sameWorld: boolean;
 }
 
-function sidesOf({ before, after, sameWorld }: FleetPair, cluster: Cluster): Sides {
+function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluster): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
   // What is remembered now is remembered when the policies change.
   const asked = before.asked(known);
   return {
     before: { fleet: before, cluster: known, asked },
-    after: { fleet: after, cluster, asked },
+    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)) },
     sameWorld,
   };
+}
+
+/** An edit stops clocks, as at the operator. */
+function edited(ask: Ask, edits: readonly PolicyEdit[]): Ask {
+  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, before, after), ask);
 }
 
 /** Where no policy that has changed speaks, there is but one answer, and its future does not matter. */

@@ -7,6 +7,7 @@ import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from ".
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "./fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "./kinds.ts";
 import { isRaw } from "./suite.ts";
+import { editsBetween, type PolicyEdit } from "./suiteedits.ts";
 
 export interface FleetPair {
   readonly before: Fleet;
@@ -15,6 +16,7 @@ export interface FleetPair {
   readonly applied: readonly FleetPolicy[];
   /** Nothing but policies is applied. */
   readonly sameWorld: boolean;
+  readonly edits: readonly PolicyEdit[];
 }
 
 /** `prune`: policies that are not among the new objects are gone. */
@@ -36,9 +38,11 @@ export function fleetPair(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object, namespace)),
   );
   const after = createFleet([...kept, ...updated], options);
+  const before = createFleet([...present, ...extra], options);
   return {
-    before: createFleet([...present, ...extra], options),
+    before,
     after,
+    edits: editsBetween(before.policies, after.policies),
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw, namespace))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
   };

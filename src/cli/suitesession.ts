@@ -6,6 +6,8 @@ import { type Ask, hasEnded, newAsk } from "../controller/asks.ts";
 import { AskSet } from "../controller/askset.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
+import type { FleetPolicy } from "./fleet.ts";
+import { editsBetween } from "./suiteedits.ts";
 import { lookAt, type Operation, type Span, spansOf, walk } from "./suitewalk.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
 
@@ -14,6 +16,7 @@ export class Session {
   readonly served: ServedHooks;
   readonly #asks = new AskSet();
   #uids: readonly string[] = [];
+  #policies: readonly FleetPolicy[] = [];
   #now: Date;
 
   constructor(world: SuiteWorld, served: ServedHooks, now: Date) {
@@ -41,6 +44,7 @@ export class Session {
 
   /** After objects have changed: operations begin, end, and are judged again. */
   worldChanged(): void {
+    this.#policiesChanged();
     const clusters = this.world.fleet.clusters();
     const uids = clusters.map(({ metadata }) => metadata.uid);
     const gone = this.#uids.filter((uid) => !uids.includes(uid));
@@ -52,6 +56,17 @@ export class Session {
       this.#asks.begin(cluster, this.served.blocking.has("BeforeClusterDelete"));
     }
     for (const operation of this.#operations()) this.#asks.put(lookAt(operation, this.#now).asked);
+  }
+
+  #policiesChanged(): void {
+    const now = this.world.fleet.policies;
+    for (const { compiled } of this.#policies) {
+      if (!now.some((policy) => policy.compiled.uid === compiled.uid)) this.#asks.forgetPolicy(compiled.uid);
+    }
+    for (const { uid, before, after } of editsBetween(this.#policies, now)) {
+      this.#asks.policyEdited(uid, before, after);
+    }
+    this.#policies = now;
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {

@@ -128,6 +128,46 @@ test("a wait begins anew when a gate breaks, and for another target", async () =
   assert.deepEqual(found, ["passed", "done", "passed", "passed"]);
 });
 
+test("an edit begins clocks anew: a wait where the rule waits for something else, a deadline where the mode changes", async () => {
+  const edit = (spec: object): object => ({ kind: "HookPolicy", metadata: { name: "protect" }, spec });
+  const rule = { name: "confirmed", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"] };
+  const deadline = { after: "4h", onExpiry: "KeepBlocking" };
+  const present = { name: "approved", annotation: { key: "example.com/ok" } };
+  const rules = [{ ...rule, deadline, until: [present, SOAK] }];
+  const steps = [
+    { patch: [APPROVE], call: UPGRADE, expect: { gate: "soak", nextChange: "2026-11-21T13:00:00Z" } },
+    { advance: "30m", patch: [edit({ rules: [{ ...rules[0], message: "ask" }] })] },
+    { call: UPGRADE, expect: { nextChange: "2026-11-21T13:00:00Z" } },
+    { patch: [edit({ rules: [{ ...rules[0], until: [APPROVED, SOAK] }] })] },
+    {
+      call: UPGRADE,
+      expect: { nextChange: "2026-11-21T13:30:00Z", message: "deadline 2026-11-21T16:00:00Z" },
+    },
+    { patch: [edit({ mode: "Audit" })] },
+    {
+      patch: [edit({ mode: "Enforce" })],
+      call: UPGRADE,
+      expect: { message: "deadline 2026-11-21T16:30:00Z" },
+    },
+    {
+      advance: "30m",
+      delete: [{ kind: "HookPolicy", name: "protect" }],
+      call: UPGRADE,
+      expect: { verdict: "Allowed" },
+    },
+    {
+      create: [{ ...policy([]), spec: { rules } }],
+      call: UPGRADE,
+      expect: { nextChange: "2026-11-21T14:00:00Z" },
+    },
+  ];
+  const found = await statuses({ policies: [{ ...policy([]), spec: { rules } }], steps });
+  assert.deepEqual(
+    found.filter((status) => status !== "done"),
+    Array.from({ length: 6 }, () => "passed"),
+  );
+});
+
 test("a deadline counts from the first block, and for a deletion from the deletionTimestamp's first look", async () => {
   const deadline = { after: "2h", onExpiry: "Allow" };
   const deleting = {

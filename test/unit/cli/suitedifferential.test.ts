@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
+import type { HookPolicySpec } from "../../../src/api/hookpolicy.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import { Session } from "../../../src/cli/suitesession.ts";
 import { SuiteWorld } from "../../../src/cli/suiteworld.ts";
@@ -18,7 +19,19 @@ type Event =
   | { readonly minutes: number }
   | { readonly marks: RandomCluster }
   | { readonly call: HookCall }
-  | { readonly deletionTimestamp: true };
+  | { readonly deletionTimestamp: true }
+  /** Of the first policy. */
+  | { readonly edit: (spec: HookPolicySpec) => HookPolicySpec };
+
+const spec: fc.Arbitrary<HookPolicySpec> = policySpec.map(({ namespaceSelector: _, ...own }) => own);
+const edit = fc.oneof(
+  spec.map((own) => () => own),
+  fc.constantFrom<(own: HookPolicySpec) => HookPolicySpec>(
+    (own) => ({ ...own, mode: own.mode === "Audit" ? "Enforce" : "Audit" }),
+    (own) => ({ ...own, rules: own.rules.map((rule) => ({ ...rule, message: "changed" })) }),
+    (own) => ({ ...own, rules: own.rules.toReversed() }),
+  ),
+);
 
 const event: fc.Arbitrary<Event> = fc.oneof(
   {
@@ -28,14 +41,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ marks: clusterMarks }) },
   { weight: 4, arbitrary: fc.record({ call: fc.constantFrom(DELETE, UPGRADE) }) },
   { weight: 1, arbitrary: fc.record({ deletionTimestamp: fc.constant(true as const) }) },
+  { weight: 2, arbitrary: fc.record({ edit }) },
 );
 const policies = fc
-  .array(policySpec, { minLength: 1, maxLength: 3 })
-  .map((specs) =>
-    specs.map(({ namespaceSelector: _, ...spec }, index) =>
-      hookPolicy(spec, { name: `p${index}`, uid: `uid-p${index}` }),
-    ),
-  );
+  .array(spec, { minLength: 1, maxLength: 3 })
+  .map((specs) => specs.map((own, index) => hookPolicy(own, { name: `p${index}`, uid: `uid-p${index}` })));
 
 interface Told {
   tell(event: Event): Decision | undefined;
@@ -59,13 +69,22 @@ class RawCluster {
 
 const deleted = { deletionTimestamp: NOW.toISOString() };
 
-function ofStore(objects: readonly PolicyObject[]): Told {
+/** The first policy after an edit. */
+function edited(objects: PolicyObject[], change: (spec: HookPolicySpec) => HookPolicySpec): PolicyObject {
+  const [{ spec: before, metadata } = hookPolicy()] = objects;
+  const after = hookPolicy(change(before), { ...metadata, generation: (metadata.generation ?? 0) + 1 });
+  objects[0] = after;
+  return after;
+}
+
+function ofStore(objects: PolicyObject[]): Told {
   const raw = new RawCluster();
   const fixture = storeWith({ policies: [...objects], clusters: [viewCluster(raw.object)] });
   return {
     tell: (told) => {
       if ("marks" in told) fixture.setCluster(viewCluster(raw.change(told.marks)));
       if ("deletionTimestamp" in told) fixture.setCluster(viewCluster(raw.change(deleted)));
+      if ("edit" in told) fixture.setPolicy(edited(objects, told.edit));
       if ("minutes" in told) {
         // Every edge of these policies is at a whole minute.
         for (let minute = 0; minute < told.minutes; minute += 1) {
@@ -79,7 +98,7 @@ function ofStore(objects: readonly PolicyObject[]): Told {
   };
 }
 
-function ofSuite(objects: readonly PolicyObject[]): Told {
+function ofSuite(objects: PolicyObject[]): Told {
   const raw = new RawCluster();
   const world = new SuiteWorld({ served: ALL_HOOKS, maxOverrideMs: MAX_OVERRIDE_MS, now: NOW });
   const ownNamespace = { apiVersion: "v1", kind: "Namespace", ...namespace() };
@@ -89,8 +108,8 @@ function ofSuite(objects: readonly PolicyObject[]): Told {
   );
   const session = new Session(world, ALL_HOOKS, NOW);
   session.worldChanged();
-  const replace = (object: object): void => {
-    world.delete([{ kind: "Cluster", name: "prod-1" }]);
+  const replace = (object: object, kind = "Cluster", name = "prod-1"): void => {
+    world.delete([{ kind, name }]);
     world.create([{ ...object }], session.now);
     session.worldChanged();
   };
@@ -98,6 +117,7 @@ function ofSuite(objects: readonly PolicyObject[]): Told {
     tell: (told) => {
       if ("marks" in told) replace(raw.change(told.marks));
       if ("deletionTimestamp" in told) replace(raw.change(deleted));
+      if ("edit" in told) replace(edited(objects, told.edit), "HookPolicy", "p0");
       if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
       const cluster = world.fleet.cluster("team-a", "prod-1");
       return "call" in told && cluster !== undefined ? session.ask(cluster, told.call) : undefined;
@@ -109,7 +129,7 @@ test("whatever happens, a suite gives the answers of the operator's store", () =
   let [held, released] = [0, 0];
   fc.assert(
     fc.property(policies, fc.array(event, { minLength: 4, maxLength: 12 }), (objects, story) => {
-      const [store, suite] = [ofStore(objects), ofSuite(objects)];
+      const [store, suite] = [ofStore([...objects]), ofSuite([...objects])];
       for (const told of story) {
         const expected = store.tell(told);
         assert.deepEqual(suite.tell(told), expected);
