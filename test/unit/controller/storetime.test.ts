@@ -65,6 +65,16 @@ describe("a window", () => {
     ]);
   });
 
+  test("is not told of when only another one of the policy opens", () => {
+    const early = {
+      name: "early",
+      window: { timeZone: "UTC", allow: [{ schedule: "0 13 * * *", duration: "1h" }] },
+    };
+    const fixture = storeWith({ policies: [gated([daily, early])] });
+    passTo(fixture, at("+1h"));
+    assert.deepEqual(told(fixture), [["early", true, at("+1h"), at("+2h")]]);
+  });
+
   test("that was edited has not opened or closed by time", () => {
     const fixture = storeWith({ policies: [gated([daily])] });
     const open = {
