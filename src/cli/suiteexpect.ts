@@ -22,14 +22,19 @@ export interface Finding {
 }
 
 /**
- * The rules that decide, in stable order: those that hold the operation; where none does, all that were looked at.
+ * The rules that decide, policy by policy: those that hold the operation, first those that somebody can do something
+ * about, as in the status; where none does, all that were looked at.
  */
 export function findings({ verdict, trace }: Decision): Finding[] {
   const decides = DECIDES[verdict];
   return trace
     .filter(({ matched }) => matched)
-    .flatMap((policy) => policy.rules.map((rule) => ({ policy, rule })))
+    .flatMap((policy) => blockedFirst(policy.rules).map((rule) => ({ policy, rule })))
     .filter((finding) => decides(finding));
+}
+
+function blockedFirst(rules: readonly RuleTrace[]): readonly RuleTrace[] {
+  return rules.toSorted((a, b) => Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked"));
 }
 
 const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
