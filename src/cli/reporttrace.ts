@@ -34,5 +34,10 @@ function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour):
     false: colour.red("waits"),
     undefined: colour.yellow("unknown"),
   };
-  return `gate ${gate} ${marks[`${holds}`]}: ${wanted}; ${observed}`;
+  return `gate ${gate} ${marks[`${holds}`]}: ${oneLine(`${wanted}; ${observed}`)}`;
+}
+
+/** What objects and suites hold must not steer a terminal, nor break a line. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/\p{Cc}+/gu, " ");
 }

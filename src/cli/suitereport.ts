@@ -6,7 +6,7 @@ import { type Compared, fullComparison } from "./suiteexpect.ts";
 import type { StepResult, SuiteResult, Totals } from "./suiteresult.ts";
 import { totalsOf } from "./suiteresult.ts";
 import { table } from "./table.ts";
-import { traceLines } from "./reporttrace.ts";
+import { oneLine, traceLines } from "./reporttrace.ts";
 
 export function suitesText(results: readonly SuiteResult[], colour: Colour): string {
   const suites = results.map((result) => suiteText(result, colour));
@@ -14,7 +14,7 @@ export function suitesText(results: readonly SuiteResult[], colour: Colour): str
 }
 
 function suiteText({ name, file, problems, steps }: SuiteResult, colour: Colour): string {
-  const head = `${colour.bold(name)}  ${colour.dim(file)}`;
+  const head = `${colour.bold(oneLine(name))}  ${colour.dim(file)}`;
   const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
   const lines = steps
     .filter(({ status }) => status !== "done")
@@ -29,7 +29,7 @@ const LABELS = { passed: "ok   ", failed: "FAIL ", error: "ERROR", skipped: "ski
 function stepLines(step: StepResult, file: string, colour: Colour): string[] {
   const { status, name, problem } = step;
   const paint = status === "passed" ? colour.green : status === "skipped" ? colour.dim : colour.red;
-  const head = `${paint(LABELS[status])}  ${name}`;
+  const head = `${paint(LABELS[status])}  ${oneLine(name)}`;
   if (problem !== undefined) return [head, `       ${problemText(problem)}`];
   if (status !== "failed") return [head];
   return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
@@ -46,8 +46,8 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
 function comparison(step: StepResult, colour: Colour): string[] {
   const rows = shown(step).map(({ field, expected, actual, same }) => [
     same ? `  ${field}` : colour.red(`! ${field}`),
-    same ? expected : colour.green(expected),
-    same ? actual : colour.red(actual),
+    same ? oneLine(expected) : colour.green(oneLine(expected)),
+    same ? oneLine(actual) : colour.red(oneLine(actual)),
   ]);
   return table(["", "EXPECTED", "ACTUAL"], rows).trimEnd().split("\n");
 }

@@ -138,6 +138,22 @@ test("-o json keeps to its schema, with the decision of every call and everythin
   assert.equal(second.problems[0].file, "none.yaml");
 });
 
+test("what stands in objects and suites cannot steer a terminal", async (t) => {
+  const text = "\u001B[2J\nnext";
+  const steps = [{ name: text, call: DELETE, expect: { verdict: "Allowed", message: "a\u001Bb" } }];
+  const annotated = {
+    ...CLUSTER,
+    metadata: { ...CLUSTER.metadata, annotations: { "example.com/ok": text } },
+  };
+  const bound = { name: "approved", annotation: { key: "example.com/ok", value: `other${text}` } };
+  const cwd = await folder(t, {
+    "t/suite.yaml": suite({ policies: [policy([bound])], clusters: [annotated], steps }),
+  });
+  const { stdout } = await hookpolicy(["test", "t"], { cwd });
+  assert.match(stdout, /^ {2}FAIL {3} \[2J next$/m);
+  assert.doesNotMatch(stdout, /[^\P{Cc}\n]|^next/mu);
+});
+
 test("a wrong format is told with the one that was meant", async () => {
   const { code, stderr } = await hookpolicy(["test", "-o", "jnit", "x"]);
   assert.equal(code, 2);
