@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookOverrideStatus } from "../api/hookpolicy.ts";
+import { isNews } from "../policy/cluster.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import { computeOverrideStatus } from "./overridestatus.ts";
 import type { DecisionStore } from "./store.ts";
@@ -33,13 +34,13 @@ export async function reconcileOverride(
   }
 }
 
-/** Unless the informer has meanwhile reported that it is gone, or another one of its name. */
+/** Unless the informer has meanwhile reported something newer, that it is gone, or another one of its name. */
 function learn(
   store: DecisionStore,
   { key, compiled }: OverrideEntry,
   object: HookOverride | undefined,
 ): void {
   const current = store.overrides.get(key);
-  if (object?.metadata.uid !== compiled.uid || current?.compiled.uid !== compiled.uid) return;
-  store.overrideChanged(compiled.name, object);
+  if (object === undefined || current === undefined) return;
+  if (isNews(object.metadata, current.object.metadata)) store.overrideChanged(compiled.name, object);
 }

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
+import { isNews } from "../policy/cluster.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import { type CompiledPolicy, demandsOf } from "../policy/policy.ts";
 import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
@@ -111,12 +112,12 @@ export class Reconciler {
   }
 
   /**
-   * An answer of the API server is newer than memory, unless the informer has meanwhile reported that the policy is
-   * gone, or another one of its name: then it must not come back.
+   * An answer of the API server is news, unless the informer has meanwhile reported something newer: an edit, which
+   * would be forgotten for good, or that the policy is gone, or another one of its name, which must not come back.
    */
   #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
     if (object === undefined || !this.#isCurrent(entry)) return;
-    if (object.metadata.uid === entry.compiled.uid) this.#options.store.policyChanged(entry.key, object);
+    if (isNews(object.metadata, entry.object.metadata)) this.#options.store.policyChanged(entry.key, object);
   }
 
   #isCurrent(entry: PolicyEntry): boolean {

@@ -160,3 +160,11 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;
   return a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length;
 }
+
+/** The same object, and not an older copy of it. */
+export function isNews(answer: ObjectMeta, known: ObjectMeta): boolean {
+  return (
+    answer.uid === known.uid &&
+    (compareResourceVersions(answer.resourceVersion, known.resourceVersion) ?? 0) >= 0
+  );
+}

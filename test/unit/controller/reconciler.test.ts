@@ -138,6 +138,20 @@ describe("a policy that is gone does not come back into memory", () => {
     assert.equal(fixture.store.ask(request, NOW).holds, false);
   });
 
+  test("when an edit overtakes the answer to our own write: the edit stays", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()] });
+    const edited = withMeta(hookPolicy({ mode: "Audit" }), { generation: 2, resourceVersion: "300" });
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async ({ object }, status) => {
+        const answer = { ...withMeta(object, { resourceVersion: "200" }), status };
+        fixture.setPolicy(edited);
+        return answer;
+      },
+    });
+    await reconciler.reconcile(keyOf(edited));
+    assert.equal(fixture.store.policies.get(keyOf(edited))?.compiled.mode, "Audit");
+  });
+
   test("when another one of its name was made meanwhile", async () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
     const again = hookPolicy({}, { uid: "uid-again", resourceVersion: "300" });
