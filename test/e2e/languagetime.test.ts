@@ -162,7 +162,10 @@ describe("time", () => {
         approaching["note"],
         /^BeforeClusterCreate is held by HookPolicy deadline\/p, rule rule; [58]0 %/,
       );
-      assert.match((await eventAbout(cp, about, "DeadlinePassed"))["note"], /100 %.*: it goes on then$/);
+      assert.match(
+        (await eventAbout(cp, about, "DeadlinePassed"))["note"],
+        / until its deadline, .*: it goes on when Cluster API asks again$/,
+      );
     });
 
     test("goes on holding a Cluster at a deadline that says so, and tells", async () => {
@@ -171,7 +174,10 @@ describe("time", () => {
       const about = { kind: "Cluster", namespace: "kept", name: "c1" };
       assert.equal((await heldRow(cp, ref, "c1", HOOK)).earliestRelease, undefined);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "ActionRequired")).status, "True");
-      assert.match((await eventAbout(cp, about, "DeadlinePassed"))["note"], /it stays held$/);
+      assert.match(
+        (await eventAbout(cp, about, "DeadlinePassed"))["note"],
+        /is held by .*, although its deadline passed at 2/,
+      );
       assert.equal(await metric("hookpolicy_deadlines", "kept", 'passed="100"'), 1);
       const row = await cp.waitFor("the row to tell", async () => {
         const found = await heldRow(cp, ref, "c1", HOOK);
