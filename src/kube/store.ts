@@ -35,11 +35,13 @@ export class Store<T extends Stored> {
   /** Undefined when this very version is there already. */
   put(key: string, object: T): Change<T> | undefined {
     const old = this.#objects.get(key);
+    // What was told of stays: the next change starts from it.
+    if (old !== undefined && isSameVersion(old, object)) return undefined;
     this.#objects.set(key, object);
     const namespace = namespaceOf(key);
     const siblings = this.#namespaces.get(namespace) ?? new Map<string, T>();
     this.#namespaces.set(namespace, siblings.set(key, object));
-    return old !== undefined && isSameVersion(old, object) ? undefined : { key, old, new: object };
+    return { key, old, new: object };
   }
 
   remove(key: string): Change<T> | undefined {
