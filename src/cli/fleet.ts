@@ -3,14 +3,12 @@
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { type Ask, askFromRow, deletionAsk, hasEnded } from "../controller/asks.ts";
-import { targetVersion } from "../policy/call.ts";
-import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
+import { adoptRow, type Ask, deletionAsk, hasEnded } from "../controller/asks.ts";
+import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import { compileOverride, type Override } from "../policy/override.ts";
 import { type CompiledPolicy, policyName } from "../policy/policy.ts";
-import { adoptTimers, storedTimers } from "../policy/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
 import { objectReader } from "./fleetobjects.ts";
 import {
@@ -127,14 +125,9 @@ export class Fleet {
     if (deletion !== undefined) asks.set("BeforeClusterDelete", deletion);
     for (const { compiled, status } of this.policies) {
       for (const row of rowsOf(status, cluster)) {
-        const adopted = askFromRow(row, cluster);
-        if (adopted === undefined) continue;
         const known = asks.get(row.hook);
-        const merged = known === undefined ? adopted : merge(known, adopted);
-        asks.set(
-          row.hook,
-          adoptTimers(merged, compiled.uid, storedTimers(compiled, status, row, this.#now), this.#now),
-        );
+        const ask = adoptRow(row, { cluster, policy: compiled, status, known, now: this.#now });
+        if (ask !== undefined) asks.set(row.hook, ask);
       }
     }
     return [...asks.values()].filter((ask) => !hasEnded(ask, cluster));
@@ -143,10 +136,6 @@ export class Fleet {
 
 export function createFleet(objects: readonly RawObject[], options: FleetOptions): Fleet {
   return new Fleet(objects, options);
-}
-
-export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
-  return `${namespace}/${name}`;
 }
 
 /** In the namespace that `kubectl apply` would put it. */
@@ -197,14 +186,6 @@ function rowsOf({ decisions }: Partial<HookPolicyStatus>, cluster: Cluster): rea
   return (Array.isArray(decisions) ? decisions : []).filter(
     (row: DecisionRow) => row.namespace === namespace && row.cluster === name && row.clusterUID === uid,
   );
-}
-
-/** Of one operation, the first question; of two operations, the later one. */
-function merge(known: Ask, adopted: Ask): Ask {
-  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
-    return adopted.firstAsked > known.firstAsked ? adopted : known;
-  }
-  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
 }
 
 function byName(a: FleetPolicy, b: FleetPolicy): number {

@@ -4,7 +4,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { CATALOG } from "../hooks/catalog.ts";
 import { nearest } from "../policy/fieldmessage.ts";
-import { clusterKey } from "./fleet.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { Session } from "./suitesession.ts";
 import type { CallSpec } from "./suitespec.ts";

@@ -1,11 +1,13 @@
 /** What Cluster API has asked for and has not been let do yet: when an operation begins and when it ends. */
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../api/meta.ts";
-import type { DecisionRow } from "../api/hookpolicy.ts";
+import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import { targetVersion } from "../policy/call.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import { lookup } from "../policy/selector.ts";
+import { adoptTimers, storedTimers } from "../policy/timers.ts";
 import type { Asked } from "../policy/world.ts";
 
 export interface Ask extends Asked {
@@ -51,8 +53,32 @@ export function deletionAsk(cluster: Cluster): Ask | undefined {
   return hasEnded(ask, cluster) ? undefined : ask;
 }
 
-/** What a status row of another replica, or of this one before it restarted, tells; nothing, if it makes no sense. */
-export function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined {
+/** Where a status row comes from, and what is known besides. */
+export interface RowContext {
+  readonly cluster: Cluster;
+  readonly policy: CompiledPolicy;
+  readonly status: HookPolicyStatus | undefined;
+  readonly known: Ask | undefined;
+  readonly now: Date;
+}
+
+/**
+ * The operation that a row tells of, written by another replica or before a restart, together with what is known of it;
+ * nothing, if the row makes no sense.
+ */
+export function adoptRow(
+  row: DecisionRow,
+  { cluster, policy, status, known, now }: RowContext,
+): Ask | undefined {
+  const adopted = askFromRow(row, cluster);
+  if (adopted === undefined) return undefined;
+  const ask = known === undefined ? adopted : merge(known, adopted);
+  // The clocks of another operation are none of this one.
+  const same = targetVersion(ask.call) === row.targetVersion;
+  return adoptTimers(ask, policy.uid, same ? storedTimers(policy, status, row, now) : [], now);
+}
+
+function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined {
   const { hook, targetVersion: version } = row;
   const firstAsked = parseTime(row.firstAsked);
   if (firstAsked === undefined) return undefined;
@@ -67,6 +93,14 @@ export function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined 
     resourceVersion: cluster.metadata.resourceVersion,
     marked: true,
   };
+}
+
+/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
+function merge(known: Ask, adopted: Ask): Ask {
+  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
+    return adopted.firstAsked > known.firstAsked ? adopted : known;
+  }
+  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
 }
 
 const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([

@@ -3,16 +3,16 @@
 import type { DecisionRow } from "../api/hookpolicy.ts";
 import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../policy/forecast.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
-import { adoptTimers, remember, storedTimers } from "../policy/timers.ts";
-import { targetVersion } from "../policy/call.ts";
+import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
-import { type Ask, askFromRow, askKey, hasEnded } from "./asks.ts";
+import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
@@ -185,17 +185,15 @@ export class Evaluator {
   }
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
-    const adopted = askFromRow(row, cluster);
-    if (adopted === undefined || !this.#options.served.blocking.has(row.hook)) return;
-    const known = this.#memory.asks.get(row.clusterUID, row.hook);
-    const merged = known === undefined ? adopted : merge(known, adopted);
-    if (hasEnded(merged, cluster)) return;
-    // The clocks of another operation are none of this one.
-    const timers =
-      targetVersion(merged.call) === row.targetVersion
-        ? storedTimers(entry.compiled, entry.object.status, row, this.#options.now())
-        : [];
-    const ask = adoptTimers(merged, entry.compiled.uid, timers, this.#options.now());
+    if (!this.#options.served.blocking.has(row.hook)) return;
+    const ask = adoptRow(row, {
+      cluster,
+      policy: entry.compiled,
+      status: entry.object.status,
+      known: this.#memory.asks.get(row.clusterUID, row.hook),
+      now: this.#options.now(),
+    });
+    if (ask === undefined || hasEnded(ask, cluster)) return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
@@ -214,16 +212,4 @@ function only(entry: PolicyEntry): Candidates {
 
 export function askAlarm({ clusterUID, call: { hook } }: Ask): string {
   return `ask ${clusterUID} ${hook}`;
-}
-
-export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
-  return `${namespace}/${name}`;
-}
-
-/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
-function merge(known: Ask, adopted: Ask): Ask {
-  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
-    return adopted.firstAsked > known.firstAsked ? adopted : known;
-  }
-  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
 }

@@ -11,7 +11,7 @@ import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/call.ts";
-import { newerOf, newerThan } from "../policy/cluster.ts";
+import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
@@ -24,7 +24,7 @@ import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
 import { type Ask, askKey, hasEnded, newAsk } from "./asks.ts";
 import { AskSet } from "./askset.ts";
-import { askAlarm, clusterKey, Evaluator } from "./evaluator.ts";
+import { askAlarm, Evaluator } from "./evaluator.ts";
 import { recentResult } from "./held.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import {

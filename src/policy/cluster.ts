@@ -131,6 +131,11 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** "namespace/name": how informers and indexes name a Cluster. */
+export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
+  return `${namespace}/${name}`;
+}
+
 /**
  * What is known of the Cluster that a hook request is about: the newer copy, but with the status of `known`, since
  * Cluster API leaves it out of requests. Another uid is another object, and the one that was asked about is meant.
