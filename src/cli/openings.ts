@@ -1,6 +1,6 @@
 /** When a window opens and closes, and what a change of the clocks does to that. */
 
-import { compileWindow, type Window, type WindowEntry, type WindowSpec } from "../policy/window.ts";
+import { compileWindow, type Window, type WindowEntry, type WindowSpec } from "../policy/window/window.ts";
 import { clockText, durationText, wallTime } from "./timetext.ts";
 
 export interface Opening {

@@ -5,7 +5,7 @@ import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { describeSchemaError } from "../policy/fieldmessage.ts";
 import type { FieldError } from "../policy/schema.ts";
-import { parseInstant } from "../policy/windowcheck.ts";
+import { parseInstant } from "../policy/window/check.ts";
 import type { SuiteObject } from "./suitespec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";

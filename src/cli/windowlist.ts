@@ -5,7 +5,7 @@ import { timestamp } from "../policy/instant.ts";
 import { type PolicyRef, policyName } from "../policy/policy.ts";
 import { validatePolicy } from "../policy/schema.ts";
 import { checkRules } from "../policy/semantics.ts";
-import type { WindowSpec } from "../policy/window.ts";
+import type { WindowSpec } from "../policy/window/window.ts";
 import type { Colour } from "./colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "./kinds.ts";
 import { type Opening, openingsOf } from "./openings.ts";

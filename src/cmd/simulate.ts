@@ -14,7 +14,7 @@ import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { parseInstant } from "../policy/windowcheck.ts";
+import { parseInstant } from "../policy/window/check.ts";
 import { VERSION } from "../version.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;

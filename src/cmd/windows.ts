@@ -8,7 +8,7 @@ import type { PolicyWindows } from "../cli/windowlist.ts";
 import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../policy/policy.ts";
-import { parseInstant } from "../policy/windowcheck.ts";
+import { parseInstant } from "../policy/window/check.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
@@ -62,7 +62,7 @@ function instant(text: string): Date {
 async function windows(wanted: string | undefined, flags: Flags): Promise<void> {
   const { filename: paths = [], zone } = flags;
   if (paths.length === 0) throw new UsageError("required option '-f, --filename <path>' not specified");
-  const { zoneProblem } = await import("../policy/windowzone.ts");
+  const { zoneProblem } = await import("../policy/window/zone.ts");
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
   const { loadPaths } = await import("../files/load.ts");

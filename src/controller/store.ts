@@ -15,7 +15,7 @@ import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
-import { withinPolicyBudget } from "../policy/expression.ts";
+import { withinPolicyBudget } from "../policy/cel/expression.ts";
 import { timestamp } from "../policy/instant.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import { demandsOf, type ObjectDemand, type ObjectQuery, policyName } from "../policy/policy.ts";

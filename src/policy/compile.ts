@@ -11,7 +11,7 @@ import type {
 } from "../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
-import { compileExpression, type Expression } from "./expression.ts";
+import { compileExpression, type Expression } from "./cel/expression.ts";
 import { compileGate } from "./gates.ts";
 import { describeErrors } from "./message.ts";
 import type {

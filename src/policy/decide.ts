@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
-import { withinPolicyBudget } from "./expression.ts";
+import { withinPolicyBudget } from "./cel/expression.ts";
 import { earliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";

@@ -1,6 +1,6 @@
 /** A gate that holds when a CEL expression is true. */
 
-import { compileExpression, type Expression } from "./expression.ts";
+import { compileExpression, type Expression } from "./cel/expression.ts";
 import { truncate } from "./message.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import type { World } from "./world.ts";

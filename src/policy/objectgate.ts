@@ -2,7 +2,7 @@
 
 import type { ObjectGateSpec } from "../api/hookpolicy.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
-import { compileExpression, type Expression } from "./expression.ts";
+import { compileExpression, type Expression } from "./cel/expression.ts";
 import { quoted } from "./expressiongate.ts";
 import type { ObjectKind, WatchedObject } from "./objects.ts";
 import {

@@ -1,11 +1,11 @@
 /** What a HookPolicy or ClusterHookPolicy is to the decision: compiled once per generation by compile.ts. */
 
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import type { Expression } from "./expression.ts";
+import type { Expression } from "./cel/expression.ts";
 import type { ObjectKind } from "./objects.ts";
 import type { FieldError } from "./schema.ts";
 import type { LabelMatcher } from "./selector.ts";
-import type { Window } from "./window.ts";
+import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 
 export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";

@@ -9,7 +9,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { CrdSchema } from "../api/crdschema.ts";
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../api/schemas.gen.ts";
-import { brokenRules } from "./celrules.ts";
+import { brokenRules } from "./schemarules.ts";
 import { describeSchemaError, found } from "./fieldmessage.ts";
 
 export interface FieldError {

@@ -2,10 +2,10 @@
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { compileExpression, type ExpressionUse } from "./expression.ts";
+import { compileExpression, type ExpressionUse } from "./cel/expression.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { rangeProblem } from "./versionrange.ts";
-import { windowProblems, windowWarnings } from "./window.ts";
+import { windowProblems, windowWarnings } from "./window/window.ts";
 
 export interface Semantics {
   /** The rule cannot be evaluated. */

@@ -9,7 +9,7 @@ import type {
 } from "../api/hookpolicy.ts";
 import type { PolicyTrace } from "./decision.ts";
 import { type CompiledPolicy, windowsOf } from "./policy.ts";
-import type { Window } from "./window.ts";
+import type { Window } from "./window/window.ts";
 import { type Asked, type RuleTimers, timerKey } from "./world.ts";
 
 /**

@@ -3,7 +3,7 @@
 import type { WindowGateSpec } from "../api/hookpolicy.ts";
 import { timestamp } from "./instant.ts";
 import type { CompiledGate, GateResult } from "./policy.ts";
-import { compileWindow, type Window } from "./window.ts";
+import { compileWindow, type Window } from "./window/window.ts";
 
 /** The spec has been checked (semantics.ts). */
 export function windowGate(name: string, spec: WindowGateSpec): CompiledGate {

@@ -6,7 +6,7 @@ import {
   compileExpression,
   type ExpressionUse,
   type ExpressionVariables,
-} from "../../../src/policy/expression.ts";
+} from "../../../src/policy/cel/expression.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import { cluster, namespace, NOW } from "../builders.ts";
 

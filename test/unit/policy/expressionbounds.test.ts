@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileExpression, type ExpressionResult } from "../../../src/policy/expression.ts";
+import { compileExpression, type ExpressionResult } from "../../../src/policy/cel/expression.ts";
 import { cluster, NOW } from "../builders.ts";
 
 const ITEMS = Array.from({ length: 3000 }, (_, a) => ({ a, text: "x".repeat(20), list: [1, 2, 3] }));

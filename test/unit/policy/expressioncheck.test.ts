@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileExpression, type ExpressionUse } from "../../../src/policy/expression.ts";
+import { compileExpression, type ExpressionUse } from "../../../src/policy/cel/expression.ts";
 
 /** Line, column and message. */
 function problemsOf(source: string, use: ExpressionUse = "gate"): string[] {

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
-import { MAX_STEPS } from "../../../src/policy/celmeter.ts";
-import { MAX_SOURCE_BYTES } from "../../../src/policy/celsyntax.ts";
-import { SIGNATURES, type Type, VARIABLES } from "../../../src/policy/celtypes.ts";
-import { compileExpression, type ExpressionUse } from "../../../src/policy/expression.ts";
+import { MAX_STEPS } from "../../../src/policy/cel/meter.ts";
+import { MAX_SOURCE_BYTES } from "../../../src/policy/cel/syntax.ts";
+import { SIGNATURES, type Type, VARIABLES } from "../../../src/policy/cel/types.ts";
+import { compileExpression, type ExpressionUse } from "../../../src/policy/cel/expression.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../../docs/expressions.md"), "utf8");
 

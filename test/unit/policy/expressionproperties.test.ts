@@ -8,7 +8,7 @@ import {
   compileExpression,
   type ExpressionUse,
   type ExpressionVariables,
-} from "../../../src/policy/expression.ts";
+} from "../../../src/policy/cel/expression.ts";
 import { namespace } from "../builders.ts";
 
 const word = fc.constantFrom("a", "name", "__proto__", "constructor", "tier", "x", "");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
-import { Meter, StepsExceeded } from "../../../src/policy/celmeter.ts";
+import { Meter, StepsExceeded } from "../../../src/policy/cel/meter.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { forecast } from "../../../src/policy/forecast.ts";

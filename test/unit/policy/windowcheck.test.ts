@@ -6,7 +6,7 @@ import {
   windowProblems,
   type WindowSpec,
   windowWarnings,
-} from "../../../src/policy/window.ts";
+} from "../../../src/policy/window/window.ts";
 
 const WEEKEND: WindowSpec = {
   timeZone: "Europe/Berlin",

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileWindow, type Window, type WindowEntry } from "../../../src/policy/window.ts";
+import { compileWindow, type Window, type WindowEntry } from "../../../src/policy/window/window.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

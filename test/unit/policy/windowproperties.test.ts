@@ -6,7 +6,7 @@ import {
   type WindowEntry,
   windowProblems,
   type WindowSpec,
-} from "../../../src/policy/window.ts";
+} from "../../../src/policy/window/window.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

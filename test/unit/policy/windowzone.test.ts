@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import { wallClock } from "../../../src/policy/windowzone.ts";
+import { wallClock } from "../../../src/policy/window/zone.ts";
 
 const DAY = 86_400_000;
 

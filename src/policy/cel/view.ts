@@ -3,11 +3,11 @@
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
-import { targetVersion } from "./call.ts";
-import { meter } from "./celenvironment.ts";
-import { viewMetadata } from "./cluster.ts";
+import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtimehooks.ts";
+import { targetVersion } from "../call.ts";
+import { meter } from "./environment.ts";
+import { viewMetadata } from "../cluster.ts";
 
 export interface ExpressionVariables {
   readonly cluster: Cluster;

@@ -4,10 +4,10 @@
  */
 
 import type { CelError } from "@bufbuild/cel";
-import { displayName } from "./celcalls.ts";
-import { pathText } from "./celguards.ts";
-import { callOf, children, type Expr, stringLiteral } from "./celsyntax.ts";
-import { FOR_USERS } from "./celview.ts";
+import { displayName } from "./calls.ts";
+import { pathText } from "./guards.ts";
+import { callOf, children, type Expr, stringLiteral } from "./syntax.ts";
+import { FOR_USERS } from "./view.ts";
 
 export function describeFailure(error: CelError, root: Expr): string {
   const { message, exprId } = error;

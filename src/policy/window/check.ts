@@ -1,9 +1,9 @@
 /** What the CRDs cannot say of a window: schedules, time zones, instants; and what is legal but suspicious. */
 
-import { parseDuration } from "./duration.ts";
-import { found } from "./fieldmessage.ts";
-import { longestPause, scheduleProblem, scheduleWarning } from "./windowschedule.ts";
-import { zoneProblem } from "./windowzone.ts";
+import { parseDuration } from "../duration.ts";
+import { found } from "../fieldmessage.ts";
+import { longestPause, scheduleProblem, scheduleWarning } from "./schedule.ts";
+import { zoneProblem } from "./zone.ts";
 
 /** Either a schedule with a duration, or two instants. */
 export interface WindowEntry {

@@ -1,9 +1,9 @@
 /** Windows: the instants inside of an `allow` entry and outside of every `deny` entry. */
 
-import { parseDuration } from "./duration.ts";
-import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
-import { compileSchedule } from "./windowschedule.ts";
-import { wallClock } from "./windowzone.ts";
+import { parseDuration } from "../duration.ts";
+import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./check.ts";
+import { compileSchedule } from "./schedule.ts";
+import { wallClock } from "./zone.ts";
 
 export {
   type WindowEntry,
@@ -11,7 +11,7 @@ export {
   windowProblems,
   type WindowSpec,
   windowWarnings,
-} from "./windowcheck.ts";
+} from "./check.ts";
 
 export interface WindowState {
   readonly open: boolean;

@@ -16,10 +16,10 @@ import {
 } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
-import { Meter, meterFunctions } from "./celmeter.ts";
-import { textFunctions } from "./celtext.ts";
-import { timeFunctions } from "./celtime.ts";
-import { versionFunctions } from "./celversion.ts";
+import { Meter, meterFunctions } from "./meter.ts";
+import { textFunctions } from "./text.ts";
+import { timeFunctions } from "./time.ts";
+import { versionFunctions } from "./version.ts";
 
 /** Counts the steps of the evaluation that is going on. */
 export const meter = new Meter();

@@ -1,13 +1,13 @@
 /** Which function a call means, what it gives, and what is wrong with it. */
 
 import { isCelError, plan } from "@bufbuild/cel";
-import { environment, meter } from "./celenvironment.ts";
-import { type Call, callOf, type Expr, stringLiteral } from "./celsyntax.ts";
-import { patternProblem } from "./celtext.ts";
-import { CALENDAR_FUNCTIONS, calendarZoneProblem, windowArgumentsProblem } from "./celtime.ts";
-import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
-import { found, nearest } from "./fieldmessage.ts";
-import { rangeProblem } from "./versionrange.ts";
+import { environment, meter } from "./environment.ts";
+import { type Call, callOf, type Expr, stringLiteral } from "./syntax.ts";
+import { patternProblem } from "./text.ts";
+import { CALENDAR_FUNCTIONS, calendarZoneProblem, windowArgumentsProblem } from "./time.ts";
+import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./types.ts";
+import { found, nearest } from "../fieldmessage.ts";
+import { rangeProblem } from "../versionrange.ts";
 
 export type CallType = { readonly type: Type } | { readonly problem: string };
 

@@ -5,9 +5,9 @@
 
 import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { Meter } from "./celmeter.ts";
-import { compileWindow, type Window, windowProblems, type WindowSpec } from "./window.ts";
-import { zoneProblem } from "./windowzone.ts";
+import type { Meter } from "./meter.ts";
+import { compileWindow, type Window, windowProblems, type WindowSpec } from "../window/window.ts";
+import { zoneProblem } from "../window/zone.ts";
 
 const { BOOL, INT, STRING } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);

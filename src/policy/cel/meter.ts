@@ -14,7 +14,7 @@ import {
   listType,
 } from "@bufbuild/cel";
 import type { CelFunc, CelValue } from "@bufbuild/cel";
-import { callOf, children, type Comprehension, countNodes, type Expr, identifier } from "./celsyntax.ts";
+import { callOf, children, type Comprehension, countNodes, type Expr, identifier } from "./syntax.ts";
 
 /** About ten milliseconds at the worst. A usual expression needs less than a hundred. */
 export const MAX_STEPS = 50_000;

@@ -1,7 +1,7 @@
 /** Schedules: the five fields of cron, and the wall times at which they start something. */
 
 import { Cron } from "croner";
-import { found } from "./fieldmessage.ts";
+import { found } from "../fieldmessage.ts";
 
 /** Wall times are milliseconds, as in windowzone.ts. */
 export interface Schedule {

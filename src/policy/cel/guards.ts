@@ -1,6 +1,6 @@
 /** Which fields and keys an expression has made sure of before it looks at them. */
 
-import { callOf, type Expr, identifier, stringLiteral } from "./celsyntax.ts";
+import { callOf, type Expr, identifier, stringLiteral } from "./syntax.ts";
 
 /** Keys of paths that are there for certain; see pathKey(). */
 export type Facts = ReadonlySet<string>;

@@ -1,9 +1,9 @@
 /** The types that can be told before an evaluation: of the variables and their fields, and of functions. */
 
 import type { CelFunc, CelType } from "@bufbuild/cel";
-import { functions } from "./celenvironment.ts";
-import { VERSION_FUNCTIONS } from "./celversion.ts";
-import type { VariableName } from "./celview.ts";
+import { functions } from "./environment.ts";
+import { VERSION_FUNCTIONS } from "./version.ts";
+import type { VariableName } from "./view.ts";
 
 export type Type =
   | { readonly kind: ScalarKind }

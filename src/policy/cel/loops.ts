@@ -1,6 +1,6 @@
 /** The macros that loop, read back from what the parser expands them to. */
 
-import { callOf, children, type Comprehension, type Expr } from "./celsyntax.ts";
+import { callOf, children, type Comprehension, type Expr } from "./syntax.ts";
 
 export interface Loop {
   readonly variable: string;

@@ -3,12 +3,12 @@
  * types that do not fit. What cannot be told for certain passes.
  */
 
-import { argumentProblem, callType, displayName, isFunction } from "./celcalls.ts";
-import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./celguards.ts";
-import { readLoop } from "./celloops.ts";
-import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./celsyntax.ts";
-import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./celtypes.ts";
-import { found, nearest } from "./fieldmessage.ts";
+import { argumentProblem, callType, displayName, isFunction } from "./calls.ts";
+import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
+import { readLoop } from "./loops.ts";
+import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
+import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./types.ts";
+import { found, nearest } from "../fieldmessage.ts";
 
 export interface Finding {
   readonly expr: Expr;

@@ -2,8 +2,8 @@
 
 import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
 import { parse, type SemVer } from "semver";
-import type { Meter } from "./celmeter.ts";
-import { compileRange } from "./versionrange.ts";
+import type { Meter } from "./meter.ts";
+import { compileRange } from "../versionrange.ts";
 
 const { BOOL, DYN, INT, STRING } = CelScalar;
 /** The library has no types of one's own. A map can be compared with nothing but maps, and has no order. */

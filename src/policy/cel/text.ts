@@ -15,8 +15,8 @@ import {
 } from "@bufbuild/cel";
 import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { RE2JS } from "@bufbuild/re2";
-import type { Meter } from "./celmeter.ts";
-import { found } from "./fieldmessage.ts";
+import type { Meter } from "./meter.ts";
+import { found } from "../fieldmessage.ts";
 
 const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);

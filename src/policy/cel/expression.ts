@@ -4,10 +4,10 @@
  */
 
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
-import { Checker, type Finding } from "./celcheck.ts";
-import { environment, meter } from "./celenvironment.ts";
-import { describeFailure } from "./celfailure.ts";
-import { instrument, MAX_STEPS } from "./celmeter.ts";
+import { Checker, type Finding } from "./check.ts";
+import { environment, meter } from "./environment.ts";
+import { describeFailure } from "./failure.ts";
+import { instrument, MAX_STEPS } from "./meter.ts";
 import {
   children,
   type Expr,
@@ -16,11 +16,11 @@ import {
   qualifiedName,
   someNode,
   type Syntax,
-} from "./celsyntax.ts";
-import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
-import { type ExpressionVariables, type VariableName, viewVariable } from "./celview.ts";
+} from "./syntax.ts";
+import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./types.ts";
+import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
 
-export type { ExpressionVariables } from "./celview.ts";
+export type { ExpressionVariables } from "./view.ts";
 
 /** What the expression is for decides which variables it sees and what it must give. */
 export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object";
