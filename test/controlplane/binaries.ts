@@ -23,6 +23,8 @@ const PARTS = {
   },
   kubectl: { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kubectl", seconds: 30 },
   "cluster-api": { module: "cluster-api", main: "sigs.k8s.io/cluster-api/core", seconds: 120 },
+  clusterctl: { module: "cluster-api", main: "sigs.k8s.io/cluster-api/cmd/clusterctl", seconds: 60 },
+  helm: { module: "helm", main: "helm.sh/helm/v4/cmd/helm", seconds: 60 },
 } as const;
 
 type Part = keyof typeof PARTS;
@@ -64,6 +66,15 @@ export async function clusterApiBinaries(progress?: Progress): Promise<ClusterAp
   const manifests = join(cache, "core.yaml");
   if (!existsSync(manifests)) await withLock(cache, () => renderManifests(manifests, progress), progress);
   return { manager, version, manifests: readFileSync(manifests, "utf8") };
+}
+
+/** Of the same version as the manager. */
+export async function clusterctlBinary(progress?: Progress): Promise<string> {
+  return await built("clusterctl", progress);
+}
+
+export async function helmBinary(progress?: Progress): Promise<string> {
+  return await built("helm", progress);
 }
 
 /** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
@@ -129,6 +140,7 @@ function moduleOf(name: ModuleName): Module {
     etcd: "go.etcd.io/etcd/server/v3",
     kubernetes: "k8s.io/kubernetes",
     "cluster-api": "sigs.k8s.io/cluster-api",
+    helm: "helm.sh/helm/v4",
   }[name];
   const version = versionOf(path, goMod);
   const ldflags = `-s -w ${stamp(name, version)}`.trim();
@@ -170,12 +182,12 @@ function stamp(name: ModuleName, version: string): string {
     ["gitMajor", major],
     ["gitMinor", minor],
   ];
-  const target = {
-    etcd: undefined, // its version is a constant
-    kubernetes: "k8s.io/component-base/version",
-    "cluster-api": "sigs.k8s.io/cluster-api/version",
+  const set = (target: string): string =>
+    fields.map(([field, value]) => `-X ${target}.${field}=${value}`).join(" ");
+  return {
+    etcd: "", // its version is a constant
+    kubernetes: set("k8s.io/component-base/version"),
+    "cluster-api": set("sigs.k8s.io/cluster-api/version"),
+    helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
   }[name];
-  return target === undefined
-    ? ""
-    : fields.map(([field, value]) => `-X ${target}.${field}=${value}`).join(" ");
 }
