@@ -1,0 +1,311 @@
+/**
+ * Which replica does the work that is enough once: client-go's leader election over a Lease, with its terms. A leader
+ * that cannot renew steps down and goes on as a candidate; the process lives on, because its answers need no leader.
+ *
+ * Clocks are never compared: how long ago a Lease was renewed is counted, by a clock that never jumps, from when this
+ * process saw the change. Two leaders at once need a replica that stops between leading() and its write for longer
+ * than leaseMs - renewMs; as with client-go, what a leader writes must therefore carry the resourceVersion it has seen.
+ */
+
+import type { Logger } from "../api/logger.ts";
+import type { KubeClient } from "./client.ts";
+import { pause, withDeadline } from "./deadline.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound } from "./errors.ts";
+import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+
+/** What singular work asks, before each write. */
+export interface Leadership {
+  leading(): boolean;
+}
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
+  readonly lease: ObjectKey & { readonly namespace: string };
+  /** Of this process alone, also after a restart of its container. */
+  readonly identity: string;
+  readonly log: Logger;
+  readonly tuning?: Partial<LeaseTuning>;
+  /** Milliseconds of a clock that never jumps. */
+  readonly now?: () => number;
+  /** For people who read the Lease. */
+  readonly date?: () => Date;
+  readonly random?: () => number;
+}
+
+export interface LeaseTuning {
+  /** Others take a Lease that they have not seen renewed for so long. */
+  readonly leaseMs: number;
+  /** Who could not renew for so long leads no more. */
+  readonly renewMs: number;
+  readonly retryMs: number;
+}
+
+/** client-go's. */
+export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
+
+export const LEASES: Resource = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  plural: "leases",
+  kind: "Lease",
+  namespaced: true,
+};
+
+/** For a process that is alone. */
+export const ALWAYS_LEADING: Leadership = { leading: () => true };
+
+/** The part of a LeaseSpec that is used. */
+interface LeaseSpec {
+  readonly holderIdentity: string;
+  readonly leaseDurationSeconds: number;
+  readonly acquireTime: string;
+  readonly renewTime: string;
+  readonly leaseTransitions: number;
+}
+
+/** As read: whoever may write the Lease can leave anything out. */
+type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
+
+interface Observed {
+  readonly object: KubeObject;
+  readonly spec: FoundSpec;
+  /** When its spec was first seen to be so. */
+  readonly since: number;
+}
+
+const JITTER = 1.2; // client-go's JitterFactor: candidates must not ask together
+
+export class LeaderElection implements Leadership {
+  readonly #options: LeaderElectionOptions;
+  readonly #tuning: LeaseTuning;
+  readonly #now: () => number;
+  readonly #date: () => Date;
+  readonly #random: () => number;
+  #observed: Observed | undefined;
+  /** When the last renewal that succeeded was sent; undefined: the Lease is not ours. */
+  #renewedAt: number | undefined;
+  #saidLeading = false;
+  #complaint = "";
+
+  constructor(options: LeaderElectionOptions) {
+    const { now = (): number => performance.now(), random = Math.random } = options;
+    this.#options = options;
+    this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
+    this.#now = now;
+    this.#date = options.date ?? ((): Date => new Date());
+    this.#random = random;
+  }
+
+  /** True only while no other replica can have been told the same. */
+  leading(): boolean {
+    return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
+  }
+
+  /** Whose the Lease was when it was last read; undefined: nobody's, or not read yet. */
+  get holder(): string | undefined {
+    return this.#observed?.spec.holderIdentity || undefined;
+  }
+
+  /** Until `signal` aborts; then gives the Lease back. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { retryMs } = this.#tuning;
+    while (!signal.aborted) {
+      await this.attempt(signal);
+      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
+    }
+    await this.release();
+  }
+
+  /** One try to get the Lease or to keep it. */
+  async attempt(signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#tryAcquireOrRenew(signal);
+      this.#complaint = "";
+    } catch (error) {
+      if (signal?.aborted !== true) this.#complain(error);
+    }
+    this.#report();
+  }
+
+  /** Others need not wait until it ends. */
+  async release(): Promise<void> {
+    const observed = this.#observed;
+    this.#renewedAt = undefined;
+    if (observed === undefined || !this.#isMine()) return;
+    const now = microTime(this.#date());
+    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    try {
+      await this.#write(observed.object, spec);
+      this.#options.log.info("Gave the lease back");
+    } catch (error) {
+      this.#options.log.warn("Cannot give the lease back, it ends by itself", { error });
+    }
+  }
+
+  async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
+    const sentAt = this.#now();
+    // Without a read first, as client-go: a conflict tells when somebody else has written.
+    const known = this.leading() ? this.#observed : undefined;
+    const observed = known ?? (await this.#read(signal));
+    if (observed !== undefined && this.#isTaken(observed)) {
+      this.#renewedAt = undefined;
+      return;
+    }
+    const written = await this.#take(observed, signal);
+    if (written === undefined) {
+      // Somebody was quicker. Leading, if it was, goes on until its time is over or the next read says otherwise.
+      this.#observe(await this.#get(signal));
+      if (!this.#isMine()) this.#renewedAt = undefined;
+      return;
+    }
+    this.#observe(written);
+    this.#renewedAt = sentAt;
+  }
+
+  async #read(signal: AbortSignal | undefined): Promise<Observed | undefined> {
+    const object = await this.#get(signal);
+    if (object === undefined) this.#observed = undefined;
+    else this.#observe(object);
+    return this.#observed;
+  }
+
+  /** Held by somebody else, who may still believe in it. */
+  #isTaken({ spec, since }: Observed): boolean {
+    const { holderIdentity = "", leaseDurationSeconds } = spec;
+    if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
+    const leaseMs = leaseDurationSeconds === undefined ? this.#tuning.leaseMs : leaseDurationSeconds * 1000;
+    return this.#now() - since < leaseMs;
+  }
+
+  #isMine(): boolean {
+    return this.#observed?.spec.holderIdentity === this.#options.identity;
+  }
+
+  /** Undefined: somebody else wrote first. */
+  async #take(
+    observed: Observed | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<KubeObject | undefined> {
+    const spec = this.#specAfter(observed?.spec);
+    try {
+      return observed === undefined
+        ? await this.#create(spec, signal)
+        : await this.#write(observed.object, spec, signal);
+    } catch (error) {
+      // Deleted since: the next attempt creates it.
+      if (isNotFound(error)) this.#observed = undefined;
+      if (isConflict(error) || isAlreadyExists(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #specAfter(old: FoundSpec | undefined): LeaseSpec {
+    const { identity } = this.#options;
+    const renewTime = microTime(this.#date());
+    const transitions = old?.leaseTransitions ?? 0;
+    const spec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#tuning.leaseMs / 1000),
+      renewTime,
+    };
+    if (old?.holderIdentity === identity) {
+      return { ...spec, acquireTime: old.acquireTime ?? renewTime, leaseTransitions: transitions };
+    }
+    return { ...spec, acquireTime: renewTime, leaseTransitions: old === undefined ? 0 : transitions + 1 };
+  }
+
+  #observe(object: KubeObject | undefined): void {
+    if (object === undefined) {
+      this.#observed = undefined;
+      return;
+    }
+    const spec = specOf(object);
+    const old = this.#observed;
+    const isSame = old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec);
+    this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
+  }
+
+  async #get(signal?: AbortSignal): Promise<KubeObject | undefined> {
+    const { client, lease } = this.#options;
+    try {
+      return await this.#inTime("get the lease", signal, (inner) =>
+        client.get(LEASES, lease, { signal: inner }),
+      );
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
+    const { client, lease } = this.#options;
+    const { group, version, kind } = LEASES;
+    const value = { apiVersion: `${group}/${version}`, kind, metadata: lease, spec };
+    return await this.#inTime("create the lease", signal, (inner) =>
+      client.create(LEASES, value, { signal: inner }),
+    );
+  }
+
+  async #write(object: KubeObject, spec: Partial<LeaseSpec>, signal?: AbortSignal): Promise<KubeObject> {
+    const { client, lease } = this.#options;
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion }, spec };
+    return await this.#inTime("renew the lease", signal, (inner) =>
+      client.mergePatch(LEASES, lease, patch, { signal: inner }),
+    );
+  }
+
+  /** Half of the time to renew, so that there is a second try. */
+  async #inTime<T>(
+    attempt: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return await withDeadline(attempt, { timeoutMs: this.#tuning.renewMs / 2, signal }, work);
+  }
+
+  #report(): void {
+    const { log, identity } = this.#options;
+    const isLeading = this.leading();
+    if (isLeading === this.#saidLeading) return;
+    this.#saidLeading = isLeading;
+    if (isLeading) log.info("Leading: does the work that is enough once", { identity });
+    else log.warn("Not leading any more", { identity, holder: this.holder });
+  }
+
+  /** The same again and again, it is reported once. */
+  #complain(error: unknown): void {
+    const complaint = String(error);
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    const { namespace } = this.#options.lease;
+    const remedy = isForbidden(error)
+      ? { remedy: `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}` }
+      : {};
+    this.#options.log.warn("Cannot get or renew the lease", { error, ...remedy });
+  }
+}
+
+function specOf({ spec }: KubeObject): FoundSpec {
+  const found = new Map<string, unknown>(Object.entries(spec ?? {}));
+  const text = (name: keyof LeaseSpec): string | undefined => {
+    const value = found.get(name);
+    return typeof value === "string" ? value : undefined;
+  };
+  const count = (name: keyof LeaseSpec): number | undefined => {
+    const value = found.get(name);
+    return typeof value === "number" ? value : undefined;
+  };
+  return {
+    holderIdentity: text("holderIdentity"),
+    leaseDurationSeconds: count("leaseDurationSeconds"),
+    acquireTime: text("acquireTime"),
+    renewTime: text("renewTime"),
+    leaseTransitions: count("leaseTransitions"),
+  };
+}
+
+/** metav1.MicroTime: six digits, no fewer. */
+function microTime(date: Date): string {
+  return date.toISOString().replace("Z", "000Z");
+}
