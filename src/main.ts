@@ -7,6 +7,7 @@ import { Command, CommanderError, Option } from "commander";
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
 import { addCompletion } from "./cmd/completion.ts";
 import { addInit } from "./cmd/init.ts";
+import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
 import { addSimulate } from "./cmd/simulate.ts";
 import { addTest } from "./cmd/test.ts";
 import { addValidate } from "./cmd/validate.ts";
@@ -52,7 +53,17 @@ function createProgram(name: string): Command {
 }
 
 /** In the order of the help. */
-const COMMANDS = [addRun, addValidate, addTest, addSimulate, addWindows, addInit, addCompletion, addHelp];
+const COMMANDS = [
+  addRun,
+  addPrepareUninstall,
+  addValidate,
+  addTest,
+  addSimulate,
+  addWindows,
+  addInit,
+  addCompletion,
+  addHelp,
+];
 
 function addHelp(program: Command): void {
   program

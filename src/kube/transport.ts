@@ -10,7 +10,7 @@ import type { Attempt } from "./errors.ts";
 
 export interface HttpRequest {
   readonly attempt: Attempt;
-  readonly method: "GET" | "PATCH" | "POST" | "PUT";
+  readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
   /** Below the server's own path (a proxy such as Rancher's has one), query included. */
   readonly path: string;
   readonly accept: string;

@@ -24,7 +24,7 @@ const PARTS = {
   kubectl: { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kubectl", seconds: 30 },
   "cluster-api": { module: "cluster-api", main: "sigs.k8s.io/cluster-api/core", seconds: 120 },
   clusterctl: { module: "cluster-api", main: "sigs.k8s.io/cluster-api/cmd/clusterctl", seconds: 60 },
-  helm: { module: "helm", main: "helm.sh/helm/v4/cmd/helm", seconds: 60 },
+  helm: { module: "helm", main: "helm.sh/helm/v4/cmd/helm", seconds: 180 },
 } as const;
 
 type Part = keyof typeof PARTS;
