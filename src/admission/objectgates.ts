@@ -1,5 +1,6 @@
 /** The object gates of a spec, valid or not: none may be missed because something else is wrong with it. */
 
+import { type Fields, isFields } from "../api/fields.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 import type { Review } from "./review.ts";
@@ -16,7 +17,6 @@ export interface ObjectGate {
   readonly meaning: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type PolicyReview = Review["object"] & { readonly kind: PolicyKind };
 
 export function objectGates(policy: PolicyReview): ObjectGate[] {
@@ -62,8 +62,4 @@ function children(parent: unknown, field: string, path: string): { value: unknow
 
 function fieldOf(value: unknown, field: string): unknown {
   return isFields(value) && Object.hasOwn(value, field) ? value[field] : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

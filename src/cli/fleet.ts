@@ -1,5 +1,6 @@
 /** The world that objects from files or from an API server describe, as decide() looks at it. */
 
+import { isFields } from "../api/fields.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -194,8 +195,4 @@ function byName(a: FleetPolicy, b: FleetPolicy): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

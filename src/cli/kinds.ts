@@ -1,5 +1,6 @@
 /** The kinds of objects that the command line knows, and the views of them that policies/ takes. */
 
+import { withoutNulls } from "../api/fields.ts";
 import {
   type ClusterHookPolicy,
   GROUP,
@@ -59,14 +60,4 @@ export function viewOverride(raw: RawObject, now: Date): HookOverride {
 
 function view(kind: OwnKind, { spec, status }: RawObject, metadata: ObjectMeta): object {
   return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata, spec: withoutNulls(spec), status };
-}
-
-/** The API server stores no field that is null (apiextensions-apiserver: pkg/apiserver/schema/defaulting). */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (typeof value !== "object" || value === null) return value;
-  const fields: readonly [string, unknown][] = Object.entries(value);
-  return Object.fromEntries(
-    fields.filter(([, field]) => field !== null).map(([name, field]) => [name, withoutNulls(field)]),
-  );
 }

@@ -19,14 +19,6 @@ export function markdownText(text: string): string {
     .trim();
 }
 
-export function markdownCode(text: string): string {
-  const clean = text
-    .replaceAll(/\p{Cc}+/gu, " ")
-    .replaceAll("`", "'")
-    .replaceAll("|", String.raw`\|`);
-  return clean === "" ? "" : `\`${clean}\``;
-}
-
 /** A block of preformatted lines, whatever they hold. */
 export function markdownBlock(lines: readonly string[]): string {
   const text = lines.join("\n");

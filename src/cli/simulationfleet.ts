@@ -1,12 +1,12 @@
 /** The fleet as it is, and as it would be with new objects applied. */
 
+import { isFields } from "../api/fields.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from "../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "./fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "./kinds.ts";
-import { isRaw } from "./suite.ts";
 import { editsBetween, type PolicyEdit } from "./suiteedits.ts";
 
 export interface FleetPair {
@@ -69,7 +69,7 @@ function apply(before: RawObject | undefined, object: RawObject): RawObject {
 
 function fieldsOf(object: RawObject, field: string): RawObject {
   const value = object[field];
-  return isRaw(value) ? value : {};
+  return isFields(value) ? value : {};
 }
 
 /** Those that could say something else on the hook than before: new, changed and deleted ones. */
@@ -85,10 +85,10 @@ export function changedPolicies({ before, after }: FleetPair, hook: HookName): C
 
 /** Without the rules on other hooks, if the rules can be told apart. */
 function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
-  if (!isRaw(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
+  if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
   const rules: readonly unknown[] = Array.isArray(spec["rules"]) ? spec["rules"] : [];
   const onHook = rules.filter(
-    (rule) => isRaw(rule) && Array.isArray(rule["hooks"]) && rule["hooks"].includes(hook),
+    (rule) => isFields(rule) && Array.isArray(rule["hooks"]) && rule["hooks"].includes(hook),
   );
   return JSON.stringify({ ...spec, rules: onHook });
 }

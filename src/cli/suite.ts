@@ -1,5 +1,6 @@
 /** A HookPolicyTest as it is written, and with the files that it names. */
 
+import { isFields } from "../api/fields.ts";
 import { GROUP } from "../api/hookpolicy.ts";
 import type { FileProblem, Loaded, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../policy/schema.ts";
@@ -64,7 +65,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
 }
 
 function nameOf({ metadata }: RawObject): string {
-  const name = isRaw(metadata) ? metadata["name"] : undefined;
+  const name = isFields(metadata) ? metadata["name"] : undefined;
   return typeof name === "string" ? name : SUITE_KIND;
 }
 
@@ -126,8 +127,4 @@ function describeKind({ apiVersion, kind }: RawObject): string {
   if (typeof kind !== "string" || typeof apiVersion !== "string")
     return "an object without apiVersion and kind";
   return `${apiVersion} ${kind}`;
-}
-
-export function isRaw(value: unknown): value is RawObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

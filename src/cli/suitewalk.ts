@@ -1,5 +1,6 @@
 /** One operation through time: asked again at every edge, and remembered, as the operator does it. */
 
+import { isFields } from "../api/fields.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
@@ -7,7 +8,6 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
 import { policyKind, type RawObject } from "./kinds.ts";
-import { isRaw } from "./suite.ts";
 import { SuiteError } from "./suiteerror.ts";
 
 export interface Operation<T extends Asked = Asked> {
@@ -81,7 +81,7 @@ const EXPRESSIONS = new Set(["expression", "nameExpression"]);
 
 function hasNow(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasNow);
-  if (!isRaw(value)) return false;
+  if (!isFields(value)) return false;
   return Object.entries(value).some(([key, field]) =>
     typeof field === "string" ? EXPRESSIONS.has(key) && /\bnow\b/.test(field) : hasNow(field),
   );

@@ -1,12 +1,12 @@
 /** The objects of a suite, and how its steps change them. */
 
+import { isFields } from "../api/fields.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { timestamp } from "../policy/instant.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName } from "../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions } from "./fleet.ts";
 import { groupOf, ownKind, type RawObject } from "./kinds.ts";
-import { isRaw } from "./suite.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./suitespec.ts";
 import { looksAtClock } from "./suitewalk.ts";
@@ -96,7 +96,7 @@ export class SuiteWorld {
 
 /** An override lasts from its creation. */
 function created(object: RawObject, now: Date): RawObject {
-  if (ownKind(object) !== "HookOverride" || !isRaw(object["metadata"])) return object;
+  if (ownKind(object) !== "HookOverride" || !isFields(object["metadata"])) return object;
   return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
 }
 
@@ -128,10 +128,10 @@ function nameOf({ kind, namespace, name }: ObjectRefSpec): string {
 }
 
 function merged(target: unknown, patch: RawObject): RawObject {
-  const result = new Map(Object.entries(isRaw(target) ? target : {}));
+  const result = new Map(Object.entries(isFields(target) ? target : {}));
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) result.delete(key);
-    else result.set(key, isRaw(value) ? merged(result.get(key), value) : value);
+    else result.set(key, isFields(value) ? merged(result.get(key), value) : value);
   }
   return Object.fromEntries(result);
 }

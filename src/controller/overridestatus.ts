@@ -1,17 +1,9 @@
 /** The status of a HookOverride as a pure function of what is known, what is stored and the time. */
 
-import {
-  CONDITION,
-  type HookOverrideStatus,
-  MAX_CONDITION_MESSAGE,
-  type OverrideUse,
-} from "../api/hookpolicy.ts";
-import type { Condition } from "../api/meta.ts";
+import { CONDITION, type HookOverrideStatus, type OverrideUse } from "../api/hookpolicy.ts";
 import { timestamp } from "../policy/instant.ts";
-import { truncate } from "../policy/message.ts";
+import { type Finding, withTransitions } from "./conditions.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "./overrideset.ts";
-
-type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
   const { object, compiled } = entry;
@@ -21,7 +13,11 @@ export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOver
   const usedCount = (object.status?.usedCount ?? 0) + news.length;
   return {
     observedGeneration: compiled.generation,
-    conditions: findings(entry, now).map((finding) => withTransition(finding, entry, now)),
+    conditions: withTransitions(
+      findings(entry, now),
+      { stored: object.status?.conditions, generation: compiled.generation },
+      now,
+    ),
     ...(used.length > 0 && { used }),
     ...(usedCount > 0 && { usedCount }),
   };
@@ -55,18 +51,4 @@ function findings({ compiled }: OverrideEntry, now: Date): Finding[] {
   }
   const message = `Until ${until} the policies do not hold the Cluster`;
   return [{ type, status: "True", reason: "Active", message }];
-}
-
-function withTransition(
-  { message, ...finding }: Finding,
-  { object, compiled }: OverrideEntry,
-  now: Date,
-): Condition {
-  const old = object.status?.conditions?.find(({ type }) => type === finding.type);
-  return {
-    ...finding,
-    message: truncate(message, MAX_CONDITION_MESSAGE),
-    observedGeneration: compiled.generation,
-    lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : timestamp(now),
-  };
 }

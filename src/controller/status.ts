@@ -3,19 +3,17 @@
 import {
   CONDITION,
   type HookPolicyStatus,
-  MAX_CONDITION_MESSAGE,
   MAX_DECISIONS,
   MAX_RECENT,
   REASON,
   type RecentResult,
 } from "../api/hookpolicy.ts";
-import type { Condition } from "../api/meta.ts";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { describeErrors } from "../policy/message.ts";
-import { truncate } from "../policy/message.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { askKey } from "./asks.ts";
+import { type Finding, withTransitions } from "./conditions.ts";
 import { type HeldRow, storedRow } from "./held.ts";
 
 /** What a replica knows by itself of the numbers in a status. */
@@ -65,7 +63,11 @@ export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
   return {
     observedGeneration: policy.generation,
-    conditions: conditions(input, now),
+    conditions: withTransitions(
+      findings(input, now),
+      { stored: stored?.conditions, generation: policy.generation },
+      now,
+    ),
     hooks: hooksText(policy),
     ...counts,
     ...nextTransition(input, now),
@@ -175,28 +177,7 @@ function hooksText({ rules }: CompiledPolicy): string {
   return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
 }
 
-interface Finding {
-  readonly type: string;
-  readonly status: Condition["status"];
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** kstatus conditions: abnormal ones (Stalled, Reconciling) are there only while they are true. */
-function conditions(input: StatusInput, now: Date): Condition[] {
-  const { policy, stored } = input;
-  const before = stored?.conditions ?? [];
-  return findings(input, now).map(({ message, ...finding }) => {
-    const old = before.find(({ type }) => type === finding.type);
-    return {
-      ...finding,
-      message: truncate(message, MAX_CONDITION_MESSAGE),
-      observedGeneration: policy.generation,
-      lastTransitionTime: old?.status === finding.status ? old.lastTransitionTime : timestamp(now),
-    };
-  });
-}
-
+/** kstatus: abnormal conditions (Stalled, Reconciling) are there only while they are true. */
 function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInput, now: Date): Finding[] {
   const stalled = stalledBy(policy);
   if (stalled !== undefined) {

@@ -1,5 +1,6 @@
 /** Files, folders, patterns and standard input to Kubernetes objects that know where they stand. Bad input is a problem, never thrown. */
 
+import { isFields } from "../api/fields.ts";
 import { type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
@@ -151,8 +152,4 @@ function isTooDeep(root: object): boolean {
 function nounOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   return value === null ? "nothing" : `a ${typeof value}`;
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,13 +2,16 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { KubeError, cleanLine, isRecord } from "./errors.ts";
+import { isFields } from "../api/fields.ts";
+import { KubeError, cleanLine } from "./errors.ts";
 
 export type { KubeConfig };
 
 export interface KubeConfigSource {
   /** --kubeconfig; given, it is the only place looked at. */
   readonly kubeconfig?: string;
+  /** --context; absent: the current one. Not for a Pod's service account. */
+  readonly context?: string;
   /** For tests: where the service account files are, instead of "/". */
   readonly root?: string;
 }
@@ -20,15 +23,24 @@ const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
  * Throws a KubeError with reason InvalidKubeConfig whose one line can be shown to the user as it is.
  */
 export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
-  if (source.kubeconfig !== undefined) return checked(fromFiles([source.kubeconfig]), source.kubeconfig);
+  if (source.kubeconfig !== undefined) return load([source.kubeconfig], source.context);
   const root = source.root ?? "";
-  if (process.env["KUBERNETES_SERVICE_HOST"] && existsSync(`${root}${TOKEN_FILE}`)) {
+  if (
+    source.context === undefined &&
+    process.env["KUBERNETES_SERVICE_HOST"] &&
+    existsSync(`${root}${TOKEN_FILE}`)
+  ) {
     const config = new KubeConfig();
     config.loadFromCluster(root);
     return config;
   }
-  const files = defaultFiles();
-  return checked(fromFiles(files), files.join(delimiter));
+  return load(defaultFiles(), source.context);
+}
+
+function load(files: readonly string[], context: string | undefined): KubeConfig {
+  const config = fromFiles(files);
+  if (context !== undefined) config.setCurrentContext(context);
+  return checked(config, files.join(delimiter));
 }
 
 /** Like kubectl: files of the list $KUBECONFIG that do not exist are skipped, as long as one does. */
@@ -68,10 +80,10 @@ function fromFile(file: string): KubeConfig {
 
 /** Never the parser's own message: it quotes the lines around the mistake, and those can hold a token. */
 function fileProblem(error: unknown): string {
-  if (isRecord(error) && error["code"] === "ENOENT") return "no such file";
-  if (isRecord(error) && typeof error["syscall"] === "string")
+  if (isFields(error) && error["code"] === "ENOENT") return "no such file";
+  if (isFields(error) && typeof error["syscall"] === "string")
     return `cannot be read (${String(error["code"])})`;
-  if (isRecord(error) && isRecord(error["mark"])) {
+  if (isFields(error) && isFields(error["mark"])) {
     return `not valid YAML at line ${Number(error["mark"]["line"]) + 1}: ${cleanLine(String(error["reason"]))}`;
   }
   if (error instanceof TypeError) return "not a kubeconfig (empty, or not a mapping)";

@@ -1,7 +1,8 @@
 /** Which resource a kind is stored as, by the API server's discovery (metav1.APIResourceList). */
 
+import { isFields } from "../api/fields.ts";
 import type { KubeClient } from "./client.ts";
-import { KubeError, isRecord } from "./errors.ts";
+import { KubeError } from "./errors.ts";
 import type { Resource } from "./resource.ts";
 
 /** Reasons of the KubeErrors (404, 404, 405) that discoverResource throws besides those of the request. */
@@ -44,7 +45,7 @@ export async function discoverResource(
 
 /** Without subresources, which have a kind of their own ("deployments/scale" is a Scale). */
 function servedIn(attempt: string, body: unknown): readonly Served[] {
-  const resources = isRecord(body) ? body["resources"] : undefined;
+  const resources = isFields(body) ? body["resources"] : undefined;
   if (!Array.isArray(resources)) {
     throw new KubeError(`${attempt}: invalid response: not an APIResourceList`, {
       code: 0,
@@ -56,7 +57,7 @@ function servedIn(attempt: string, body: unknown): readonly Served[] {
 
 function isServed(value: unknown): value is Served {
   return (
-    isRecord(value) &&
+    isFields(value) &&
     typeof value["name"] === "string" &&
     typeof value["kind"] === "string" &&
     typeof value["namespaced"] === "boolean" &&

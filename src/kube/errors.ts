@@ -3,6 +3,8 @@
  * Messages are one line, bounded, and never hold credentials: what client-node and undici say is cleaned first.
  */
 
+import { isFields } from "../api/fields.ts";
+
 export interface KubeErrorDetails {
   /** The HTTP status; 0 when no answer came (transport, credentials, abort). */
   readonly code: number;
@@ -103,7 +105,7 @@ export function fromStatus(
   body: unknown,
   retryAfter?: string,
 ): KubeError {
-  const status = isRecord(body) ? body : {};
+  const status = isFields(body) ? body : {};
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
   const given = typeof status["reason"] === "string" ? status["reason"] : "";
   const reason = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
@@ -120,7 +122,7 @@ export function fromStatus(
 
 /** The header wins over the Status: priority and fairness sets only the header. A date (RFC 9110) is not used by Kubernetes. */
 function retryAfterOf(details: unknown, header: string | undefined): number | undefined {
-  const fromBody = isRecord(details) ? details["retryAfterSeconds"] : undefined;
+  const fromBody = isFields(details) ? details["retryAfterSeconds"] : undefined;
   const seconds = header !== undefined && /^\d+$/.test(header) ? Number(header) : fromBody;
   if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
   return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
@@ -145,7 +147,7 @@ function rootOf(error: unknown): unknown {
 }
 
 function codeOf(error: unknown): string {
-  const code = isRecord(error) ? error["code"] : undefined;
+  const code = isFields(error) ? error["code"] : undefined;
   return typeof code === "string" ? code : "";
 }
 
@@ -163,8 +165,4 @@ const TRANSPORT: readonly (readonly [RegExp, string])[] = [
 
 function transportReason(code: string): string {
   return TRANSPORT.find(([pattern]) => pattern.test(code))?.[1] ?? "Transport";
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }

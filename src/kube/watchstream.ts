@@ -1,4 +1,5 @@
-import { KubeError, fromStatus, fromTransport, isRecord } from "./errors.ts";
+import { isFields } from "../api/fields.ts";
+import { KubeError, fromStatus, fromTransport } from "./errors.ts";
 import type { Attempt } from "./errors.ts";
 import type { KubeObject } from "./resource.ts";
 
@@ -47,8 +48,8 @@ function parseEvent(attempt: Attempt, line: string): WatchEvent {
   } catch {
     return unreadable(attempt, "a line that is not JSON");
   }
-  const object = isRecord(event) ? event["object"] : undefined;
-  if (!isRecord(event) || !isRecord(object)) return unreadable(attempt, "a line that is not an event");
+  const object = isFields(event) ? event["object"] : undefined;
+  if (!isFields(event) || !isFields(object)) return unreadable(attempt, "a line that is not an event");
   return toEvent(attempt, event["type"], object);
 }
 
@@ -59,7 +60,7 @@ function toEvent(attempt: Attempt, type: unknown, object: Readonly<Record<string
     case "DELETED":
       return isKubeObject(object) ? { type, object } : unreadable(attempt, `${type} of no object`);
     case "BOOKMARK": {
-      const version = isRecord(object["metadata"]) ? object["metadata"]["resourceVersion"] : undefined;
+      const version = isFields(object["metadata"]) ? object["metadata"]["resourceVersion"] : undefined;
       if (typeof version !== "string" || version === "") return unreadable(attempt, "BOOKMARK of no version");
       return { type, resourceVersion: version };
     }
@@ -71,7 +72,7 @@ function toEvent(attempt: Attempt, type: unknown, object: Readonly<Record<string
 }
 
 export function isKubeObject(value: unknown): value is KubeObject {
-  if (!isRecord(value) || !isRecord(value["metadata"])) return false;
+  if (!isFields(value) || !isFields(value["metadata"])) return false;
   const { name, resourceVersion } = value["metadata"];
   return (
     typeof name === "string" && name !== "" && typeof resourceVersion === "string" && resourceVersion !== ""

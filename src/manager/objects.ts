@@ -14,10 +14,9 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../policy/objects.ts";
+import type { ObjectDemand } from "../policy/policy.ts";
 import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooManyKinds } from "./objectrefusal.ts";
-import { type ObjectClient, type ObjectDemand, ObjectWatch, viewObject } from "./objectwatch.ts";
-
-export type { ObjectDemand } from "./objectwatch.ts";
+import { type ObjectClient, ObjectWatch, viewObject } from "./objectwatch.ts";
 
 export interface ObjectInformersOptions {
   readonly client: ObjectClient;

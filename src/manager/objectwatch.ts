@@ -8,16 +8,11 @@ import type { Change } from "../kube/store.ts";
 import type { InformerTuning } from "../kube/tuning.ts";
 import type { WatchEvent } from "../kube/watchstream.ts";
 import { viewMetadata } from "../policy/cluster.ts";
+import type { ObjectDemand } from "../policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind, type WatchedObject } from "../policy/objects.ts";
 import { NOT_LOADED, notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
 
 export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;
-
-export interface ObjectDemand {
-  readonly kind: ObjectKind;
-  /** Also what is not metadata. */
-  readonly whole: boolean;
-}
 
 export interface ObjectWatchOptions extends ObjectDemand {
   readonly client: ObjectClient;

@@ -1,5 +1,6 @@
 /** From a raw Cluster or Namespace (API server, hook request, file) to the one view that policies see. */
 
+import { type Fields, isFields } from "../api/fields.ts";
 import {
   type Cluster,
   type ClusterCondition,
@@ -10,8 +11,6 @@ import {
   PAUSED_ANNOTATION,
 } from "../api/meta.ts";
 import { lookup } from "./selector.ts";
-
-type Raw = Readonly<Record<string, unknown>>;
 
 /** Cluster API leaves both out of hook requests (cleanupCluster), and they are the largest by far. */
 const DROPPED_ANNOTATIONS = new Set([
@@ -29,7 +28,7 @@ export function viewCluster(raw: unknown): Cluster {
     metadata,
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
-    ...(isRecord(topology) && { topology: viewTopology(topology) }),
+    ...(isFields(topology) && { topology: viewTopology(topology) }),
     status: viewStatus(record(object["status"])),
   };
 }
@@ -39,7 +38,7 @@ export function viewNamespace(raw: unknown): Namespace {
 }
 
 /** v1beta1 has `class`, v1beta2 `classRef.name` (Cluster API: api/core/v1beta2/cluster_types.go). */
-function viewTopology(topology: Raw): ClusterTopology {
+function viewTopology(topology: Fields): ClusterTopology {
   const variables = viewVariables(topology["variables"]);
   return {
     className: text(record(topology["classRef"])["name"]) ?? text(topology["class"]) ?? "",
@@ -58,7 +57,7 @@ function viewVariables(raw: unknown): string | undefined {
 }
 
 /** v1beta1 keeps the new conditions in status.v1beta2 and the marks of initialization in two fields of their own. */
-function viewStatus(status: Raw): ClusterStatus {
+function viewStatus(status: Fields): ClusterStatus {
   const phase = text(status["phase"]);
   const marks = record(status["initialization"]);
   const infrastructureProvisioned = marks["infrastructureProvisioned"] ?? status["infrastructureReady"];
@@ -115,12 +114,8 @@ function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-function isRecord(value: unknown): value is Raw {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function record(value: unknown): Raw {
-  return isRecord(value) ? value : {};
+function record(value: unknown): Fields {
+  return isFields(value) ? value : {};
 }
 
 function list(value: unknown): readonly unknown[] {

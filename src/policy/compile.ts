@@ -1,5 +1,6 @@
 /** From a HookPolicy object, valid or not, to a CompiledPolicy. Total: whatever is stored, the result holds rather than lets go. */
 
+import { isFields, withoutNulls } from "../api/fields.ts";
 import type {
   AnyOfGateSpec,
   ClusterHookPolicy,
@@ -49,7 +50,7 @@ export function compilePolicy(
   const schemaErrors = validatePolicy(kind, object).filter(
     ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
   );
-  const spec: Partial<ClusterHookPolicy["spec"]> = isRecord(object.spec) ? withoutNulls(object.spec) : {};
+  const spec: Partial<ClusterHookPolicy["spec"]> = isFields(object.spec) ? withoutNulls(object.spec) : {};
   const { name, namespace, uid, generation } = object.metadata;
   const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
@@ -104,7 +105,7 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
 function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Surroundings): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
-    const name = isRecord(spec) && typeof spec.name === "string" ? spec.name : "";
+    const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
     return brokenRule(name, new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook))), mine);
   }
   const { until = [], deadline, message } = spec;
@@ -148,7 +149,7 @@ function compileDeadline({ after, onExpiry }: DeadlineSpec): Deadline {
  * is a hook that it does not serve: the CRD lets no misspelt one pass.
  */
 function hooksOf(spec: unknown): readonly HookName[] {
-  const hooks: unknown = isRecord(spec) ? spec["hooks"] : undefined;
+  const hooks: unknown = isFields(spec) ? spec["hooks"] : undefined;
   if (!Array.isArray(hooks) || hooks.length === 0) return HOOK_NAMES;
   return HOOK_NAMES.filter((hook) => hooks.includes(hook));
 }
@@ -181,17 +182,4 @@ function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldE
       return [];
     }),
   );
-}
-
-/** A field that is null is absent to the API server, and to the schema; an item of a list is not. */
-function withoutNulls<T>(value: T): T;
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item: unknown) => withoutNulls(item));
-  if (!isRecord(value)) return value;
-  const fields = Object.entries(value).filter(([, field]) => field !== null);
-  return Object.fromEntries(fields.map(([key, field]) => [key, withoutNulls(field)]));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

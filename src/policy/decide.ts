@@ -3,7 +3,7 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
 import { withinPolicyBudget } from "./cel/expression.ts";
-import { earliest } from "./instant.ts";
+import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
@@ -72,7 +72,7 @@ function judgePolicy(
     verdict: policyVerdict(mode, rules),
     holds: mode === "Enforce" && rules.some((rule) => rule.holds),
     rules,
-    ...edge(rules.map(({ changesAt }) => changesAt)),
+    ...changesAtEarliest(rules.map(({ changesAt }) => changesAt)),
   };
   return overridden(trace, overrides);
 }
@@ -103,13 +103,8 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
     verdict: "Allowed",
     holds: false,
     overriddenBy: longest.name,
-    ...edge([trace.changesAt, longest.expiresAt]),
+    ...changesAtEarliest([trace.changesAt, longest.expiresAt]),
   };
-}
-
-function edge(instants: readonly PolicyTrace["changesAt"][]): Pick<PolicyTrace, "changesAt"> {
-  const changesAt = earliest(instants);
-  return changesAt === undefined ? {} : { changesAt };
 }
 
 /** Whether a policy speaks about this Cluster; "unknown" counts as yes, and not evaluable. */

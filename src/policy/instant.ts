@@ -11,6 +11,14 @@ export function earliest(instants: Iterable<Date | "Unknown" | undefined>): Date
   return first;
 }
 
+/** The same as a field of a trace, which is absent where nothing is known. */
+export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefined>): {
+  changesAt?: Date | "Unknown";
+} {
+  const changesAt = earliest(instants);
+  return changesAt === undefined ? {} : { changesAt };
+}
+
 /** RFC 3339 with whole seconds, as metav1.Time. */
 export function timestamp(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;

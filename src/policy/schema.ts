@@ -6,6 +6,7 @@
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { type Fields, isFields } from "../api/fields.ts";
 import type { CrdSchema } from "../api/crdschema.ts";
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../api/schemas.gen.ts";
@@ -20,7 +21,6 @@ export interface FieldError {
 }
 
 type Kind = keyof typeof CRD_SCHEMAS;
-type Fields = Record<string, unknown>;
 
 /** A value of the object and the schema that it must fit. */
 interface Place {
@@ -71,7 +71,7 @@ function validateObject(kind: Kind, object: Fields): FieldError[] {
  * (apiextensions-apiserver, pkg/apiserver/schema/defaulting). Lists are cut behind the first item too many.
  */
 function normalise(schema: CrdSchema, object: Fields): Fields {
-  const copy: Fields = Object.create(null);
+  const copy: Record<string, unknown> = Object.create(null);
   for (const [key, value] of Object.entries(object)) {
     const field = fieldOf(schema, key);
     if (value !== undefined && (value !== null || field === undefined))
@@ -226,8 +226,4 @@ function withParents(path: string): string[] {
 /** Whether `path` is `parent` or below it; everything is below "", the object itself. */
 export function isWithin(path: string, parent: string): boolean {
   return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { isFields } from "../../api/fields.ts";
 import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { targetVersion } from "../call.ts";
@@ -131,8 +132,8 @@ function viewCall(call: HookCall): CelInput {
 
 /** Its metadata is the same whether the whole object is watched or only that. */
 function viewObject(raw: unknown): CelInput {
-  if (!isRecord(raw)) return viewJson(raw);
-  const owners = isRecord(raw["metadata"]) ? raw["metadata"]["ownerReferences"] : undefined;
+  if (!isFields(raw)) return viewJson(raw);
+  const owners = isFields(raw["metadata"]) ? raw["metadata"]["ownerReferences"] : undefined;
   return celMap(
     new LazyMap(raw, (value, key) =>
       key === "metadata"
@@ -158,7 +159,7 @@ function struct(fields: Readonly<Record<string, Thunk | undefined>>): CelInput {
 /** A JSON number is a CEL int where it is integral, as in Kubernetes, and a double otherwise. */
 function viewJson(value: unknown): CelInput {
   if (Array.isArray(value)) return viewList(value, viewJson);
-  if (isRecord(value)) return celMap(new LazyMap(value, viewJson));
+  if (isFields(value)) return celMap(new LazyMap(value, viewJson));
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
   return typeof value === "string" || typeof value === "boolean" ? value : null;
 }
@@ -166,10 +167,6 @@ function viewJson(value: unknown): CelInput {
 function viewList<T>(items: readonly T[], view: (item: T) => CelInput): CelInput {
   meter.charge(items.length);
   return celList(items.map(view));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The own properties of an object, each converted when it is first looked at. Lives for one evaluation. */

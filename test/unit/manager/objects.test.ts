@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeError } from "../../../src/kube/errors.ts";
-import type { ObjectDemand } from "../../../src/manager/objects.ts";
+import type { ObjectDemand } from "../../../src/policy/policy.ts";
 import { dropConnection, json, status } from "../kube/fakeapiserver.ts";
 import type { FakeApiServer } from "../kube/fakeapiserver.ts";
 import { until } from "../kube/fixtures.ts";

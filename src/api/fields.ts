@@ -1,0 +1,18 @@
+/** An object of JSON or YAML whose shape nobody has checked yet. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The API server stores no field that is null (apiextensions-apiserver: pkg/apiserver/schema/defaulting), and the
+ * schema knows none; an item of a list stays.
+ */
+export function withoutNulls<T>(value: T): T;
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => withoutNulls(item));
+  if (!isFields(value)) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(field)]));
+}

@@ -1,0 +1,25 @@
+import { MAX_CONDITION_MESSAGE } from "../api/hookpolicy.ts";
+import type { Condition } from "../api/meta.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+
+export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/** What was found at `now`, as conditions: each has its transition time from the stored one until its status changes. */
+export function withTransitions(
+  found: readonly Finding[],
+  { stored, generation }: { readonly stored: readonly Condition[] | undefined; readonly generation: number },
+  now: Date,
+): Condition[] {
+  return found.map(({ type, status, reason, message }) => {
+    const old = stored?.find((condition) => condition.type === type);
+    return {
+      type,
+      status,
+      reason,
+      message: truncate(message, MAX_CONDITION_MESSAGE),
+      observedGeneration: generation,
+      lastTransitionTime: old?.status === status ? old.lastTransitionTime : timestamp(now),
+    };
+  });
+}
