@@ -15,6 +15,8 @@ import { isSecret, refusalOf, SECRETS_REFUSED } from "../manager/objectrefusal.t
 export interface Connection {
   /** A file; absent: as kubectl finds it. */
   readonly kubeconfig?: string;
+  /** Of the kubeconfig; absent: the current one. */
+  readonly context?: string;
   /** Of this program, for the User-Agent. */
   readonly version: string;
 }

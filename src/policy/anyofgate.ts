@@ -38,6 +38,7 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
     wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
     observed: observedBy(results),
     ...(changesAt !== undefined && { changesAt }),
+    members: results.map(({ name, result }) => ({ gate: name, ...result })),
   };
   if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
   const unknown = results.filter(({ result }) => result.holds === undefined);

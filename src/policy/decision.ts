@@ -46,6 +46,8 @@ export interface RuleTrace {
   /** Enough to hold the operation if the policy is enforced: blocked, or not evaluable under failurePolicy Fail. */
   readonly holds: boolean;
   readonly reason: string;
+  /** Of a rule that is skipped: the match condition that is false. */
+  readonly condition?: string;
   /** One line for people: what is waited for and how to let it go. Empty when the rule does not hold anything. */
   readonly message: string;
   readonly retryAfterSeconds: number;

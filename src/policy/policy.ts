@@ -144,6 +144,8 @@ export interface GateResult {
    * can tell when (CEL with `now`).
    */
   readonly changesAt?: Date | "Unknown";
+  /** What each gate of several says, one of which is enough: for the trace only, as `observed`. */
+  readonly members?: readonly (GateResult & { readonly gate: string })[];
 }
 
 /** A gate of which nothing can be said: the rule is not evaluable. */
