@@ -1,5 +1,6 @@
+import { isFields } from "../api/fields.ts";
 import type { KubeConfig } from "./config.ts";
-import { KubeError, isGone, isRecord } from "./errors.ts";
+import { KubeError, isGone } from "./errors.ts";
 import type { Attempt } from "./errors.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
@@ -146,7 +147,7 @@ export class KubeClient {
     const path = collectionPath(resource);
     const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
     const answer = await this.#transport.json(request);
-    return isRecord(answer) ? answer["status"] : undefined;
+    return isFields(answer) ? answer["status"] : undefined;
   }
 
   /** Replaces the status subresource; a conflict when the object changed since `object` was read. */
@@ -187,6 +188,14 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const body = { type: "application/json-patch+json", json: operations };
     return await this.#patch(resource, key, body, options);
+  }
+
+  /** Asks for deletion: finalizers may keep the object for longer. */
+  async delete(resource: Resource, key: ObjectKey, options: RequestOptions = {}): Promise<void> {
+    const attempt = describe("delete", resource, key);
+    const path = objectPath(resource, key);
+    const { signal } = options;
+    await this.#transport.json({ attempt, method: "DELETE", path, accept: JSON_TYPE, signal });
   }
 
   /** A document that is no object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
@@ -259,11 +268,11 @@ function object(attempt: Attempt, body: unknown): KubeObject {
 
 /** An answer without items or resourceVersion is not an empty list. */
 function page(attempt: Attempt, body: unknown): Page {
-  const metadata = isRecord(body) ? body["metadata"] : undefined;
+  const metadata = isFields(body) ? body["metadata"] : undefined;
   // An empty Go slice that nobody made is null.
-  const items = isRecord(body) && body["items"] === null ? [] : isRecord(body) && body["items"];
-  const version = isRecord(metadata) ? metadata["resourceVersion"] : undefined;
-  if (!isRecord(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {
+  const items = isFields(body) && body["items"] === null ? [] : isFields(body) && body["items"];
+  const version = isFields(metadata) ? metadata["resourceVersion"] : undefined;
+  if (!isFields(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {
     throw new KubeError(`${attempt}: invalid response: not a list`, { code: 0, reason: "InvalidResponse" });
   }
   const token = metadata["continue"];
