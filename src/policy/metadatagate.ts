@@ -9,7 +9,7 @@ import { shellQuote } from "./message.ts";
 import { lookup } from "./selector.ts";
 import type { World } from "./world.ts";
 
-type MetadataField = "annotation" | "label";
+export type MetadataField = "annotation" | "label";
 
 export function metadataGate(name: string, field: MetadataField, spec: MetadataGateSpec): CompiledGate {
   return { name, evaluate: (world, call) => evaluateMetadata(field, spec, world, call) };
@@ -47,10 +47,13 @@ function evaluateMetadata(
   };
 }
 
-const MISSING = Symbol("missing");
+/** Set where any value will do. */
+export const ANY_VALUE = "true";
+
+export const MISSING = Symbol("missing");
 
 /** `undefined`: any value will do. MISSING: the value comes from something that this call does not have. */
-function wantedValue(
+export function wantedValue(
   field: MetadataField,
   spec: MetadataGateSpec,
   cluster: Cluster,
@@ -92,6 +95,6 @@ function remedy(
   const verb = field === "annotation" ? "annotate" : "label";
   const object =
     spec.from === "Namespace" ? `namespace ${name}` : `clusters.cluster.x-k8s.io -n ${namespace} ${name}`;
-  const pair = shellQuote(`${spec.key}=${value ?? "true"}`);
+  const pair = shellQuote(`${spec.key}=${value ?? ANY_VALUE}`);
   return `kubectl ${verb} ${object} ${pair}${overwrite ? " --overwrite" : ""}`;
 }
