@@ -24,8 +24,13 @@ export interface GetOptions extends RequestOptions {
   readonly metadataOnly?: boolean;
 }
 
-export interface ListOptions<U> extends GetOptions {
+/** Which objects of a kind; absent: all. */
+export interface Scope {
   readonly namespace?: string;
+  readonly name?: string;
+}
+
+export interface ListOptions<U> extends GetOptions, Scope {
   /** Objects per page. */
   readonly limit?: number;
   /** Absent: a consistent read, as new as this call. "0": whatever the API server has in memory. */
@@ -39,7 +44,7 @@ export interface List<U> {
   readonly resourceVersion: string;
 }
 
-export interface WatchOptions {
+export interface WatchOptions extends Scope {
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
   readonly metadataOnly?: boolean;
@@ -117,7 +122,8 @@ export class KubeClient {
       resourceVersion: options.resourceVersion,
       timeoutSeconds: String(options.timeoutSeconds),
     });
-    const path = `${collectionPath(resource)}?${query.toString()}`;
+    select(query, options);
+    const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
     const { signal } = options;
     const body = await this.#transport.stream({ attempt, method: "GET", path, accept, signal });
@@ -250,11 +256,17 @@ export class KubeClient {
     // The API server refuses a resourceVersion beside a continue token.
     if (at.token !== "") query.set("continue", at.token);
     else if (options.resourceVersion !== undefined) query.set("resourceVersion", options.resourceVersion);
+    select(query, options);
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal } = options;
     return page(attempt, await this.#transport.json({ attempt, method: "GET", path, accept, signal }));
   }
+}
+
+/** Every kind can be selected by name, and a right to one name is enough for it. */
+function select(query: URLSearchParams, { name }: Scope): void {
+  if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
 }
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {

@@ -1,11 +1,11 @@
-import type { KubeClient } from "./client.ts";
+import type { KubeClient, Scope } from "./client.ts";
 import { childOf } from "./deadline.ts";
 import { KubeError } from "./errors.ts";
 import { resourceName } from "./resource.ts";
 import type { Resource } from "./resource.ts";
 import type { WatchEvent } from "./watchstream.ts";
 
-export interface WatchSession {
+export interface WatchSession extends Scope {
   readonly resource: Resource;
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
