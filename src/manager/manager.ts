@@ -1,5 +1,6 @@
 /** Builds the operator and decides what starts first and what stops last. */
 
+import { setTimeout } from "node:timers/promises";
 import { withAdmission } from "../admission/route.ts";
 import type { Logger } from "../api/logger.ts";
 import { AnswerLog } from "../hooks/answerlog.ts";
@@ -17,23 +18,23 @@ import {
   type HealthCheck,
   type PlainServer,
 } from "../server/health.ts";
-import { createHookServer } from "../server/hookserver.ts";
+import { createHookServer, type HookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { admissionDeps } from "./admission.ts";
 import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
-import { type Controller, createController } from "./controller.ts";
+import { createController } from "./controller.ts";
+import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
+import { Readiness } from "./readiness.ts";
 
 export interface ManagerDeps {
   readonly log: Logger;
-  /** Aborted: stop accepting, finish what is under way, return. */
+  /** Aborted: become not ready, answer for --shutdown-delay-duration, finish what is under way, return. */
   readonly signal: AbortSignal;
 }
 
-/** Below the Deployment's terminationGracePeriodSeconds, and above what one hook call may take. */
-const DRAIN_MS = 15_000;
-/** From then on a replica without policies is better than none: Cluster API's start needs discovery. */
-const READY_ANYWAY_MS = 10_000;
+/** Above what Cluster API waits for an answer. The Deployment's terminationGracePeriodSeconds has to hold it. */
+export const DRAIN_MS = 15_000;
 
 /** Runs until `signal` aborts; rejects when the operator cannot start. */
 export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
@@ -74,12 +75,24 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     version: VERSION,
   });
   const caBundle = createCaBundleKeeper(options, client, log);
-  const running = Promise.all([controller.run(signal), certificates.run(signal), caBundle.run(signal)]);
+  const leadership = createLeadership(options, client, log);
+  const singular = Promise.all([leadership.run(signal), caBundle.run(signal)]);
+  // As long as calls are answered, they are answered from what is known now, and reach the status.
+  const answering = new AbortController();
+  const parts = Promise.all([controller.run(answering.signal), certificates.run(answering.signal)]);
   await aborted(signal);
   readiness.stopping();
-  await server.close(DRAIN_MS);
-  await running;
+  await stopServing(server, options);
+  answering.abort();
+  await Promise.all([parts, singular]);
   await Promise.all([...plain.map((each) => each.close()), client.close(), reviews.close()]);
+}
+
+/** The endpoint goes from the nodes while calls that still come here are answered. */
+async function stopServing(server: HookServer, { shutdownDelayMs }: Options): Promise<void> {
+  server.shedConnections();
+  await setTimeout(shutdownDelayMs);
+  await server.close(DRAIN_MS);
 }
 
 const now = (): Date => new Date();
@@ -122,41 +135,6 @@ function plainServers(options: Options, { checks, metrics, log }: Diagnostics): 
 
 function expiryOf({ notAfter }: CertWatcher): Sample<never>[] {
   return notAfter === undefined ? [] : [{ labels: {}, value: notAfter.getTime() / 1000 }];
-}
-
-/**
- * Ready when everything is in memory, or 10 s after the hook server listens, whichever is first; withdrawn
- * only for the shutdown. Until it is loaded it holds everything, which is safe, and answers discovery.
- */
-class Readiness {
-  readonly #controller: Controller;
-  #listeningSince: number | undefined;
-  #stopping = false;
-
-  constructor(controller: Controller) {
-    this.#controller = controller;
-  }
-
-  readonly checks: readonly HealthCheck[] = [
-    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
-    { name: "policies", check: () => this.#waiting() },
-    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
-  ];
-
-  listening(): void {
-    this.#listeningSince = performance.now();
-  }
-
-  stopping(): void {
-    this.#stopping = true;
-  }
-
-  #waiting(): string | undefined {
-    const waitingFor = this.#controller.waitingFor();
-    const since = this.#listeningSince ?? Infinity;
-    if (waitingFor.length === 0 || performance.now() - since > READY_ANYWAY_MS) return undefined;
-    return `waiting for ${waitingFor.join(", ")}`;
-  }
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -20,6 +20,10 @@ export interface Options {
   readonly diagnosticsAddress?: Address;
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
+  readonly leaderElect: boolean;
+  /** Absent: the Pod's. */
+  readonly namespace?: string;
+  readonly shutdownDelayMs: number;
   readonly capiVersion: CapiVersion;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
@@ -38,6 +42,8 @@ export class UsageError extends Error {
 
 export interface Flag {
   readonly argument: string;
+  /** What the flag means without a value; absent: it needs one. */
+  readonly bare?: string;
   readonly default?: string;
   readonly description: string;
   readonly group: string;
@@ -97,6 +103,25 @@ export const FLAGS = {
     description: "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
     group: "Hook server:",
   },
+  "leader-elect": {
+    argument: "boolean",
+    bare: "true",
+    default: "false",
+    description: "one replica does what is enough once, such as renewing certificates; all of them answer",
+    group: "Replicas:",
+  },
+  namespace: {
+    argument: "name",
+    description: "namespace of the operator's own objects, such as its Lease; default: the Pod's",
+    group: "Replicas:",
+  },
+  "shutdown-delay-duration": {
+    argument: "duration",
+    default: "0s",
+    description:
+      "from SIGTERM on not ready but still answering for so long, until no node routes here any more",
+    group: "Replicas:",
+  },
   "health-addr": {
     argument: "address",
     default: ":9440",
@@ -128,6 +153,7 @@ export type FlagName = keyof typeof FLAGS;
 /** What was typed; a flag that is absent has its default. */
 export type FlagValues = { readonly [name in FlagName]?: string | undefined };
 
+const BOOLEANS = ["true", "false"] as const;
 const OLDEST_CAPI_MINOR = 2; // the first with the Runtime SDK
 
 /** Throws a UsageError for the first value that is wrong. */
@@ -148,6 +174,9 @@ export function parseOptions(values: FlagValues): Options {
     ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
     logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),
+    leaderElect: parseChoice("leader-elect", text("leader-elect"), BOOLEANS) === "true",
+    ...(values.namespace !== undefined && { namespace: parseName("namespace", values.namespace) }),
+    shutdownDelayMs: parseDelay("shutdown-delay-duration", text("shutdown-delay-duration")),
     capiVersion: parseCapiVersion(text("capi-version")),
     maxOverrideMs: parseDurationFlag("max-override-duration", text("max-override-duration")),
   });
@@ -189,6 +218,10 @@ function optionalAddress(key: string, name: FlagName, text: string): Record<stri
   const address = parseAddress(text);
   if (address instanceof Error) throw wrong(name, text, "host:port, :port, or 0 for none");
   return address === undefined ? {} : { [key]: Object.freeze(address) };
+}
+
+function parseDelay(name: FlagName, text: string): number {
+  return text === "0" || text === "0s" ? 0 : parseDurationFlag(name, text);
 }
 
 function parseDurationFlag(name: FlagName, text: string): number {

@@ -15,6 +15,7 @@ export class Connections {
   /** TLS sockets, with how many requests of each wait for their answer. */
   readonly #waiting = new Map<Socket, number>();
   readonly #drained = Promise.withResolvers<void>();
+  #shedding = false;
   #draining = false;
 
   constructor(server: Server) {
@@ -36,8 +37,13 @@ export class Connections {
   }
 
   /** Answers given while this is true must carry `connection: close`. */
-  get draining(): boolean {
-    return this.#draining;
+  get shedding(): boolean {
+    return this.#shedding;
+  }
+
+  /** From now on no connection outlives its next answer. */
+  shed(): void {
+    this.#shedding = true;
   }
 
   /** Whether a request of this connection waits for its answer. */
@@ -50,6 +56,7 @@ export class Connections {
    * `deadlineMs`, whatever is left. The server must have stopped to accept connections.
    */
   async drain(deadlineMs: number): Promise<void> {
+    this.shed();
     this.#draining = true;
     for (const [socket, count] of this.#waiting) if (count === 0) socket.destroy();
     this.#check();

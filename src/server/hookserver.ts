@@ -64,6 +64,11 @@ export interface HookServer {
   listen(): Promise<{ port: number }>;
   /** For new connections; throws and keeps the old certificate when the pair does not fit. */
   setCertificate(pair: KeyPair): void;
+  /**
+   * Goes on answering, and ends every connection with its next answer: clients that keep theirs would otherwise
+   * never notice that a Service does not route here any more.
+   */
+  shedConnections(): void;
   /** Stops to accept, lets requests in flight finish for at most `deadlineMs`, then cuts every connection. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -88,6 +93,7 @@ export function createHookServer(options: HookServerOptions): HookServer {
       return await listen(server, address, "--webhook-host, --webhook-port");
     },
     setCertificate: (pair) => server.setSecureContext(serverOptions(pair, limits)),
+    shedConnections: () => connections.shed(),
     close: async (deadlineMs) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await connections.drain(deadlineMs);
@@ -141,7 +147,7 @@ function createApp(options: HookServerOptions, { server, limits, connections }: 
     return undefined;
   });
   app.addHook("onSend", async (request, reply) => {
-    if (connections.draining || isBroken(request.raw.socket)) reply.header("connection", "close");
+    if (connections.shedding || isBroken(request.raw.socket)) reply.header("connection", "close");
   });
   app.setErrorHandler((error, _request, reply) => {
     options.log.error("Failed to answer a hook", { error });
