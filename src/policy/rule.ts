@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
-import { after, earliest, timestamp, wholeSecond } from "./instant.ts";
+import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
 import { type RuleTimers, timerKey, type World } from "./world.ts";
 
@@ -50,9 +50,8 @@ function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): R
   }));
   const usesNow = rule.matchConditions.some(({ expression }) => expression.usesNow);
   const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
-  if (results.some(({ result }) => result.ok && result.value === false)) {
-    return { ...skipped(rule), ...changes };
-  }
+  const mismatch = results.find(({ result }) => result.ok && result.value === false);
+  if (mismatch !== undefined) return { ...skipped(rule, mismatch.condition), ...changes };
   for (const { condition, result } of results) {
     if (result.ok && result.value === true) continue;
     const problem = result.ok ? "it gives no boolean" : result.problem;
@@ -61,9 +60,9 @@ function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): R
   return undefined;
 }
 
-function skipped({ name, retryAfterSeconds }: CompiledRule): RuleFinding {
-  const reason = "MatchConditionFalse";
-  return { rule: name, verdict: "Skipped", reason, message: "", retryAfterSeconds, gates: [] };
+function skipped({ name, retryAfterSeconds }: CompiledRule, condition: MatchCondition): RuleFinding {
+  const found = { reason: "MatchConditionFalse", condition: condition.name, message: "" };
+  return { rule: name, verdict: "Skipped", ...found, retryAfterSeconds, gates: [] };
 }
 
 function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: string): RuleFinding {
@@ -108,7 +107,7 @@ function judgeGates(
     gates,
     ...timers(rule, { blockedSince, gatesMetSince }),
     ...(deadline !== undefined && { deadlineAt: deadline.at, deadlineReleases: deadline.releases }),
-    ...edge([
+    ...changesAtEarliest([
       ...gates.map(({ changesAt }) => changesAt),
       deadline?.passed === false ? deadline.at : undefined,
     ]),
@@ -195,11 +194,6 @@ function timers(
     ...(rule.waits.length > 0 && gatesMetSince !== undefined && { gatesMetSince }),
   };
   return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
-}
-
-function edge(instants: readonly (Date | "Unknown" | undefined)[]): { changesAt?: Date | "Unknown" } {
-  const changesAt = earliest(instants);
-  return changesAt === undefined ? {} : { changesAt };
 }
 
 function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): string {
