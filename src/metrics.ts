@@ -20,7 +20,12 @@ export interface Metrics {
   readonly hookCalls: Counter<"hook" | "verdict">;
   readonly hookCallDuration: Histogram<"hook">;
   readonly heldClusters: Mirror<"hook">;
-  readonly policies: Mirror<"kind" | "ready">;
+  readonly discoveryCalls: Counter;
+  readonly policies: Mirror<"kind" | "mode" | "ready">;
+  readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
+  readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
+  readonly seriesOmitted: Mirror<"metric">;
+  readonly decisionLatency: Histogram;
   readonly windowsOpen: Mirror<"kind" | "namespace" | "policy" | "rule" | "gate">;
   readonly deadlines: Mirror<"kind" | "namespace" | "policy" | "passed">;
   readonly overrides: Mirror<"state">;
@@ -30,7 +35,12 @@ export interface Metrics {
   readonly statusWrites: Counter<"kind" | "result">;
   readonly unconfirmedReleases: Counter<"reason">;
   readonly workqueueDepth: Mirror<never>;
-  readonly certificateExpiry: Mirror<never>;
+  readonly reconcileErrors: Counter<"reason">;
+  readonly events: Counter<"result">;
+  readonly auditLines: Counter<"result">;
+  readonly certificateExpiry: Mirror<"certificate">;
+  /** 1 or 0; without leader election there is no series. */
+  readonly leader: Mirror<never>;
   readonly contentType: string;
   /** The exposition text; rejects when a `follow` callback throws. */
   text(): Promise<string>;
@@ -38,6 +48,8 @@ export interface Metrics {
 
 /** From a decision made in memory to one that waited for Cluster API's whole time budget. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** From a decision of the same turn of the event loop to one that ten thousand others were ahead of. */
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
 export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
@@ -61,9 +73,23 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
 
 function hookMetrics(
   registry: Registry,
-): Pick<Metrics, "hookCalls" | "hookCallDuration" | "heldClusters" | "unconfirmedReleases"> {
+): Pick<
+  Metrics,
+  "hookCalls" | "hookCallDuration" | "discoveryCalls" | "heldClusters" | "unconfirmedReleases" | "auditLines"
+> {
   const registers = [registry];
   return {
+    discoveryCalls: new Counter({
+      name: "hookpolicy_discovery_calls_total",
+      help: "Times that Cluster API asked which hooks are served.",
+      registers,
+    }),
+    auditLines: new Counter({
+      name: "hookpolicy_audit_log_lines_total",
+      help: "Lines of the audit log, by whether they were written or dropped.",
+      labelNames: ["result"],
+      registers,
+    }),
     hookCalls: new Counter({
       name: "hookpolicy_hook_calls_total",
       help: "Hook calls answered, by verdict.",
@@ -115,13 +141,11 @@ function informerMetrics(
 
 function controllerMetrics(
   registry: Registry,
-): Pick<Metrics, "policies" | "statusWrites" | "workqueueDepth" | "certificateExpiry"> {
+): Pick<
+  Metrics,
+  "statusWrites" | "workqueueDepth" | "reconcileErrors" | "events" | "certificateExpiry" | "leader"
+> {
   return {
-    policies: mirror(registry, {
-      name: "hookpolicy_policies",
-      help: "Policies by kind and by the status of their Ready condition.",
-      labelNames: ["kind", "ready"],
-    }),
     statusWrites: new Counter({
       name: "hookpolicy_status_writes_total",
       help: "Status updates sent to the API server, by result.",
@@ -133,16 +157,71 @@ function controllerMetrics(
       help: "Keys that wait for the reconciler.",
       labelNames: [],
     }),
+    reconcileErrors: new Counter({
+      name: "hookpolicy_reconcile_errors_total",
+      help: "Reconciles that failed and are tried again, by the API server's reason.",
+      labelNames: ["reason"],
+      registers: [registry],
+    }),
+    events: new Counter({
+      name: "hookpolicy_events_total",
+      help: "Kubernetes Events: written, repeated (another replica was quicker), failed, or dropped for being too many.",
+      labelNames: ["result"],
+      registers: [registry],
+    }),
     certificateExpiry: mirror(registry, {
       name: "hookpolicy_certificate_expiry_timestamp_seconds",
-      help: "When the serving certificate ends, in Unix time.",
+      help: "When a certificate ends, in Unix time.",
+      labelNames: ["certificate"],
+    }),
+    leader: mirror(registry, {
+      name: "hookpolicy_leader",
+      help: "Whether this replica does the work that is enough once: 1 or 0.",
       labelNames: [],
     }),
   };
 }
 
-function policyMetrics(registry: Registry): Pick<Metrics, "windowsOpen" | "deadlines" | "overrides"> {
+function policyMetrics(
+  registry: Registry,
+): Pick<
+  Metrics,
+  | "policies"
+  | "policyDecisions"
+  | "oldestHold"
+  | "seriesOmitted"
+  | "decisionLatency"
+  | "windowsOpen"
+  | "deadlines"
+  | "overrides"
+> {
   return {
+    policies: mirror(registry, {
+      name: "hookpolicy_policies",
+      help: "Policies by kind, mode and the status of their Ready condition.",
+      labelNames: ["kind", "mode", "ready"],
+    }),
+    policyDecisions: mirror(registry, {
+      name: "hookpolicy_policy_decisions",
+      help: "Operations that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+    }),
+    oldestHold: mirror(registry, {
+      name: "hookpolicy_oldest_hold_timestamp_seconds",
+      help: "When the operation that a policy has held for the longest was first asked for, in Unix time.",
+      labelNames: ["kind", "namespace", "policy", "hook"],
+    }),
+    seriesOmitted: mirror(registry, {
+      name: "hookpolicy_metric_series_omitted",
+      help: "Series by policy that are left out, because there are too many.",
+      labelNames: ["metric"],
+    }),
+    decisionLatency: new Histogram({
+      name: "hookpolicy_decision_latency_seconds",
+      help: "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
+      buckets: LATENCY_BUCKETS,
+      registers: [registry],
+    }),
     windowsOpen: mirror(registry, {
       name: "hookpolicy_window_open",
       help: "Whether a time window of a policy is open: 1 or 0.",

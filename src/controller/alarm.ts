@@ -9,12 +9,12 @@ const TURN_MS = 15;
 export class Alarm {
   readonly #dueAt = new Map<string, number>();
   readonly #now: () => Date;
-  readonly #onDue: (key: string) => void;
+  readonly #onDue: (key: string, at: Date) => void;
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
   #stopped = false;
 
-  constructor(options: { readonly now: () => Date; readonly onDue: (key: string) => void }) {
+  constructor(options: { readonly now: () => Date; readonly onDue: (key: string, at: Date) => void }) {
     this.#now = options.now;
     this.#onDue = options.onDue;
   }
@@ -47,7 +47,7 @@ export class Alarm {
       }
       rung += 1;
       this.#dueAt.delete(key);
-      this.#onDue(key);
+      this.#onDue(key, new Date(at));
     }
     for (const at of this.#dueAt.values()) next = Math.min(next, at);
     this.#sleepUntil(next);

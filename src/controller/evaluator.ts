@@ -34,11 +34,24 @@ export class Evaluator {
   readonly #memory: Memory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
+  /** When what is evaluated now was seen, or was due. */
+  #cause: Date | undefined;
 
   constructor(memory: Memory, options: StoreOptions) {
     this.#memory = memory;
     this.#options = options;
     this.#turn = new Turn(options.turnMs ?? TURN_MS);
+  }
+
+  /** Answers that change in the course of `work` change because of something that was seen, or due, at that time. */
+  because(at: Date, work: () => void): void {
+    const outer = this.#cause;
+    this.#cause ??= at;
+    try {
+      work();
+    } finally {
+      this.#cause = outer;
+    }
   }
 
   world(cluster: Cluster, asked?: Ask): World {
@@ -105,7 +118,7 @@ export class Evaluator {
   /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
   #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
     for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
-      if (this.#turn.isOver()) this.#memory.alarm.set(askAlarm(ask), this.#options.now());
+      if (this.#turn.isOver()) this.#memory.alarm.set(askAlarm(ask), this.#cause ?? this.#options.now());
       else this.#evaluate(ask, cluster, candidates);
     }
   }
@@ -131,6 +144,7 @@ export class Evaluator {
       if (row === undefined) entry.held.delete(key);
       else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, now) });
       this.#logChange(entry, ask, before, row);
+      if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
     }
     this.#wakeFor(ask, decision, now);

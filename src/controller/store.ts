@@ -61,6 +61,8 @@ export interface StoreOptions {
   readonly onDemands: () => void;
   /** Something that people are told of: once, when it happens. */
   readonly onTransition: (transition: Transition) => void;
+  /** What a policy says in memory is another, so long after what changed it was seen, or was due. */
+  readonly onAnswerChanged?: (latencyMs: number) => void;
   /** How long evaluations may keep the event loop from answering calls. */
   readonly turnMs?: number;
 }
@@ -86,7 +88,10 @@ export class DecisionStore {
   constructor(options: StoreOptions) {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
-    this.#alarm = new Alarm({ now: options.now, onDue: (key) => this.#onDue(key) });
+    this.#alarm = new Alarm({
+      now: options.now,
+      onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
+    });
     const { policies, overrides } = this;
     this.#evaluator = new Evaluator({ policies, overrides, asks: this.#asks, alarm: this.#alarm }, options);
   }
@@ -113,6 +118,10 @@ export class DecisionStore {
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
+    this.#evaluator.because(this.#options.now(), () => this.#policyChanged(key, object));
+  }
+
+  #policyChanged(key: string, object: PolicyObject | undefined): void {
     const { onDirty, onStatusWritten } = this.#options;
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
@@ -149,6 +158,10 @@ export class DecisionStore {
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    this.#evaluator.because(this.#options.now(), () => this.#clusterChanged(before, now));
+  }
+
+  #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     if (!this.#loaded) return;
     if (
       before !== undefined &&
@@ -167,7 +180,10 @@ export class DecisionStore {
   /** Its labels select policies, and gates may look at it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
-    for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.evaluateCluster(cluster);
+    this.#evaluator.because(this.#options.now(), () => {
+      for (const cluster of this.#options.clusters.byNamespace(name))
+        this.#evaluator.evaluateCluster(cluster);
+    });
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {

@@ -159,6 +159,7 @@ export class ApiServer implements LiveReader, PolicyWriter {
     if (isForbidden(error)) return "Forbidden";
     if (isNotFound(error)) return "NotFound";
     if (isThrottled(error)) return "Throttled";
+    if (isConflict(error)) return "Conflict";
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
   }
 

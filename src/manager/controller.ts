@@ -89,6 +89,7 @@ export function createController(options: ControllerOptions): Controller {
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
     onDemands: () => objects.want(store.demands()),
     onTransition: (transition) => events.record(transition),
+    onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
   });
   const reconciler = new Reconciler({
     store,
@@ -99,7 +100,11 @@ export function createController(options: ControllerOptions): Controller {
     clustersUnavailable: () => clustersUnavailable(informers.clusters),
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
   });
-  const queue = new WorkQueue({ reconcile: (key) => reconciler.reconcile(key), log });
+  const queue = new WorkQueue({
+    reconcile: (key) => reconciler.reconcile(key),
+    log,
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
   const confirmer = new Confirmer({
     store,
     reader: api,
@@ -114,15 +119,19 @@ export function createController(options: ControllerOptions): Controller {
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named, objects, now });
   return {
-    source: {
-      loaded: () => store.loaded,
-      ask: (request, at) => store.ask(request, at),
-      confirm: (request) => confirmer.confirm(request),
-      released: (request, decision, at) => store.released(request, decision, at),
-    },
+    source: sourceOf(store, confirmer),
     memory: { store, clusters: informers.clusters, namespaces: informers.namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: (signal) => run({ informers, objects, events, named, store, queue, log }, signal),
+  };
+}
+
+function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
+  return {
+    loaded: () => store.loaded,
+    ask: (request, at) => store.ask(request, at),
+    confirm: (request) => confirmer.confirm(request),
+    released: (request, decision, at) => store.released(request, decision, at),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Gauges that mirror what is in memory: read when they are scraped, and at no other time. */
 
 import { CONDITION } from "../api/hookpolicy.ts";
+import type { PolicyEntry } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/store.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/store.ts";
@@ -23,6 +24,9 @@ export interface Memory {
   readonly now: () => Date;
 }
 
+/** Of one metric by policy: tenants create policies, and whoever scrapes pays for each series. */
+const MAX_SERIES = 1000;
+
 export function followMemory(metrics: Metrics, { store, queue, named, objects, now }: Memory): void {
   const informers = (): Named[] => [...named, ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
@@ -31,8 +35,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
     [...store.heldByHook()].map(([hook, value]) => ({ labels: { hook }, value })),
   );
   metrics.policies.follow(() => countPolicies(store));
-  metrics.windowsOpen.follow(() => openWindows(store));
-  metrics.deadlines.follow(() => countDeadlines(store));
+  followPolicies(metrics, store);
   metrics.overrides.follow(() => countOverrides(store, now()));
   metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
@@ -40,42 +43,94 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
 }
 
-function* countPolicies(
-  store: DecisionStore,
-): Iterable<{ labels: { kind: string; ready: string }; value: number }> {
-  const counts = new Map<string, number>();
-  for (const { object } of store.policies.entries()) {
-    const ready =
-      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
-    const key = `${object.kind} ${ready}`;
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  for (const [key, value] of counts) {
-    const [kind = "", ready = ""] = key.split(" ");
-    yield { labels: { kind, ready }, value };
-  }
+/** ClusterHookPolicies first, and what is in memory for longest: no tenant crowds out others. */
+function followPolicies(metrics: Metrics, store: DecisionStore): void {
+  const { policyDecisions, oldestHold, windowsOpen, deadlines } = metrics;
+  const omitted = new Map<string, () => number>();
+  const follow = <Label extends string>(
+    name: string,
+    metric: { follow(read: () => Iterable<Sample<Label>>): void },
+    read: (entry: PolicyEntry) => readonly Sample<Label>[],
+  ): void => {
+    const all = (): Sample<Label>[] => clusterWideFirst(store).flatMap((entry) => read(entry));
+    metric.follow(() => all().slice(0, MAX_SERIES));
+    omitted.set(name, () => Math.max(0, all().length - MAX_SERIES));
+  };
+  follow("hookpolicy_policy_decisions", policyDecisions, countDecisions);
+  follow("hookpolicy_oldest_hold_timestamp_seconds", oldestHold, oldestHolds);
+  follow("hookpolicy_window_open", windowsOpen, openWindows);
+  follow("hookpolicy_deadlines", deadlines, countDeadlines);
+  metrics.seriesOmitted.follow(() =>
+    [...omitted].map(([metric, count]) => ({ labels: { metric }, value: count() })),
+  );
 }
 
-function* openWindows(
-  store: DecisionStore,
-): Iterable<Sample<"kind" | "namespace" | "policy" | "rule" | "gate">> {
-  for (const { compiled, windows } of store.policies.entries()) {
-    const { kind, namespace = "", name: policy } = compiled.ref;
-    for (const { rule, gate, open } of windows.values()) {
-      yield { labels: { kind, namespace, policy, rule, gate }, value: Number(open) };
-    }
+function clusterWideFirst({ policies }: DecisionStore): PolicyEntry[] {
+  return [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
+}
+
+function rank({ compiled }: PolicyEntry): number {
+  return compiled.ref.kind === "ClusterHookPolicy" ? 0 : 1;
+}
+
+type PolicyLabel = "kind" | "namespace" | "policy";
+
+function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
+  const { kind, namespace = "", name: policy } = compiled.ref;
+  return { kind, namespace, policy };
+}
+
+function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
+  const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
+  for (const { object, compiled } of store.policies.entries()) {
+    const ready =
+      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
+    increment(counts, { kind: compiled.ref.kind, mode: compiled.mode, ready });
   }
+  return [...counts.values()];
+}
+
+/** What a deadline has released is reported, too, until it has ended; it is not held any more. */
+function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
+  const counts = new Map<string, Sample<PolicyLabel | "hook" | "verdict">>();
+  for (const { hook, verdict } of entry.held.values()) {
+    if (verdict !== "Allowed") increment(counts, { ...labelsOf(entry), hook, verdict });
+  }
+  return [...counts.values()];
+}
+
+function increment<Label extends string>(
+  counts: Map<string, Sample<Label>>,
+  labels: Readonly<Record<Label, string>>,
+): void {
+  const key = Object.values(labels).join(" ");
+  counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+}
+
+function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const oldest = new Map<string, number>();
+  for (const { hook, holds, firstAsked } of entry.held.values()) {
+    const asked = Date.parse(firstAsked) / 1000;
+    if (holds && asked < (oldest.get(hook) ?? Infinity)) oldest.set(hook, asked);
+  }
+  return [...oldest].map(([hook, value]) => ({ labels: { ...labelsOf(entry), hook }, value }));
+}
+
+function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
+  return [...entry.windows.values()].map(({ rule, gate, open }) => ({
+    labels: { ...labelsOf(entry), rule, gate },
+    value: Number(open),
+  }));
 }
 
 /** How many operations have passed which part of their deadline. */
-function* countDeadlines(store: DecisionStore): Iterable<Sample<"kind" | "namespace" | "policy" | "passed">> {
-  for (const { compiled, deadlines } of store.policies.entries()) {
-    const { kind, namespace = "", name: policy } = compiled.ref;
-    for (const passed of [0, 50, 80, 100]) {
-      const value = [...deadlines.values()].filter((step) => step === passed).length;
-      if (deadlines.size > 0) yield { labels: { kind, namespace, policy, passed: String(passed) }, value };
-    }
-  }
+function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
+  const { deadlines } = entry;
+  if (deadlines.size === 0) return [];
+  return [0, 50, 80, 100].map((passed) => ({
+    labels: { ...labelsOf(entry), passed: String(passed) },
+    value: [...deadlines.values()].filter((step) => step === passed).length,
+  }));
 }
 
 function countOverrides(store: DecisionStore, now: Date): Sample<"state">[] {

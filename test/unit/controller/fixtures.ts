@@ -40,6 +40,7 @@ export interface Fixture {
   readonly dirty: string[];
   readonly clock: { now: Date };
   readonly transitions: Transition[];
+  readonly latencies: number[];
   cluster(key: string): Cluster | undefined;
   setCluster(cluster: Cluster | undefined, key?: string): void;
   setNamespace(namespace: Namespace): void;
@@ -78,6 +79,7 @@ export function storeWith(given: Given = {}): Fixture {
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
   const transitions: Transition[] = [];
+  const latencies: number[] = [];
   const { objects, turnMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
@@ -93,12 +95,14 @@ export function storeWith(given: Given = {}): Fixture {
     onStatusWritten: () => undefined,
     onDemands: () => undefined,
     onTransition: (transition) => transitions.push(transition),
+    onAnswerChanged: (latencyMs) => latencies.push(latencyMs),
   });
   const fixture: Fixture = {
     store,
     dirty,
     clock,
     transitions,
+    latencies,
     cluster: (key) => clusters.get(key),
     setCluster: (now, key = `${now?.metadata.namespace}/${now?.metadata.name}`) => {
       const before = clusters.objects.get(key);

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { WorkQueue } from "../../../src/kube/workqueue.ts";
 import { followMemory } from "../../../src/manager/gauges.ts";
 import { createMetrics } from "../../../src/metrics.ts";
-import { at, cluster, gated, hookOverride, hookPolicy } from "../builders.ts";
+import { at, cluster, clusterHookPolicy, gated, hookOverride, hookPolicy, NOW, rule } from "../builders.ts";
 import { type Fixture, passTo, silent, storeWith } from "../controller/fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -83,6 +83,51 @@ describe("the metrics", () => {
     assert.deepEqual(await scraped(storeWith({ policies: [audit], clusters: [deleting] }), name), {});
   });
 
+  test("count what each policy holds or would hold, by hook and verdict, and since when the oldest is asked for", async () => {
+    const younger = cluster({
+      ...deleting.metadata,
+      name: "b",
+      uid: "b",
+      deletionTimestamp: NOW.toISOString(),
+    });
+    const audit = hookPolicy({ mode: "Audit" }, { name: "audit", uid: "audit" });
+    const fixture = storeWith({ policies: [hookPolicy(), audit], clusters: [younger, deleting] });
+    const delete_ = "hook=BeforeClusterDelete";
+    assert.deepEqual(await scraped(fixture, "hookpolicy_policy_decisions"), {
+      [`${of},${delete_},verdict=Blocked`]: 2,
+      [`kind=HookPolicy,namespace=team-a,policy=audit,${delete_},verdict=WouldBlock`]: 2,
+    });
+    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
+      [`${of},${delete_}`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+    });
+    fixture.setCluster(undefined, "team-a/prod-1");
+    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
+      [`${of},${delete_}`]: NOW.getTime() / 1000,
+    });
+  });
+
+  test("of one policy each have at most 1000 series, ClusterHookPolicies first, and tell how many are left out", async () => {
+    const gate = {
+      name: "w",
+      window: { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] },
+    };
+    const rules = [rule({ until: [gate] })];
+    const policies = Array.from({ length: 1001 }, (_, n) =>
+      hookPolicy({ rules }, { name: `p${n}`, uid: `p${n}` }),
+    );
+    const fleet = clusterHookPolicy({ rules });
+    const fixture = storeWith({ policies: [...policies, fleet] });
+    const windows = await scraped(fixture, "hookpolicy_window_open");
+    assert.equal(Object.keys(windows).length, 1000);
+    assert.match(Object.keys(windows)[0] ?? "", /policy=fleet/);
+    assert.deepEqual(await scraped(fixture, "hookpolicy_metric_series_omitted"), {
+      "metric=hookpolicy_policy_decisions": 0,
+      "metric=hookpolicy_oldest_hold_timestamp_seconds": 0,
+      "metric=hookpolicy_window_open": 2,
+      "metric=hookpolicy_deadlines": 0,
+    });
+  });
+
   test("count policies by kind and whether they are Ready", async () => {
     const name = "hookpolicy_policies";
     const condition = {
@@ -94,8 +139,8 @@ describe("the metrics", () => {
     } as const;
     const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [condition] } };
     assert.deepEqual(await scraped(storeWith({ policies: [hookPolicy(), ready] }), name), {
-      "kind=HookPolicy,ready=Unknown": 1,
-      "kind=HookPolicy,ready=True": 1,
+      "kind=HookPolicy,mode=Enforce,ready=Unknown": 1,
+      "kind=HookPolicy,mode=Enforce,ready=True": 1,
     });
   });
 });
