@@ -129,17 +129,30 @@ export class LeaderElection implements Leadership {
 
   /** Others need not wait until it ends. */
   async release(): Promise<void> {
-    const observed = this.#observed;
     this.#renewedAt = undefined;
-    if (observed === undefined || !this.#isMine()) return;
-    const now = microTime(this.#date());
-    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
     try {
-      await this.#write(observed.object, spec);
-      this.#options.log.info("Gave the lease back");
+      // A renewal that was broken off may have been made all the same: then the first try is a conflict.
+      for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
+        if (await this.#giveBack()) return;
+        await this.#read(undefined);
+      }
     } catch (error) {
       this.#options.log.warn("Cannot give the lease back, it ends by itself", { error });
     }
+  }
+
+  async #giveBack(): Promise<boolean> {
+    const now = microTime(this.#date());
+    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    if (this.#observed === undefined) return true;
+    try {
+      this.#observe(await this.#write(this.#observed.object, spec));
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+    this.#options.log.info("Gave the lease back");
+    return true;
   }
 
   async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
