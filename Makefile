@@ -22,6 +22,21 @@ dist/main.js: $(INSTALLED) $(shell find src -name '*.ts') tsconfig.json
 .PHONY: build
 build: dist/main.js ## Build dist/main.js, the one file that is shipped
 
+dist/THIRD_PARTY_LICENSES.txt: $(INSTALLED) release/licenses.ts dist/main.js
+	node release/licenses.ts
+
+VERSION = $(shell node --print 'require("./package.json").version')
+IMAGE ?= hookpolicy:$(VERSION)
+
+.PHONY: image
+image: dist/THIRD_PARTY_LICENSES.txt ## Build the container image IMAGE=registry.example.com/hookpolicy:0.1.0
+	docker build --tag '$(IMAGE)' --build-arg VERSION='$(VERSION)' \
+	  --build-arg REVISION="$$(git rev-parse HEAD)" --build-arg CREATED="$$(git log -1 --format=%cI)" .
+
+.PHONY: release
+release: dist/THIRD_PARTY_LICENSES.txt ## Make every artefact of a release into dist/release, for the same IMAGE
+	@IMAGE='$(IMAGE)' node release/release.ts
+
 .PHONY: demo
 demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 leaves it running)
 	@node test/demo/demo.ts
@@ -44,13 +59,13 @@ format: $(INSTALLED) ## Format every file
 	npm run --silent format
 
 .PHONY: generate
-generate: $(INSTALLED) ## Generate the CRDs and their types from crds/source
+generate: $(INSTALLED) ## Generate the CRDs, their types and the chart's README
 	npm run --silent generate
 
 .PHONY: verify
 verify: $(INSTALLED) ## Check that generated files are current
 	npm run --silent generate
-	git diff --exit-code -- '*.gen.ts' crds schemas
+	git diff --exit-code -- '*.gen.ts' crds schemas manifests/helm
 
 .PHONY: clean
 clean: ## Remove what was built and installed here (not the cached control plane)

@@ -1,0 +1,54 @@
+{{/*
+Names are fixed: the hooks of a management cluster are answered by one operator, and a second release is refused
+because its cluster-wide objects exist.
+*/}}
+{{- define "hookpolicy.labels" -}}
+app.kubernetes.io/name: hookpolicy
+{{ include "hookpolicy.releaseLabels" . }}
+{{- end }}
+
+{{- define "hookpolicy.releaseLabels" -}}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "hookpolicy.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Of every Pod of the chart. */}}
+{{- define "hookpolicy.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* Of every container of the chart. */}}
+{{- define "hookpolicy.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* The label app.kubernetes.io/name is another one: the Service and the Deployment select by it. */}}
+{{- define "hookpolicy.uninstallMetadata" }}
+  name: hookpolicy-uninstall
+  labels:
+    app.kubernetes.io/name: hookpolicy-uninstall
+    {{- include "hookpolicy.releaseLabels" . | nindent 4 }}
+  annotations:
+    helm.sh/hook: pre-delete
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

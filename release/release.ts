@@ -1,0 +1,148 @@
+/**
+ * Makes every artefact of a release into dist/release/ (make release): the same bytes for the same commit, with the same
+ * npm and kubectl. Nothing is published.
+ */
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import { gzipSync } from "node:zlib";
+import metadata from "../package.json" with { type: "json" };
+import { reproducibleSbom } from "./sbom.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const OUT = join(ROOT, "dist/release");
+/** What is packed from here is removed afterwards. */
+const STAGE = join(ROOT, "dist/release-stage");
+const { name: NAME, version: VERSION } = metadata;
+
+/** $IMAGE: registry/name[:tag], which the manifests and the chart then name. */
+interface Image {
+  readonly name: string;
+  readonly tag: string;
+}
+
+function imageOf(text: string): Image {
+  const [, name, tag = VERSION] = /^([^:\s]+(?::\d+\/[^:\s]+)?)(?::([\w][\w.-]{0,127}))?$/.exec(text) ?? [];
+  if (name === undefined)
+    throw new Error(`IMAGE is ${JSON.stringify(text)}; allowed: registry/name or registry/name:tag`);
+  return { name, tag };
+}
+
+function run(command: string, args: readonly string[]): Buffer {
+  return execFileSync(command, args, {
+    cwd: ROOT,
+    maxBuffer: 256 * 1024 * 1024,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+}
+
+/** `kubectl kustomize` of manifests/ with components, and the image set. */
+function rendered(image: Image, components: readonly string[]): Buffer {
+  const folder = join(STAGE, "kustomize");
+  mkdirSync(folder, { recursive: true });
+  const path = (below: string): string => relative(folder, join(ROOT, "manifests", below));
+  const kustomization = {
+    resources: [path(".")],
+    components: components.map(path),
+    images: [{ name: NAME, newName: image.name, newTag: image.tag }],
+  };
+  writeFileSync(join(folder, "kustomization.yaml"), JSON.stringify(kustomization)); // JSON is YAML
+  return run("kubectl", ["kustomize", folder]);
+}
+
+function writeManifests(image: Image): void {
+  const write = (file: string, content: Buffer): void => writeFileSync(join(OUT, file), content);
+  write("hookpolicy.yaml", rendered(image, []));
+  write("hookpolicy-cert-manager.yaml", rendered(image, ["cert-manager"]));
+  write("hookpolicy.crds.yaml", run("kubectl", ["kustomize", "crds"]));
+  write("runtime-extension-components.yaml", rendered(image, ["clusterctl"]));
+  cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));
+}
+
+/** In the repository the chart has the CRDs by a symbolic link to their folder. */
+function writeChart(image: Image): void {
+  const folder = join(STAGE, NAME);
+  const crds = join(folder, "files/crds");
+  cpSync(join(ROOT, "manifests/helm", NAME), folder, { recursive: true });
+  rmSync(crds);
+  mkdirSync(crds);
+  for (const file of globSync("hookpolicy.dev_*.yaml", { cwd: join(ROOT, "crds") })) {
+    cpSync(join(ROOT, "crds", file), join(crds, file));
+  }
+  const values = join(folder, "values.yaml");
+  const yaml = readFileSync(values, "utf8")
+    .replace(/^( {2}repository: ).*$/m, `$1${image.name}`)
+    .replace(/^( {2}tag: ).*$/m, `$1${image.tag === VERSION ? '""' : JSON.stringify(image.tag)}`);
+  writeFileSync(values, yaml);
+  archive(`${NAME}-chart-${VERSION}.tgz`, STAGE, NAME);
+}
+
+/** Neither names nor times of whoever packs it. */
+function archive(file: string, folder: string, ...names: readonly string[]): void {
+  const same = [
+    "--sort=name",
+    "--mtime=@0",
+    "--owner=0",
+    "--group=0",
+    "--numeric-owner",
+    "--mode=u=rwX,go=rX",
+  ];
+  const tar = run("tar", ["--create", "--format=ustar", ...same, "--directory", folder, ...names]);
+  writeFileSync(join(OUT, file), gzipSync(tar, { level: 9 }));
+}
+
+function writePackage(): void {
+  run("npm", ["pack", "--silent", "--pack-destination", OUT]);
+  renameSync(join(OUT, `${NAME}-${VERSION}.tgz`), join(OUT, `${NAME}-npm-${VERSION}.tgz`));
+}
+
+function writeSbom(): void {
+  const printed = run("npm", [
+    "sbom",
+    "--silent",
+    "--sbom-format=cyclonedx",
+    "--omit=dev",
+    "--package-lock-only",
+  ]);
+  const committedAt = run("git", ["log", "-1", "--format=%cI"]).toString().trim();
+  writeFileSync(join(OUT, `${NAME}.cdx.json`), reproducibleSbom(printed.toString(), NAME, committedAt));
+}
+
+function writeChecksums(): void {
+  const lines = readdirSync(OUT)
+    .toSorted()
+    .map(
+      (file) =>
+        `${createHash("sha256")
+          .update(readFileSync(join(OUT, file)))
+          .digest("hex")}  ${file}\n`,
+    );
+  writeFileSync(join(OUT, "SHA256SUMS"), lines.join(""));
+}
+
+const image = imageOf(process.env["IMAGE"] ?? NAME);
+if (run("git", ["status", "--porcelain"]).length > 0) {
+  process.stderr.write("warning: there are changes that are not committed: this is no release of a commit\n");
+}
+for (const folder of [OUT, STAGE]) rmSync(folder, { recursive: true, force: true });
+mkdirSync(OUT, { recursive: true });
+cpSync(join(ROOT, "dist/THIRD_PARTY_LICENSES.txt"), join(OUT, "THIRD_PARTY_LICENSES.txt"));
+writeManifests(image);
+writeChart(image);
+archive(`${NAME}-schemas-${VERSION}.tgz`, ROOT, "schemas");
+writePackage();
+writeSbom();
+writeChecksums();
+rmSync(STAGE, { recursive: true });
+process.stdout.write(readFileSync(join(OUT, "SHA256SUMS"), "utf8"));
