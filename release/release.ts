@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import {
   cpSync,
   globSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -70,12 +71,12 @@ function writeManifests(image: Image): void {
   cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));
 }
 
-/** In the repository the chart has the CRDs by a symbolic link to their folder. */
+/** In the repository the chart has the CRDs by a symbolic link to their folder, which is never staged. */
 function writeChart(image: Image): void {
   const folder = join(STAGE, NAME);
   const crds = join(folder, "files/crds");
-  cpSync(join(ROOT, "manifests/helm", NAME), folder, { recursive: true });
-  rmSync(crds);
+  const isFile = (path: string): boolean => !lstatSync(path).isSymbolicLink();
+  cpSync(join(ROOT, "manifests/helm", NAME), folder, { recursive: true, filter: isFile });
   mkdirSync(crds);
   for (const file of globSync("hookpolicy.dev_*.yaml", { cwd: join(ROOT, "crds") })) {
     cpSync(join(ROOT, "crds", file), join(crds, file));
