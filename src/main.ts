@@ -6,6 +6,7 @@ import { Command, CommanderError, Option } from "commander";
 
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
 import { addCompletion } from "./cmd/completion.ts";
+import { addExplain } from "./cmd/explain.ts";
 import { addInit } from "./cmd/init.ts";
 import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
 import { addSimulate } from "./cmd/simulate.ts";
@@ -58,6 +59,7 @@ const COMMANDS = [
   addPrepareUninstall,
   addValidate,
   addTest,
+  addExplain,
   addSimulate,
   addWindows,
   addInit,
@@ -99,7 +101,11 @@ function addRun(program: Command): void {
 }
 
 async function runOperator(options: Options): Promise<number> {
-  const log = createLogger({ format: options.logFormat, level: options.logLevel });
+  const log = createLogger({
+    format: options.logFormat,
+    level: options.logLevel,
+    ...(options.auditLog === "-" && { stream: process.stderr }),
+  });
   const signal = stopSignal(log);
   exitOnBugs(log);
   try {

@@ -1,7 +1,9 @@
 /** What every command has in common: examples, choices, and how it ends. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { nearest } from "../policy/fieldmessage.ts";
+import { parseInstant } from "../policy/window/check.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;
@@ -20,9 +22,14 @@ export class CommandError extends Error {
 /** Below the help, in the words of the program as it was called: `kubectl hookpolicy` for the plugin. */
 export function addExamples(command: Command, examples: string): Command {
   return command.addHelpText("after", () => {
-    const name = rootOf(command).name();
+    const name = programName(command);
     return `\nExamples:\n${examples.replaceAll(/(^ *|\| )hookpolicy /gm, `$1${name} `)}`;
   });
+}
+
+/** As the program was called, for commands that it prints. */
+export function programName(command: Command): string {
+  return rootOf(command).name();
 }
 
 function rootOf(command: Command): Command {
@@ -55,4 +62,25 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 /** `-f a -f b c`: all of them. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+export function instant(text: string): Date {
+  const ms = parseInstant(text);
+  if (ms !== undefined) return new Date(ms);
+  throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-11-21T12:00:00Z");
+}
+
+export function hookName(text: string): HookName {
+  const hook = HOOK_NAMES.find((name) => name === text);
+  if (hook !== undefined) return hook;
+  const meant = nearest(text, HOOK_NAMES);
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  throw new InvalidArgumentError(`Allowed: ${HOOK_NAMES.join(", ")}${hint}`);
+}
+
+/** "team-a/prod-1": how a Cluster is named on the command line. */
+export function clusterName(text: string): { readonly namespace: string; readonly name: string } {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  if (namespace !== "" && name !== "" && rest.length === 0) return { namespace, name };
+  throw new InvalidArgumentError("Allowed: NAMESPACE/NAME, such as team-a/prod-1");
 }

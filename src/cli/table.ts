@@ -5,7 +5,7 @@ const GAP = "   ";
 const COLOURS = /\u001B\[\d+m/g;
 
 /** As wide as it shows, without colours. */
-function width(text: string): number {
+export function width(text: string): number {
   return Array.from(text.replaceAll(COLOURS, "")).length;
 }
 

@@ -1,0 +1,56 @@
+/** Trees as `kubectl` plugins and clusterctl draw them, with lines of details below each branch. */
+
+import { width } from "./table.ts";
+
+export interface Branch {
+  readonly text: string;
+  readonly details?: readonly Detail[];
+  readonly branches?: readonly Branch[];
+}
+
+export interface Detail {
+  readonly label: string;
+  readonly text: string;
+  /** Never broken into lines: whoever copies it must get one. */
+  readonly whole?: boolean;
+}
+
+/** `columns`: what does not fit is broken between words; absent: nothing is. */
+export function treeLines({ text, details = [], branches = [] }: Branch, columns = Infinity): string[] {
+  const below = branches.length > 0 ? "│  " : "   ";
+  return [
+    ...wrapped(text, columns, "  "),
+    ...detailLines(details, columns - below.length).map((line) => `${below}${line}`),
+    ...branches.flatMap((branch, index) => {
+      const isLast = index === branches.length - 1;
+      const [first = "", ...rest] = treeLines(branch, columns - 3);
+      return [`${isLast ? "└─ " : "├─ "}${first}`, ...rest.map((line) => `${isLast ? "   " : "│  "}${line}`)];
+    }),
+  ].map((line) => line.trimEnd());
+}
+
+/** Labels in one column, texts in the other. */
+export function detailLines(details: readonly Detail[], columns = Infinity): string[] {
+  const indent = Math.max(0, ...details.map(({ label }) => label.length)) + 2;
+  return details.flatMap(({ label, text, whole = false }) => {
+    const lines = whole ? [text] : wrapped(text, columns - indent);
+    return lines.map((line, index) => `${(index === 0 ? label : "").padEnd(indent)}${line}`);
+  });
+}
+
+const MIN_COLUMNS = 20;
+
+function wrapped(text: string, columns: number, indent = ""): string[] {
+  if (width(text) <= columns) return [text];
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const next = line === "" ? word : `${line} ${word}`;
+    if (line === "" || line === indent || width(next) <= Math.max(columns, MIN_COLUMNS)) line = next;
+    else {
+      lines.push(line);
+      line = `${indent}${word}`;
+    }
+  }
+  return [...lines, line];
+}

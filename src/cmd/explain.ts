@@ -1,0 +1,235 @@
+/** `hookpolicy explain`: why a Cluster may go on or not, and what lets it go on. */
+
+import { type Command, Option } from "commander";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { colourFor } from "../cli/colour.ts";
+import {
+  addExamples,
+  choice,
+  clusterName,
+  collect,
+  CommandError,
+  hookName,
+  instant,
+  programName,
+  USAGE,
+} from "../cli/command.ts";
+import type { ExplainOptions, Explanation } from "../cli/explanation.ts";
+import type { Fleet, FleetOptions } from "../cli/fleet.ts";
+import type { RawObject } from "../cli/kinds.ts";
+import { problemLine } from "../cli/problems.ts";
+import { type Options, parseOptions, UsageError } from "../manager/options.ts";
+import { nearest } from "../policy/fieldmessage.ts";
+import { VERSION } from "../version.ts";
+
+const FORMATS = ["text", "json"] as const;
+
+interface Flags {
+  readonly hook?: HookName;
+  readonly at?: Date;
+  readonly filename?: readonly string[];
+  readonly toVersion?: string;
+  readonly fromVersion?: string;
+  readonly capiVersion?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+type Name = ReturnType<typeof clusterName>;
+
+const EXAMPLES = `\
+  # It is 3 a.m. and a Cluster does not go on: what holds it, and what lets it go on?
+  hookpolicy explain team-a/prod-1
+
+  # May it be deleted? Would it be upgraded at Christmas?
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterUpgrade --to-version v1.36.0 --at 2026-12-24T18:00:00Z
+
+  # Without a cluster: policies, Clusters, Namespaces and other objects from files
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
+
+export function addExplain(program: Command): void {
+  const command = program
+    .command("explain")
+    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .summary("tell why a Cluster is held and what lets it go on")
+    .description(
+      "Tells what every policy, rule and gate says of an operation of a Cluster, and what lets it go on. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
+    )
+    .addOption(
+      new Option("--hook <name>", "as if Cluster API called this hook")
+        .choices(HOOK_NAMES)
+        .argParser(hookName),
+    )
+    .option("--at <time>", "as if it were this time; default: now", instant)
+    .option(
+      "-f, --filename <path>",
+      "files, folders and patterns instead of the API server; - is standard input; repeatable",
+      collect,
+    )
+    .option("--to-version <version>", "the version of an upgrade; default: what the Cluster's topology wants")
+    .option(
+      "--from-version <version>",
+      "the version that an upgrade comes from, for expressions that look at it",
+    )
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
+    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
+    .option("--context <name>", "context of the kubeconfig; default: the current one")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addExamples(command, EXAMPLES);
+  command.action(async (cluster: Name, _: unknown, self: Command) => {
+    await explainCluster(cluster, self.optsWithGlobals<Flags>(), programName(self));
+  });
+}
+
+async function explainCluster(name: Name, flags: Flags, program: string): Promise<void> {
+  const options = parseOptions({ "capi-version": flags.capiVersion, kubeconfig: flags.kubeconfig });
+  if (flags.toVersion !== undefined && flags.hook === undefined)
+    throw new UsageError("--to-version needs --hook");
+  await checkHook(flags, options);
+  const explanation =
+    flags.filename === undefined
+      ? await explainLive(name, flags, options)
+      : await explainFiles(name, flags.filename, { flags, options });
+  if (flags.output === "json") {
+    const { explanationJson } = await import("../cli/explanationjson.ts");
+    process.stdout.write(explanationJson(explanation));
+    return;
+  }
+  const { explanationText } = await import("../cli/explanationreport.ts");
+  const { isTTY, columns } = process.stdout;
+  const text = explanationText(explanation, {
+    colour: colourFor(process.stdout, flags, process.env),
+    ...(isTTY && { columns }),
+    program,
+    chosen: flags.at !== undefined,
+  });
+  process.stdout.write(text);
+}
+
+async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<void> {
+  const { servedHooks } = await import("../hooks/catalog.ts");
+  if (hook !== undefined && !servedHooks(capiVersion.minor).advertised.has(hook)) {
+    throw new UsageError(`Cluster API ${capiVersion.text} does not call ${hook} (--capi-version)`);
+  }
+}
+
+interface Settings {
+  readonly flags: Flags;
+  readonly options: Options;
+}
+
+async function explainFiles(name: Name, paths: readonly string[], settings: Settings): Promise<Explanation> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { explain } = await import("../cli/explanation.ts");
+  const { objects, problems } = await loadPaths(paths);
+  for (const problem of problems) process.stderr.write(problemLine(problem));
+  if (problems.length > 0) throw new CommandError(USAGE);
+  // Files tell of no other time than the one that is asked about.
+  const now = settings.flags.at ?? new Date();
+  const fleet = await fleetOf(
+    objects.map(({ object }) => object),
+    now,
+    settings,
+  );
+  const clusters = fleet.clusters().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  if (!clusters.includes(`${name.namespace}/${name.name}`)) throw noCluster(name, clusters);
+  return explain(fleet, explainOptions(fleet, name, { now, ...settings }));
+}
+
+async function fleetOf(
+  objects: readonly RawObject[],
+  now: Date,
+  { options }: Settings,
+  more: Pick<FleetOptions, "objects"> = {},
+): Promise<Fleet> {
+  const { createFleet } = await import("../cli/fleet.ts");
+  const { servedHooks } = await import("../hooks/catalog.ts");
+  const served = servedHooks(options.capiVersion.minor);
+  return createFleet(objects, { served, maxOverrideMs: options.maxOverrideMs, now, ...more });
+}
+
+function explainOptions(
+  fleet: Fleet,
+  { namespace, name }: Name,
+  {
+    flags,
+    now,
+    ...more
+  }: Settings & { readonly now: Date } & Partial<Pick<ExplainOptions, "unread" | "live">>,
+): ExplainOptions {
+  const { hook, at, toVersion, fromVersion } = flags;
+  const cluster = fleet.cluster(namespace, name);
+  if (cluster === undefined) throw noCluster({ namespace, name }, []);
+  return {
+    cluster,
+    now,
+    unread: more.unread ?? [],
+    live: more.live ?? false,
+    ...(hook !== undefined && { hook }),
+    ...(at !== undefined && { at }),
+    ...(toVersion !== undefined && { toVersion }),
+    ...(fromVersion !== undefined && { fromVersion }),
+  };
+}
+
+function noCluster({ namespace, name }: Name, others: readonly string[]): UsageError {
+  const meant = nearest(`${namespace}/${name}`, others);
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  return new UsageError(`there is no Cluster ${namespace}/${name}${hint}`);
+}
+
+async function explainLive(name: Name, flags: Flags, options: Options): Promise<Explanation> {
+  const { withApiServer } = await import("../live/fleet.ts");
+  const { readClusterWorld } = await import("../live/clusterworld.ts");
+  const { explain, queriesFor } = await import("../cli/explanation.ts");
+  const { kubeconfig } = options;
+  const { context } = flags;
+  const connection = {
+    version: VERSION,
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+  };
+  const settings = { flags, options, now: new Date(), live: true };
+  const world = await readable(async () =>
+    withApiServer(connection, async (client) =>
+      readClusterWorld(client, name, async (objects) => {
+        const fleet = await fleetOf(objects, settings.now, settings);
+        return queriesFor(fleet, explainOptions(fleet, name, settings));
+      }),
+    ),
+  );
+  if ("others" in world) {
+    const others = world.others.map((each) => `${each.namespace}/${each.name}`);
+    throw noCluster(name, others);
+  }
+  const fleet = await fleetOf(world.objects, settings.now, settings, { objects: world.reader });
+  return explain(fleet, explainOptions(fleet, name, { ...settings, unread: world.unread.map(unreadNote) }));
+}
+
+/** What the API server refuses is input that cannot be read. */
+async function readable<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function unreadNote({
+  what,
+  verb,
+}: {
+  readonly what: string;
+  readonly verb: string;
+}): ExplainOptions["unread"][number] {
+  const policies = what === "ClusterHookPolicies";
+  const may = policies
+    ? "one of them can hold the Cluster"
+    : what === "HookOverrides"
+      ? "one of them can let the Cluster go on"
+      : "what depends on it is not evaluable here, though it can be for the operator";
+  return { text: `you may not ${verb}: ${may}`, policies };
+}
