@@ -22,6 +22,8 @@ export interface Metrics {
   readonly heldClusters: Mirror<"hook">;
   readonly discoveryCalls: Counter;
   readonly policies: Mirror<"kind" | "mode" | "ready">;
+  readonly policiesNotCalled: Mirror<"reason">;
+  readonly clusters: Mirror<"coverage">;
   readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
   readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
   readonly seriesOmitted: Mirror<"metric">;
@@ -66,6 +68,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     ...informerMetrics(registry),
     ...controllerMetrics(registry),
     ...policyMetrics(registry),
+    ...coverageMetrics(registry),
     contentType: registry.contentType,
     text: async (): Promise<string> => await registry.metrics(),
   };
@@ -236,6 +239,21 @@ function policyMetrics(
       name: "hookpolicy_overrides",
       help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
       labelNames: ["state"],
+    }),
+  };
+}
+
+function coverageMetrics(registry: Registry): Pick<Metrics, "policiesNotCalled" | "clusters"> {
+  return {
+    policiesNotCalled: mirror(registry, {
+      name: "hookpolicy_policies_not_called",
+      help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+      labelNames: ["reason"],
+    }),
+    clusters: mirror(registry, {
+      name: "hookpolicy_clusters",
+      help: "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
+      labelNames: ["coverage"],
     }),
   };
 }

@@ -78,6 +78,8 @@ export const CONDITION = {
   Stalled: "Stalled",
   /** No future instant releases by time alone what the policy holds. */
   Restrictive: "Restrictive",
+  /** Cluster API does not ask, or not about every hook; absent when it does. */
+  NotCalled: "NotCalled",
   /** The override is in force. */
   Active: "Active",
 } as const;
@@ -100,6 +102,16 @@ export const REASON = {
   OpensByTime: "OpensByTime",
   /** Not Restrictive: no rule holds anything. */
   NothingToWaitFor: "NothingToWaitFor",
+  /** NotCalled: the API server does not know ExtensionConfigs. */
+  RuntimeSDKNotInstalled: "RuntimeSDKNotInstalled",
+  /** NotCalled: no ExtensionConfig leads to the operator. */
+  NotRegistered: "NotRegistered",
+  /** NotCalled: Cluster API has not discovered what the ExtensionConfig leads to. */
+  NotDiscovered: "NotDiscovered",
+  /** NotCalled: the ExtensionConfig's namespaceSelector leaves out the policy's namespace. */
+  NamespaceNotSelected: "NamespaceNotSelected",
+  /** NotCalled: Cluster API has discovered handlers, but none for a hook of the policy. */
+  HookNotRegistered: "HookNotRegistered",
 } as const;
 
 interface PolicyObject<Kind extends string, Spec> {

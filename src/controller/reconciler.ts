@@ -12,6 +12,7 @@ import { type OverrideWriter, reconcileOverride } from "./overridereconciler.ts"
 import { isOverrideKey } from "./overrideset.ts";
 import { computeStatus, knownOf, type StatusInput, type Unavailable } from "./status.ts";
 import type { DecisionStore } from "./store.ts";
+import { callsChanged, type Transition } from "./transitions.ts";
 
 /** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
 export interface PolicyWriter extends FinalizerReader, OverrideWriter {
@@ -29,7 +30,11 @@ export interface ReconcilerOptions {
   readonly clustersUnavailable: () => Unavailable | undefined;
   /** Where gates find objects, and why not. */
   readonly objects: ObjectReader;
+  /** Why Cluster API does not ask the policy. */
+  readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
+  /** By the replica whose write it was. */
+  readonly onTransition: (transition: Transition) => void;
 }
 
 /** What the work queue asks for (kube/workqueue.ts). */
@@ -90,7 +95,7 @@ export class Reconciler {
   }
 
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
-    const { writer, now, onStatusWrite } = this.#options;
+    const { writer, now, onStatusWrite, onTransition } = this.#options;
     const { kind } = entry.compiled.ref;
     for (let conflicts = 0; this.#isCurrent(entry); conflicts += 1) {
       const input = this.#statusInput(entry);
@@ -98,8 +103,10 @@ export class Reconciler {
       entry.known = knownOf(input.held);
       if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
+        const transition = callsChanged(entry, status);
         const updated = await writer.replaceStatus(entry, status);
         onStatusWrite(kind, "written");
+        if (transition !== undefined && updated !== undefined) onTransition(transition);
         // Monotonic: a clock that is set back must not stop the writes.
         this.#written.set(entry.key, performance.now());
         return this.#learn(entry, updated);
@@ -127,6 +134,7 @@ export class Reconciler {
   #statusInput({ compiled, object, matched, held, known, recent }: PolicyEntry): StatusInput {
     const clustersUnavailable = this.#options.clustersUnavailable();
     const objectsUnavailable = this.#objectsUnavailable(compiled);
+    const notCalled = this.#options.notCalled(compiled);
     return {
       policy: compiled,
       stored: object.status,
@@ -136,6 +144,7 @@ export class Reconciler {
       recent,
       ...(clustersUnavailable !== undefined && { clustersUnavailable }),
       ...(objectsUnavailable !== undefined && { objectsUnavailable }),
+      ...(notCalled !== undefined && { notCalled }),
     };
   }
 

@@ -50,6 +50,8 @@ export interface StatusInput {
   readonly clustersUnavailable?: Unavailable;
   /** Why objects that gates look at cannot be read; absent when they can. */
   readonly objectsUnavailable?: Unavailable;
+  /** Why Cluster API does not ask; absent when it does, "Unknown" when that is to be found out. */
+  readonly notCalled?: Unavailable | "Unknown";
 }
 
 export interface Unavailable {
@@ -64,7 +66,7 @@ export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
   return {
     observedGeneration: policy.generation,
     conditions: withTransitions(
-      findings(input, now),
+      [...findings(input, now), ...calls(input)],
       { stored: stored?.conditions, generation: policy.generation },
       now,
     ),
@@ -197,6 +199,15 @@ function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInp
     { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
     restrictive(policy, now),
   ];
+}
+
+/** Whether it is asked does not depend on the spec's being right. */
+function calls({ notCalled, stored }: StatusInput): Finding[] {
+  if (notCalled === undefined) return [];
+  if (notCalled === "Unknown") {
+    return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
+  }
+  return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
 }
 
 /** Only an edit of the policy, or another `--capi-version`, helps. */

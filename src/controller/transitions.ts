@@ -1,5 +1,6 @@
 /** What people are told of when it happens: deadlines that come nearer, windows that open and close, overrides that are used. */
 
+import { CONDITION, type HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
@@ -41,7 +42,31 @@ export type Transition =
       readonly cluster: Cluster;
       readonly call: HookCall;
       readonly policies: readonly string[];
+    }
+  | {
+      readonly type: "CallsChanged";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      /** Why Cluster API does not ask; absent: it does, again. */
+      readonly notCalled?: { readonly reason: string; readonly message: string };
+      /** Of the condition; of its absence, since when it had been there. */
+      readonly since: string;
     };
+
+/** What a status says otherwise than the one before about whether the policy is asked. */
+export function callsChanged(
+  { compiled: { ref: policy, uid: policyUID }, object }: PolicyEntry,
+  status: HookPolicyStatus,
+): Transition | undefined {
+  const [before, now] = [object.status, status].map((each) =>
+    each?.conditions?.find(({ type }) => type === CONDITION.NotCalled),
+  );
+  if (before?.reason === now?.reason) return undefined;
+  const since = (now ?? before)?.lastTransitionTime ?? "";
+  if (now === undefined) return { type: "CallsChanged", policy, policyUID, since };
+  const { reason, message } = now;
+  return { type: "CallsChanged", policy, policyUID, notCalled: { reason, message }, since };
+}
 
 const STEPS: readonly DeadlineStep[] = [50, 80, 100];
 /** A step that was passed while nobody watched is told of only if that was just before. */

@@ -8,6 +8,7 @@ import { Confirmer } from "../controller/confirmation.ts";
 import { policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
 import { DecisionStore } from "../controller/store.ts";
+import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/handler.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isForbidden, isNotFound } from "../kube/errors.ts";
@@ -17,6 +18,7 @@ import { WorkQueue } from "../kube/workqueue.ts";
 import type { Metrics } from "../metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../policy/compile.ts";
+import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 import type { Memory } from "./admission.ts";
 import {
@@ -28,9 +30,11 @@ import {
   viewOverride,
   viewPolicy,
 } from "./apiserver.ts";
+import { followCoverage } from "./coverage.ts";
 import { EventRecorder } from "./events.ts";
 import { followMemory, type Named } from "./gauges.ts";
 import { ObjectInformers } from "./objects.ts";
+import { Registrations } from "./registrations.ts";
 
 export interface ControllerOptions {
   readonly client: KubeClient;
@@ -69,17 +73,19 @@ export function createController(options: ControllerOptions): Controller {
   const { client, served, maxOverrideMs, metrics, log } = options;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is only called once all of them are there.
-  const objects = new ObjectInformers({
-    client,
-    log,
-    onChange: (kind) => store.objectsChanged(kind),
-    onAvailability: (kind) => store.objectsChanged(kind),
-  });
+  const objects = createObjects(options, () => store);
   const api = new ApiServer(client, clusterResource, objects);
-  const informers = createInformers(options, clusterResource, () => store);
+  const lookAgain = (namespace?: string): void => {
+    for (const key of keysIn(store, namespace)) queue.add(key);
+  };
+  const informers = createInformers(options, clusterResource, { store: () => store, lookAgain });
+  const { clusters, namespaces } = informers;
+  const registrations = new Registrations({ client, namespaces, log, onChange: lookAgain });
+  const { notCalled } = registrations;
+  const onTransition = (transition: Transition): void => events.record(transition);
   const store = new DecisionStore({
-    clusters: informers.clusters,
-    namespaces: informers.namespaces,
+    clusters,
+    namespaces,
     objects,
     served,
     maxOverrideMs,
@@ -88,7 +94,7 @@ export function createController(options: ControllerOptions): Controller {
     onDirty: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
     onDemands: () => objects.want(store.demands()),
-    onTransition: (transition) => events.record(transition),
+    onTransition,
     onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
   });
   const reconciler = new Reconciler({
@@ -97,33 +103,53 @@ export function createController(options: ControllerOptions): Controller {
     objects,
     log,
     now,
-    clustersUnavailable: () => clustersUnavailable(informers.clusters),
+    clustersUnavailable: () => clustersUnavailable(clusters),
+    notCalled,
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
+    onTransition,
   });
   const queue = new WorkQueue({
     reconcile: (key) => reconciler.reconcile(key),
     log,
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
-  const confirmer = new Confirmer({
-    store,
-    reader: api,
-    log,
-    now,
-    onStale: () => {
-      informers.hookPolicies.refresh();
-      informers.clusterHookPolicies.refresh();
-    },
-  });
   const events = new EventRecorder({ client, log });
   const named = nameInformers(informers);
-  followMemory(metrics, { store, queue, named, objects, now });
+  followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
+  followCoverage(metrics, { store, clusters, notCalled });
   return {
-    source: sourceOf(store, confirmer),
-    memory: { store, clusters: informers.clusters, namespaces: informers.namespaces },
+    source: sourceOf(store, createConfirmer(store, api, informers, log)),
+    memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
-    run: (signal) => run({ informers, objects, events, named, store, queue, log }, signal),
+    run: async (signal) => {
+      const parts = { informers, objects, registrations, events, named, store, queue, lookAgain, log };
+      await run(parts, signal);
+    },
   };
+}
+
+function keysIn({ policies }: DecisionStore, namespace: string | undefined): string[] {
+  return [...policies.entries()]
+    .filter(({ compiled }) => namespace === undefined || compiled.ref.namespace === namespace)
+    .map(({ key }) => key);
+}
+
+function createObjects({ client, log }: ControllerOptions, store: () => DecisionStore): ObjectInformers {
+  const changed = (kind: ObjectKind): void => store().objectsChanged(kind);
+  return new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
+}
+
+function createConfirmer(
+  store: DecisionStore,
+  reader: ApiServer,
+  { hookPolicies, clusterHookPolicies }: Informers,
+  log: Logger,
+): Confirmer {
+  const onStale = (): void => {
+    hookPolicies.refresh();
+    clusterHookPolicies.refresh();
+  };
+  return new Confirmer({ store, reader, log, now, onStale });
 }
 
 function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
@@ -138,7 +164,10 @@ function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
 function createInformers(
   { client, log }: ControllerOptions,
   clusterResource: ClusterResource,
-  store: () => DecisionStore,
+  {
+    store,
+    lookAgain,
+  }: { readonly store: () => DecisionStore; readonly lookAgain: (namespace: string) => void },
 ): Informers {
   const policies = (kind: PolicyKind): Informer<HookPolicy | ClusterHookPolicy> =>
     new Informer<PolicyObject>({
@@ -175,7 +204,10 @@ function createInformers(
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
-      onChange: ({ key }) => store().namespaceChanged(key),
+      onChange: ({ key }) => {
+        store().namespaceChanged(key);
+        lookAgain(key);
+      },
       log,
     }),
   };
@@ -191,30 +223,27 @@ function nameInformers(informers: Informers): readonly Named[] {
   ];
 }
 
+/** Nothing waits for it: policies decide without knowing whether they are asked. */
+function nameOf({ informer }: Registrations): Named {
+  return ["extensionconfigs.runtime.cluster.x-k8s.io", informer];
+}
+
 interface Parts {
   readonly informers: Informers;
   readonly objects: ObjectInformers;
+  readonly registrations: Registrations;
   readonly events: EventRecorder;
   readonly named: readonly Named[];
   readonly store: DecisionStore;
   readonly queue: WorkQueue;
+  /** All policies. */
+  readonly lookAgain: () => void;
   readonly log: Logger;
 }
 
-async function run(
-  { informers, objects, events, named, store, queue, log }: Parts,
-  signal: AbortSignal,
-): Promise<void> {
-  const watchAvailability = setInterval(
-    onChange(
-      () => clustersUnavailable(informers.clusters)?.reason,
-      (reason) => {
-        log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
-        for (const { key } of store.policies.entries()) queue.add(key);
-      },
-    ),
-    AVAILABILITY_POLL_MS,
-  );
+async function run(parts: Parts, signal: AbortSignal): Promise<void> {
+  const { informers, objects, registrations, events, named, store, queue, log } = parts;
+  const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
   const load = whenRead({ named, objects }, signal).then(
     () => {
       store.load();
@@ -225,10 +254,28 @@ async function run(
     },
     () => undefined, // Stopped before everything was read.
   );
-  const informing = named.map(([, informer]) => informer.run(signal));
+  const informing = [...named, nameOf(registrations)].map(([, informer]) => informer.run(signal));
   await Promise.all([load, queue.run(signal), objects.run(signal), events.run(signal), ...informing]);
-  clearInterval(watchAvailability);
+  clearInterval(polling);
   store.stop();
+}
+
+function watchAvailability({ informers, registrations, lookAgain, log }: Parts): () => void {
+  const clusters = onChange(
+    () => clustersUnavailable(informers.clusters)?.reason,
+    (reason) => {
+      log.info(reason === undefined ? "Clusters can be read" : "Clusters cannot be read", { reason });
+      lookAgain();
+    },
+  );
+  const registered = onChange(
+    () => registrations.state,
+    () => lookAgain(),
+  );
+  return () => {
+    clusters();
+    registered();
+  };
 }
 
 /**

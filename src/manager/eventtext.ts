@@ -36,6 +36,8 @@ export function describeTransition(transition: Transition): EventText {
       return windowChanged(transition);
     case "OverrideUsed":
       return overrideUsed(transition);
+    case "CallsChanged":
+      return callsChanged(transition);
   }
 }
 
@@ -95,6 +97,17 @@ function overrideUsed({ override, cluster, call, policies }: Of<"OverrideUsed">)
       name: override.name,
       uid: override.uid,
     },
+  };
+}
+
+function callsChanged({ policy, policyUID, notCalled, since }: Of<"CallsChanged">): EventText {
+  return {
+    identity: [policyUID, notCalled?.reason ?? "Called", since].join(" "),
+    type: notCalled === undefined ? "Normal" : "Warning",
+    reason: notCalled === undefined ? "Called" : "NotCalled",
+    action: notCalled?.reason ?? "Called",
+    note: notCalled?.message ?? "Cluster API asks about every hook of the policy",
+    regarding: policyReference(policy, policyUID),
   };
 }
 

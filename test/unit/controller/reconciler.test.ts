@@ -51,7 +51,9 @@ function reconcilerOf(
     log: silent,
     now: () => NOW,
     clustersUnavailable: () => undefined,
+    notCalled: () => undefined,
     onStatusWrite: () => undefined,
+    onTransition: () => undefined,
     ...over,
   });
 }

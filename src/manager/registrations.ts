@@ -1,0 +1,106 @@
+/** Cluster API's ExtensionConfigs in memory: whether policies are asked at all. */
+
+import { isDeepStrictEqual } from "node:util";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Namespace } from "../api/meta.ts";
+import type { Lister } from "../controller/store.ts";
+import type { Unavailable } from "../controller/status.ts";
+import { handlerName } from "../hooks/catalog.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isForbidden, isNotFound, KubeError } from "../kube/errors.ts";
+import { Informer } from "../kube/informer.ts";
+import type { Resource } from "../kube/resource.ts";
+import type { InformerTuning } from "../kube/tuning.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import {
+  isOurs,
+  NOT_INSTALLED,
+  notCalled,
+  type Registration,
+  viewRegistration,
+} from "../policy/registration.ts";
+
+const GROUP = "runtime.cluster.x-k8s.io";
+/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
+const VERSIONS = ["v1beta2", "v1alpha1"];
+
+export const OWN_HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
+
+export interface RegistrationsOptions {
+  readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
+  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly log: Logger;
+  /** What notCalled() says may be another now. */
+  readonly onChange: () => void;
+  readonly tuning?: Partial<InformerTuning>;
+}
+
+export class Registrations {
+  readonly informer: Informer<Registration>;
+  readonly #options: RegistrationsOptions;
+
+  constructor(options: RegistrationsOptions) {
+    const { client, log, onChange, tuning } = options;
+    this.#options = options;
+    this.informer = new Informer<Registration>({
+      client,
+      resource: async (signal) => await extensionConfigs(client, signal),
+      project: viewRegistration,
+      onChange: ({ old, new: object }) => {
+        if (!saysTheSame(old, object)) onChange();
+      },
+      log,
+      ...(tuning !== undefined && { tuning }),
+    });
+  }
+
+  /** What lasts, in one word: another one is a reason to look again, as is onChange. */
+  get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
+    const failure = this.informer.failure();
+    if (isNotFound(failure)) return "NotServed";
+    if (isForbidden(failure)) return "Forbidden";
+    return this.informer.synced() ? "Known" : "Unknown";
+  }
+
+  /** "Unknown" until the first list: what was found before stands. Who may not look says nothing. */
+  readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
+    switch (this.state) {
+      case "Unknown":
+        return "Unknown";
+      case "Forbidden":
+        return undefined;
+      case "NotServed":
+        return notCalled(policy, [], undefined) && NOT_INSTALLED;
+      case "Known": {
+        const ours = this.informer.list().filter((each) => isOurs(each, OWN_HANDLERS));
+        const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
+        return notCalled(policy, ours, namespace?.metadata.labels);
+      }
+    }
+  };
+}
+
+/** A KubeError (404) where there is no Cluster API. */
+export async function extensionConfigs(
+  client: Pick<KubeClient, "getPath">,
+  signal?: AbortSignal,
+): Promise<Resource> {
+  const group = await client.getPath(`/apis/${GROUP}`, { signal });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
+  const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));
+  if (version === undefined) {
+    const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
+    throw new KubeError(message, { code: 404, reason: "NotFound" });
+  }
+  return { group: GROUP, version, plural: "extensionconfigs", kind: "ExtensionConfig", namespaced: false };
+}
+
+/** Cluster API discovers again every ten minutes, and writes where something has changed. */
+function saysTheSame(a: Registration | undefined, b: Registration | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const { metadata: _a, ...restA } = a;
+  const { metadata: _b, ...restB } = b;
+  return isDeepStrictEqual(restA, restB);
+}
