@@ -257,7 +257,9 @@ export class DecisionStore {
     const { uid } = requested.metadata;
     const ask = newAsk(call, requested, now, this.#asks.get(uid, call.hook));
     const { entries, compiled } = this.policies.candidates(namespace);
-    const decision = decide(compiled, this.#evaluator.world(newerOf(requested, known), ask), call, now);
+    const world = this.#evaluator.world(newerOf(requested, known), ask);
+    const basis = { source: "Memory" as const, world, policies: compiled };
+    const decision = { ...decide(compiled, world, call, now), basis };
     if (!this.#options.served.blocking.has(call.hook)) return decision;
     if (!decision.trace.some(speaks)) return decision;
     const remembered = remember(ask, compiled, decision.trace);
@@ -275,12 +277,14 @@ export class DecisionStore {
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
     const asked = newAsk(call, live.cluster, now, this.#asks.get(live.cluster.metadata.uid, call.hook));
-    const decision = decide(compiled, { ...live, asked }, call, now);
+    const world = { ...live, asked };
+    const basis = { source: "ApiServer" as const, world, policies: compiled };
+    const decision = decide(compiled, world, call, now);
     if (decision.holds) {
       // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
       if (this.#asks.get(live.cluster.metadata.uid, call.hook) !== undefined)
         this.#asks.update(remember(asked, compiled, decision.trace));
-      return decision;
+      return { ...decision, basis };
     }
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
@@ -289,7 +293,7 @@ export class DecisionStore {
       objects,
       asked,
     };
-    return decide(compiled, learnt, call, now);
+    return { ...decide(compiled, learnt, call, now), basis };
   }
 
   /** The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. */

@@ -7,12 +7,17 @@ import type { Answer, HookRequest } from "./codec.ts";
 
 /** The verdict that logs and metrics name: a decision's, or why there was none. */
 export type AnswerVerdict =
-  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable";
+  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable" | "Unauthenticated";
 
 export interface Outcome {
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
   readonly decision?: Decision;
+}
+
+/** Keeps what was answered. */
+export interface AnswerRecorder {
+  record(request: HookRequest, outcome: Outcome, now: Date): void;
 }
 
 interface Entry {
@@ -32,7 +37,7 @@ export interface AnswerLogOptions {
   readonly everyCall: boolean;
 }
 
-export class AnswerLog {
+export class AnswerLog implements AnswerRecorder {
   readonly #entries = new Map<string, Entry>();
   readonly #log: Logger;
   readonly #everyCall: boolean;

@@ -3,7 +3,7 @@
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import type { AnswerLog, AnswerVerdict, Outcome } from "./answerlog.ts";
+import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
 import {
   type Answer,
   decodeRequest,
@@ -27,12 +27,13 @@ export interface DecisionSource {
 export interface HookMetrics {
   answered(hook: HookName, verdict: AnswerVerdict, seconds: number): void;
   unconfirmed(reason: string): void;
+  discovered(): void;
 }
 
 export interface HandlerDeps {
   readonly source: DecisionSource;
   readonly metrics: HookMetrics;
-  readonly answers: AnswerLog;
+  readonly answers: AnswerRecorder;
   readonly log: Logger;
   readonly now: () => Date;
 }

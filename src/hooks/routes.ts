@@ -20,11 +20,15 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
   const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
   return {
     routes: [
-      { path: DISCOVERY_PATH, handle: () => discovery },
+      { path: DISCOVERY_PATH, handle: discover },
       ...hooks.map((hook) => ({
         path: hookPath(hook),
         handle: createHandler(hook, served.blocking.has(hook), deps),
       })),
+  const discover = (): string => {
+    deps.metrics.discovered();
+    return discovery;
+  };
     ],
     undecodable: (path, reason) => {
       const hook = byPath.get(path);

@@ -21,6 +21,7 @@ import {
 import { createHookServer, type HookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { admissionDeps } from "./admission.ts";
+import { openAuditLog, recordAll } from "./auditing.ts";
 import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
 import { createController } from "./controller.ts";
 import { createLeadership } from "./leadership.ts";
@@ -47,11 +48,12 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const controller = createController({ client, served, maxOverrideMs, metrics, log });
   const readiness = new Readiness(controller);
   const certificates: CertWatcher = createCertWatcher(options, log, (pair) => server.setCertificate(pair));
+  const audit = await openAuditLog(options.auditLog, { metrics, log });
   const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });
   const hooks = createRoutes(served, {
     source: controller.source,
     metrics: hookMetrics(metrics),
-    answers,
+    answers: recordAll([answers, ...audit.recorders]),
     log,
     now,
   });
@@ -87,6 +89,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   await Promise.all([parts, singular]);
   await Promise.all([...plain.map((each) => each.close()), client.close(), reviews.close()]);
 }
+  await audit.close();
 
 /** The endpoint goes from the nodes while calls that still come here are answered. */
 async function stopServing(server: HookServer, { shutdownDelayMs }: Options): Promise<void> {
@@ -115,6 +118,7 @@ function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
     },
     unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
   };
+    discovered: () => metrics.discoveryCalls.inc(),
 }
 
 interface Diagnostics {

@@ -26,6 +26,8 @@ export interface Options {
   readonly shutdownDelayMs: number;
   readonly capiVersion: CapiVersion;
   /** Longer HookOverrides have no effect. */
+  /** "-": standard output. Absent: none is written. */
+  readonly auditLog?: string;
   readonly maxOverrideMs: number;
 }
 
@@ -179,6 +181,12 @@ export function parseOptions(values: FlagValues): Options {
     shutdownDelayMs: parseDelay("shutdown-delay-duration", text("shutdown-delay-duration")),
     capiVersion: parseCapiVersion(text("capi-version")),
     maxOverrideMs: parseDurationFlag("max-override-duration", text("max-override-duration")),
+  "audit-log": {
+    argument: "file",
+    description:
+      "append one JSON line for each changed answer to this file; -: to standard output, and the log to standard error",
+    group: "Diagnostics:",
+  },
   });
 }
 
@@ -221,6 +229,7 @@ function optionalAddress(key: string, name: FlagName, text: string): Record<stri
 }
 
 function parseDelay(name: FlagName, text: string): number {
+    ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
   return text === "0" || text === "0s" ? 0 : parseDurationFlag(name, text);
 }
 

@@ -1,7 +1,7 @@
 /** What decide() takes and gives: plain data, no IO. */
 
-import type { GateResult, PolicyRef } from "./policy.ts";
-import type { RuleTimers } from "./world.ts";
+import type { CompiledPolicy, GateResult, PolicyRef } from "./policy.ts";
+import type { RuleTimers, World } from "./world.ts";
 
 /**
  * - Allowed: nothing holds the operation.
@@ -22,6 +22,17 @@ export interface Decision {
   readonly message: string;
   /** One entry per policy that was considered, in stable order. */
   readonly trace: readonly PolicyTrace[];
+  /** Where someone has to prove the decision later. */
+  readonly basis?: Basis;
+}
+
+/** What a decision was made from. */
+export interface Basis {
+  /** ApiServer: read from it after the call; what memory had learnt since agreed. */
+  readonly source: "Memory" | "ApiServer";
+  readonly world: World;
+  /** As the trace has them. */
+  readonly policies: readonly CompiledPolicy[];
 }
 
 export interface PolicyTrace {

@@ -30,7 +30,7 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
   const tls = await pair;
   const deps: HandlerDeps = {
     source,
-    metrics: { answered: () => undefined, unconfirmed: () => undefined },
+    metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
     answers: new AnswerLog({ log: silent, everyCall: false }),
     log: silent,
     now: () => clock.now,

@@ -39,7 +39,11 @@ async function run(
       released: () => (released += 1),
       ...over,
     },
-    metrics: { answered: (_, verdict) => verdicts.push(verdict), unconfirmed: () => undefined },
+    metrics: {
+      answered: (_, verdict) => verdicts.push(verdict),
+      unconfirmed: () => undefined,
+      discovered: () => undefined,
+    },
     answers: new AnswerLog({ log, everyCall }),
     log,
     now: () => NOW,

@@ -1,0 +1,102 @@
+/** Where lines go: a file that somebody else may rotate, or a stream such as standard output. */
+
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import type { LineTarget } from "./linewriter.ts";
+
+/** Not blocking: a named pipe that nobody reads must not take a thread of the pool for good. */
+const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+/** The group may read: whoever ships logs runs beside, seldom as the same user. */
+const MODE = 0o640;
+/** Mistakes of whoever starts the operator, which time does not cure; a full disk is none. */
+const MISTAKES = new Set([
+  "ENOENT",
+  "ENOTDIR",
+  "EISDIR",
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ELOOP",
+  "ENAMETOOLONG",
+]);
+
+/**
+ * Looks before each write whether the file at its path is still the one that is open, so that rotation (rename, with or
+ * without a new file; or truncation in place) needs no signal.
+ */
+export class FileTarget implements LineTarget {
+  readonly #path: string;
+  #file: FileHandle | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Throws an Error of one line where the path can never be written. */
+  async open(): Promise<void> {
+    try {
+      await this.#current();
+    } catch (error) {
+      if (!MISTAKES.has(codeOf(error))) return;
+      throw new Error(`cannot write the audit log ${this.#path} (--audit-log)`, { cause: error });
+    }
+  }
+
+  async write(bytes: Buffer): Promise<number> {
+    const file = await this.#current();
+    const { size } = await file.stat();
+    const { bytesWritten } = await file.write(bytes);
+    if (bytesWritten === bytes.length) return bytesWritten;
+    const after = await file.stat();
+    if (!after.isFile() || after.size !== size + bytesWritten) return bytesWritten;
+    // The disk is full: half a line is taken back, or it would stay where the file was rotated meanwhile.
+    await file.truncate(size);
+    throw new Error(`${this.#path}: no space is left`);
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async #current(): Promise<FileHandle> {
+    const [there, mine] = await Promise.all([statOf(this.#path), this.#file?.stat()]);
+    if (this.#file !== undefined && there?.ino === mine?.ino && there?.dev === mine?.dev) return this.#file;
+    await this.close();
+    this.#file = await open(this.#path, FLAGS, MODE);
+    return this.#file;
+  }
+}
+
+export class StreamTarget implements LineTarget {
+  readonly #stream: NodeJS.WritableStream;
+
+  constructor(stream: NodeJS.WritableStream) {
+    this.#stream = stream;
+  }
+
+  async write(bytes: Buffer): Promise<number> {
+    return await new Promise((resolve, reject) => {
+      const done = (error?: Error | null): void =>
+        error instanceof Error ? reject(error) : resolve(bytes.length);
+      this.#stream.write(bytes, done);
+    });
+  }
+
+  /** It is the process's, and stays open. */
+  async close(): Promise<void> {}
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}

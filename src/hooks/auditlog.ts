@@ -1,0 +1,83 @@
+/** One line per changed answer: the proof of what was answered, from what, and why. */
+
+import type { Logger } from "../api/logger.ts";
+import { targetVersion } from "../policy/call.ts";
+import type { PolicyTrace } from "../policy/decision.ts";
+import { policyName } from "../policy/policy.ts";
+import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
+import { auditEntry } from "./auditentry.ts";
+import type { HookRequest } from "./codec.ts";
+
+export interface AuditLogOptions {
+  /** Takes a line with its newline; neither waits nor fails (audit/linewriter.ts). */
+  readonly write: (line: string) => void;
+  /** Names this replica. */
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+interface Last {
+  readonly verdict: AnswerVerdict;
+  readonly said: string;
+}
+
+/** Anyone who reaches the port can invent Clusters. An answer that is forgotten is written once more. */
+const MAX_REMEMBERED = 20_000;
+
+export class AuditLog implements AnswerRecorder {
+  readonly #options: AuditLogOptions;
+  /** By Cluster, hook and target version. */
+  readonly #last = new Map<string, Last>();
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws: an answer does not depend on its record. */
+  record(request: HookRequest, outcome: Outcome, now: Date): void {
+    try {
+      this.#record(request, outcome, now);
+    } catch (error) {
+      this.#options.log.error("Failed to record an answer in the audit log", { error });
+    }
+  }
+
+  #record(request: HookRequest, outcome: Outcome, now: Date): void {
+    const { call, cluster } = request;
+    const key = `${cluster.metadata.uid}/${call.hook}/${targetVersion(call) ?? ""}`;
+    const last = this.#last.get(key);
+    const said = saidBy(outcome);
+    if (last?.said === said) return;
+    this.#remember(key, { verdict: outcome.verdict, said });
+    const { instance, write } = this.#options;
+    write(`${JSON.stringify(auditEntry(request, outcome, { now, instance, before: last?.verdict }))}\n`);
+  }
+
+  #remember(key: string, last: Last): void {
+    this.#last.delete(key);
+    this.#last.set(key, last);
+    const oldest = this.#last.keys().next();
+    if (this.#last.size > MAX_REMEMBERED && oldest.done !== true) this.#last.delete(oldest.value);
+  }
+}
+
+/** Without the seconds, which count down to the next edge, and without policies that have nothing to do with it. */
+function saidBy({ verdict, answer, decision }: Outcome): string {
+  const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
+  return JSON.stringify([
+    verdict,
+    answer.status,
+    answer.retryAfterSeconds > 0,
+    answer.message,
+    matched.map(reasonsOf),
+  ]);
+}
+
+function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unknown {
+  return [
+    policyName(policy),
+    verdict,
+    overriddenBy,
+    rules.map(({ rule, verdict: said, reason }) => [rule, said, reason]),
+  ];
+}
