@@ -9,9 +9,7 @@ import type { HandlerDeps } from "../hooks/handler.ts";
 import { createRoutes } from "../hooks/routes.ts";
 import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
-import { createMetrics, type Metrics, type Sample } from "../metrics.ts";
-import { CertWatcher } from "../server/certwatcher.ts";
-import type { KeyPair } from "../server/certificate.ts";
+import { createMetrics, type Metrics } from "../metrics.ts";
 import {
   createHealthServer,
   createMetricsServer,
@@ -22,7 +20,7 @@ import { createHookServer, type HookServer } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { admissionDeps } from "./admission.ts";
 import { openAuditLog, recordAll } from "./auditing.ts";
-import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
+import { Certificates } from "./certificates.ts";
 import { createController } from "./controller.ts";
 import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
@@ -47,7 +45,14 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const { maxOverrideMs } = options;
   const controller = createController({ client, served, maxOverrideMs, metrics, log });
   const readiness = new Readiness(controller);
-  const certificates: CertWatcher = createCertWatcher(options, log, (pair) => server.setCertificate(pair));
+  const leadership = createLeadership(options, client, log);
+  const certificates: Certificates = new Certificates({
+    options,
+    client,
+    leadership,
+    log,
+    server: () => server,
+  });
   const audit = await openAuditLog(options.auditLog, { metrics, log });
   const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });
   const hooks = createRoutes(served, {
@@ -61,11 +66,11 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const server = createHookServer({
     ...(options.webhookHost !== undefined && { host: options.webhookHost }),
     port: options.webhookPort,
-    tls: await certificates.load(),
+    ...(await certificates.load(signal)),
     ...withAdmission(hooks, admissionDeps({ memory, client: reviews, served, maxOverrideMs, log })),
     log,
   });
-  metrics.certificateExpiry.follow(() => expiryOf(certificates));
+  metrics.certificateExpiry.follow(() => certificates.expiries());
   // Discovery first: it needs nothing else, and Cluster API's start depends on it.
   const { port } = await server.listen();
   readiness.listening();
@@ -76,9 +81,8 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     capiVersion: served.capiVersion,
     version: VERSION,
   });
-  const caBundle = createCaBundleKeeper(options, client, log);
-  const leadership = createLeadership(options, client, log);
-  const singular = Promise.all([leadership.run(signal), caBundle.run(signal)]);
+  if (options.leaderElect) metrics.leader.follow(() => [{ labels: {}, value: Number(leadership.leading()) }]);
+  const singular = leadership.run(signal);
   // As long as calls are answered, they are answered from what is known now, and reach the status.
   const answering = new AbortController();
   const parts = Promise.all([controller.run(answering.signal), certificates.run(answering.signal)]);
@@ -88,8 +92,8 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   answering.abort();
   await Promise.all([parts, singular]);
   await Promise.all([...plain.map((each) => each.close()), client.close(), reviews.close()]);
-}
   await audit.close();
+}
 
 /** The endpoint goes from the nodes while calls that still come here are answered. */
 async function stopServing(server: HookServer, { shutdownDelayMs }: Options): Promise<void> {
@@ -100,16 +104,6 @@ async function stopServing(server: HookServer, { shutdownDelayMs }: Options): Pr
 
 const now = (): Date => new Date();
 
-function createCertWatcher(options: Options, log: Logger, onChange: (pair: KeyPair) => void): CertWatcher {
-  const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
-  return new CertWatcher({ dir, certName, keyName, log, onChange, now });
-}
-
-function createCaBundleKeeper(options: Options, client: KubeClient, log: Logger): CaBundleKeeper {
-  const targets = [validatingWebhookTarget(options.webhookConfiguration)];
-  return new CaBundleKeeper({ client, targets, dir: options.webhookCertDir, log, now });
-}
-
 function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
   return {
     answered: (hook, verdict, seconds) => {
@@ -117,8 +111,8 @@ function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
       metrics.hookCallDuration.observe({ hook }, seconds);
     },
     unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
-  };
     discovered: () => metrics.discoveryCalls.inc(),
+  };
 }
 
 interface Diagnostics {
@@ -135,10 +129,6 @@ function plainServers(options: Options, { checks, metrics, log }: Diagnostics): 
       ? []
       : [createMetricsServer({ address: diagnosticsAddress, metrics, log })]),
   ];
-}
-
-function expiryOf({ notAfter }: CertWatcher): Sample<never>[] {
-  return notAfter === undefined ? [] : [{ labels: {}, value: notAfter.getTime() / 1000 }];
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -35,6 +35,15 @@ test("the first to come creates the Lease and leads, with client-go's fields", a
   });
 });
 
+test("of two that create it one leads, and the other has nothing to complain about", async () => {
+  const server = new LeaseServer();
+  const [a, b] = [candidate(server, "a"), candidate(server, "b")];
+  await Promise.all([a.attempt(), b.attempt()]);
+  assert.deepEqual([a.leading(), b.leading()], [true, false]);
+  assert.equal(b.holder, "a");
+  assert.deepEqual(b.log.messages("warn"), []);
+});
+
 test("a renewal moves nothing but its time", async () => {
   const server = new LeaseServer();
   const a = candidate(server, "a");
