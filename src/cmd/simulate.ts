@@ -1,20 +1,27 @@
 /** `hookpolicy simulate`: what a change of policies would do to the fleet. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { HookName } from "../api/runtimehooks.ts";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { colourFor } from "../cli/colour.ts";
-import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../cli/command.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  hookName,
+  instant,
+  USAGE,
+} from "../cli/command.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { ChangeKind, Simulation } from "../cli/simulation.ts";
 import type { FleetPair } from "../cli/simulationfleet.ts";
 import type { Times } from "../cli/simulationreport.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
-import { nearest } from "../policy/fieldmessage.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { parseInstant } from "../policy/window/check.ts";
 import { VERSION } from "../version.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
@@ -34,6 +41,7 @@ interface Flags {
   readonly output: (typeof FORMATS)[number];
   readonly capiVersion?: string;
   readonly kubeconfig?: string;
+  readonly context?: string;
   readonly color: boolean;
 }
 
@@ -61,10 +69,10 @@ export function addSimulate(program: Command): void {
     )
     .option("--against <live|path>", "the fleet: the API server's, or that of files", LIVE)
     .option("--prune", "policies that are not among the applied objects are deleted")
-    .option("--at <time>", "the instant of the calls; default: now", parseTime)
-    .option("--from <time>", "the beginning of a time to look at, instead of an instant", parseTime)
-    .option("--to <time>", "its end", parseTime)
-    .option("--hook <name>", "only this hook; may be repeated", parseHook)
+    .option("--at <time>", "the instant of the calls; default: now", instant)
+    .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
+    .option("--to <time>", "its end", instant)
+    .option("--hook <name>", "only this hook; may be repeated", addHook)
     .option(
       "--to-version <version>",
       "the version that upgrades go to; default: what each Cluster's topology wants",
@@ -72,28 +80,16 @@ export function addSimulate(program: Command): void {
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
-    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl");
+    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
+    .option("--context <name>", "context of the kubeconfig; default: the current one");
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
     await runSimulation(self.optsWithGlobals<Flags>());
   });
 }
 
-function parseTime(text: string): Date {
-  const ms = parseInstant(text);
-  if (ms === undefined) {
-    throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-11-21T12:00:00Z");
-  }
-  return new Date(ms);
-}
-
-function parseHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
-  const hook = HOOK_NAMES.find((name) => name === text);
-  if (hook !== undefined) return [...before, hook];
-  const meant = nearest(text, HOOK_NAMES);
-  throw new InvalidArgumentError(
-    `Allowed: ${HOOK_NAMES.join(", ")}${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
-  );
+function addHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
+  return [...before, hookName(text)];
 }
 
 async function runSimulation(flags: Flags): Promise<void> {
@@ -103,7 +99,7 @@ async function runSimulation(flags: Flags): Promise<void> {
   const { demandsIn } = await import("../cli/simulationfleet.ts");
   const present =
     flags.against === LIVE
-      ? await readLive(options.kubeconfig, (objects) => demandsIn([...objects, ...applied]))
+      ? await readLive({ ...options, ...flags }, (objects) => demandsIn([...objects, ...applied]))
       : { objects: await read([flags.against]) };
   const pair = await pairOf(applied, present, { flags, options, times });
   const simulation = await compare(pair, { flags, options, times });
@@ -141,12 +137,16 @@ interface Present {
 
 /** The kinds that gates name, of old and new policies, are read after them. */
 async function readLive(
-  kubeconfig: string | undefined,
+  { kubeconfig, context }: Pick<Flags, "kubeconfig" | "context">,
   demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],
 ): Promise<Present> {
   const { readFleet, readObjects, withApiServer } = await import("../live/fleet.ts");
   try {
-    const connection = { version: VERSION, ...(kubeconfig !== undefined && { kubeconfig }) };
+    const connection = {
+      version: VERSION,
+      ...(kubeconfig !== undefined && { kubeconfig }),
+      ...(context !== undefined && { context }),
+    };
     return await withApiServer(connection, async (client) => {
       const objects = await readFleet(client);
       return { objects, reader: await readObjects(client, demandsIn(objects)) };
