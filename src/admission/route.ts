@@ -3,8 +3,14 @@
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./handler.ts";
 import { NOT_REVIEWED } from "./review.ts";
 
+interface Route {
+  readonly path: string;
+  readonly authenticated?: boolean;
+  handle(body: Buffer): string | Promise<string>;
+}
+
 interface Routes<Reason> {
-  readonly routes: readonly { readonly path: string; handle(body: Buffer): string | Promise<string> }[];
+  readonly routes: readonly Route[];
   readonly undecodable: (path: string, reason: Reason) => string;
 }
 

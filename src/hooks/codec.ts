@@ -111,3 +111,10 @@ export function undecodableResponse(hook: HookName, waits: boolean): string {
   const message = `the request is not a valid ${hook}Request`;
   return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
 }
+
+/** Who it is, the operator's log says. */
+export function unauthenticatedResponse(hook: HookName, waits: boolean): string {
+  const message =
+    "the call has no client certificate that HookPolicy accepts (its flags --client-ca-file and --client-cn, Cluster API's --runtime-extension-client-cert-file)";
+  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
+}

@@ -1,12 +1,11 @@
 /**
- * Keeps the caBundle by which the API server trusts our serving certificate: that of the authority beside it, ca.crt.
- * Where there is none, or nothing to write it to, nothing is done. Somebody else's injection is left alone.
+ * Keeps the caBundle by which the API server trusts our serving certificate: that of the authorities beside it. Where
+ * there are none, or nothing to write them to, nothing is done. Somebody else's injection is left alone.
  */
 
-import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import type { X509Certificate } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
+import { parseCertificates } from "../certificates/pem.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
 import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
@@ -31,17 +30,16 @@ export interface CaBundle {
 export interface CaBundleOptions {
   readonly client: Pick<KubeClient, "get" | "jsonPatch">;
   readonly targets: readonly CaBundleTarget[];
-  /** Where the serving certificate is. */
-  readonly dir: string;
+  /** PEM of the authorities to trust; `undefined`: there are none. */
+  readonly authorities: () => string | undefined | Promise<string | undefined>;
+  readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /** How often the file is looked at, default 5 s. */
+  /** How often the authorities are looked at, default 5 s. */
   readonly intervalMs?: number;
-  /** How many looks at an unchanged file make one look at the targets, default 12. */
+  /** How many looks at unchanged authorities make one look at the targets, default 12. */
   readonly looksPerCheck?: number;
 }
-
-const CA_FILE = "ca.crt";
 
 export function validatingWebhookTarget(name: string): CaBundleTarget {
   return {
@@ -62,7 +60,7 @@ export class CaBundleKeeper {
   readonly #options: CaBundleOptions;
   /** The same on every look, it is reported once. */
   #complaint = "";
-  /** The file at the last look that left nothing to do. */
+  /** The authorities at the last look that left nothing to do. */
   #settled: string | undefined;
   #looksLeft = 0;
 
@@ -79,14 +77,15 @@ export class CaBundleKeeper {
     }
   }
 
-  /** One look at the file, and at the targets where it is time. */
+  /** One look at the authorities, and at the targets where it is time. */
   async look(signal: AbortSignal): Promise<void> {
+    if (!this.#options.leading()) return this.#rest();
     try {
-      const pem = await readAuthority(this.#options.dir);
+      const pem = await this.#options.authorities();
       if (pem === undefined || (pem === this.#settled && this.#looksLeft-- > 0)) return;
       this.#settled = undefined;
-      const wanted = parseAuthorities(pem);
-      if (wanted.length === 0) throw new Error(`${CA_FILE} (--webhook-cert-dir) holds no certificate`);
+      const wanted = parseCertificates(pem);
+      if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
       for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
       this.#settled = pem;
       this.#looksLeft = (this.#options.looksPerCheck ?? 12) - 1;
@@ -94,6 +93,11 @@ export class CaBundleKeeper {
     } catch (error) {
       if (!signal.aborted) this.#complain(error);
     }
+  }
+
+  /** Another replica writes meanwhile: what was settled may no more be. */
+  #rest(): void {
+    this.#settled = undefined;
   }
 
   async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
@@ -140,33 +144,12 @@ interface Authority {
   readonly wanted: readonly X509Certificate[];
 }
 
-async function readAuthority(dir: string): Promise<string | undefined> {
-  try {
-    return await readFile(join(dir, CA_FILE), "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-/** Those that cannot be read are not there. */
-function parseAuthorities(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      return [new X509Certificate(block)];
-    } catch {
-      return [];
-    }
-  });
-}
-
 /**
- * The newest authority wins: a replica whose Secret has not been updated yet must not put back the old one. One that
+ * The newest authority wins: a replica whose volume has not been updated yet must not put back the old one. One that
  * has ended is of no use to anybody.
  */
 function isOutdated({ value = "" }: CaBundle, { wanted }: Authority, now: Date): boolean {
-  const current = parseAuthorities(Buffer.from(value, "base64").toString("utf8"));
+  const current = parseCertificates(Buffer.from(value, "base64").toString("utf8"));
   if (fingerprints(current) === fingerprints(wanted)) return false;
   const valid = current.filter(({ validToDate }) => validToDate > now);
   return newest(valid) <= newest(wanted);

@@ -40,6 +40,11 @@ export class EventRecorder {
   record(transition: Transition): void {
     const text = describeTransition(transition);
     this.#log.info(text.note, { reason: text.reason });
+    this.tell(text);
+  }
+
+  /** Of something that is no transition of a policy, and that its teller logs. */
+  tell(text: EventText): void {
     if (this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push({ text, at: new Date() });
     this.#arrived.resolve();

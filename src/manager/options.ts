@@ -4,6 +4,9 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log.t
 import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
+export const CERT_MANAGEMENT = ["Self", "Files"] as const;
+export type CertManagement = (typeof CERT_MANAGEMENT)[number];
+
 export interface Options {
   /** Absent: as kubectl finds it, or the Pod's service account. */
   readonly kubeconfig?: string;
@@ -14,10 +17,17 @@ export interface Options {
   readonly webhookCertName: string;
   readonly webhookKeyName: string;
   readonly webhookConfiguration: string;
+  readonly certManagement: CertManagement;
+  readonly webhookServiceName: string;
+  readonly webhookSecretName: string;
+  /** Absent: hooks are answered whoever calls. */
+  readonly clients?: ClientOptions;
   /** Absent: not served. */
   readonly healthAddress?: Address;
   /** Absent: not served. */
   readonly diagnosticsAddress?: Address;
+  /** "-": standard output. Absent: none is written. */
+  readonly auditLog?: string;
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
   readonly leaderElect: boolean;
@@ -26,9 +36,13 @@ export interface Options {
   readonly shutdownDelayMs: number;
   readonly capiVersion: CapiVersion;
   /** Longer HookOverrides have no effect. */
-  /** "-": standard output. Absent: none is written. */
-  readonly auditLog?: string;
   readonly maxOverrideMs: number;
+}
+
+export interface ClientOptions {
+  readonly caFile: string;
+  /** Common names; none: every certificate of that authority is good. */
+  readonly names: readonly string[];
 }
 
 /** `text` is `1.<minor>`, whatever was typed. */
@@ -105,6 +119,37 @@ export const FLAGS = {
     description: "ValidatingWebhookConfiguration whose caBundle is kept current, if there is one",
     group: "Hook server:",
   },
+  "cert-management": {
+    argument: "who",
+    default: "Files",
+    description:
+      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: somebody else, into --webhook-cert-dir",
+    group: "Hook server:",
+  },
+  "webhook-service-name": {
+    argument: "name",
+    default: "hookpolicy-webhook-service",
+    description: "Service in the operator's namespace that callers use; Self issues for its DNS names",
+    group: "Hook server:",
+  },
+  "webhook-secret-name": {
+    argument: "name",
+    default: "hookpolicy-webhook-service-cert",
+    description:
+      "Secret of the serving certificate for Self; its authority's is beside it, with -ca at the end of the name",
+    group: "Hook server:",
+  },
+  "client-ca-file": {
+    argument: "file",
+    description:
+      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery and admission need none; default: everybody may call",
+    group: "Hook server:",
+  },
+  "client-cn": {
+    argument: "names",
+    description: "common names that client certificates may have, separated by commas; default: any",
+    group: "Hook server:",
+  },
   "leader-elect": {
     argument: "boolean",
     bare: "true",
@@ -134,6 +179,12 @@ export const FLAGS = {
     argument: "address",
     default: ":8080",
     description: "serves /metrics in plain HTTP; 0: not at all",
+    group: "Diagnostics:",
+  },
+  "audit-log": {
+    argument: "file",
+    description:
+      "append one JSON line for each changed answer to this file; -: to standard output, and the log to standard error",
     group: "Diagnostics:",
   },
   "log-format": {
@@ -172,8 +223,13 @@ export function parseOptions(values: FlagValues): Options {
     webhookCertName: parsePath("webhook-cert-name", text("webhook-cert-name")),
     webhookKeyName: parsePath("webhook-key-name", text("webhook-key-name")),
     webhookConfiguration: parseName("webhook-configuration", text("webhook-configuration")),
+    certManagement: parseChoice("cert-management", text("cert-management"), CERT_MANAGEMENT),
+    webhookServiceName: parseName("webhook-service-name", text("webhook-service-name")),
+    webhookSecretName: parseName("webhook-secret-name", text("webhook-secret-name")),
+    ...optionalClients(values["client-ca-file"], values["client-cn"]),
     ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
     ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
+    ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
     logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),
     leaderElect: parseChoice("leader-elect", text("leader-elect"), BOOLEANS) === "true",
@@ -181,12 +237,6 @@ export function parseOptions(values: FlagValues): Options {
     shutdownDelayMs: parseDelay("shutdown-delay-duration", text("shutdown-delay-duration")),
     capiVersion: parseCapiVersion(text("capi-version")),
     maxOverrideMs: parseDurationFlag("max-override-duration", text("max-override-duration")),
-  "audit-log": {
-    argument: "file",
-    description:
-      "append one JSON line for each changed answer to this file; -: to standard output, and the log to standard error",
-    group: "Diagnostics:",
-  },
   });
 }
 
@@ -211,6 +261,17 @@ function parseName(name: FlagName, text: string): string {
   return text;
 }
 
+function optionalClients(
+  caFile: string | undefined,
+  cn: string | undefined,
+): { readonly clients?: ClientOptions } {
+  const names = cn === undefined ? [] : cn.split(",").map((name) => name.trim());
+  if (names.includes("")) throw wrong("client-cn", cn ?? "", "common names, separated by commas");
+  if (caFile !== undefined) return { clients: { caFile: parsePath("client-ca-file", caFile), names } };
+  if (cn !== undefined) throw new UsageError("--client-cn has no effect without --client-ca-file");
+  return {};
+}
+
 function parseChoice<T extends string>(name: FlagName, text: string, choices: readonly T[]): T {
   const choice = choices.find((each) => each === text);
   if (choice === undefined) throw wrong(name, text, choices.join(", "));
@@ -229,7 +290,6 @@ function optionalAddress(key: string, name: FlagName, text: string): Record<stri
 }
 
 function parseDelay(name: FlagName, text: string): number {
-    ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
   return text === "0" || text === "0s" ? 0 : parseDurationFlag(name, text);
 }
 

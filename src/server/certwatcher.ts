@@ -16,6 +16,8 @@ export interface CertWatcherOptions {
   readonly dir: string;
   readonly certName: string;
   readonly keyName: string;
+  /** The volume may be empty, and the same pair may come another way: neither is worth a line. */
+  readonly optional?: boolean;
   /** Default 5 s; kubelet itself needs up to a minute to update a mounted Secret. */
   readonly intervalMs?: number;
   readonly log: Logger;
@@ -34,9 +36,9 @@ export class CertWatcher {
     this.#options = options;
   }
 
-  /** When the certificate in use ends; `undefined` before `load`. */
-  get notAfter(): Date | undefined {
-    return this.#current?.notAfter;
+  /** Of the certificate in use; `undefined` before `load`. */
+  get validity(): Pick<CheckedPair, "notBefore" | "notAfter"> | undefined {
+    return this.#current;
   }
 
   /** Throws an Error of one line: a server that cannot be trusted by anyone must not look started. */
@@ -72,6 +74,7 @@ export class CertWatcher {
       this.#complaint = "";
       this.#describe("Changed the serving certificate", checked);
     } catch (error) {
+      if (this.#options.optional === true && isMissing(error)) return;
       const complaint = `${content} ${errorText(error)}`;
       if (complaint === this.#complaint) return;
       this.#complaint = complaint;
@@ -81,16 +84,17 @@ export class CertWatcher {
 
   #stillCurrent(): void {
     const { log, now } = this.#options;
-    const expired = this.notAfter !== undefined && this.notAfter <= now();
+    const { notAfter } = this.#current ?? {};
+    const expired = notAfter !== undefined && notAfter <= now();
     if (expired && this.#complaint !== "expired") {
-      log.error("The serving certificate has expired, Cluster API refuses it", { notAfter: this.notAfter });
+      log.error("The serving certificate has expired, Cluster API refuses it", { notAfter });
     }
     this.#complaint = expired ? "expired" : "";
   }
 
   #describe(message: string, { notBefore, notAfter }: CheckedPair): void {
-    const { log, now } = this.#options;
-    log.info(message, { notAfter });
+    const { log, now, optional = false } = this.#options;
+    log[optional ? "debug" : "info"](message, { notAfter });
     if (notBefore > now()) log.warn("The serving certificate is not valid yet", { notBefore });
   }
 
@@ -119,6 +123,11 @@ async function readPem(path: string, flag: string): Promise<string> {
   } catch (error) {
     throw new Error(`cannot read ${path} (${flag} in --webhook-cert-dir)`, { cause: error });
   }
+}
+
+function isMissing(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
 }
 
 function fingerprint({ cert, key }: KeyPair): string {

@@ -15,6 +15,8 @@ export class Connections {
   /** TLS sockets, with how many requests of each wait for their answer. */
   readonly #waiting = new Map<Socket, number>();
   readonly #drained = Promise.withResolvers<void>();
+  /** Those that end with their next answer, although others do not. */
+  readonly #ending = new WeakSet<Socket>();
   #shedding = false;
   #draining = false;
 
@@ -37,8 +39,13 @@ export class Connections {
   }
 
   /** Answers given while this is true must carry `connection: close`. */
-  get shedding(): boolean {
-    return this.#shedding;
+  isEnding(socket: Socket): boolean {
+    return this.#shedding || this.#ending.has(socket);
+  }
+
+  /** No connection of now outlives its next answer; those that come later do. */
+  renew(): void {
+    for (const socket of this.#waiting.keys()) this.#ending.add(socket);
   }
 
   /** From now on no connection outlives its next answer. */

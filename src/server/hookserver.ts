@@ -5,7 +5,9 @@
  */
 
 import { createServer, type Server, type ServerOptions } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
@@ -17,12 +19,22 @@ import { breakOff, isBroken, readBody, type Body } from "./requestbody.ts";
 
 export interface HookRoute {
   readonly path: string;
+  /** Answered only to clients that `HookServerOptions.clients` accepts. */
+  readonly authenticated?: boolean;
   /** Returns the JSON text of the answer, whatever `body` holds; it should not throw. */
   handle(body: Buffer): string | Promise<string>;
 }
 
 /** "internal": `handle` threw, which is a bug. */
-export type UndecodableReason = "too-large" | "incomplete" | "internal";
+export type UndecodableReason = "too-large" | "incomplete" | "unauthenticated" | "internal";
+
+/** Who may call the routes that are `authenticated`. */
+export interface Clients {
+  /** PEM of the authorities that sign client certificates; never empty, or the system's would count. */
+  readonly current: string;
+  /** Why the client of this connection is not one of them; `undefined`: it is. */
+  refusal(socket: TLSSocket): string | undefined;
+}
 
 export interface HookServerOptions {
   /** Absent: all interfaces. */
@@ -32,6 +44,8 @@ export interface HookServerOptions {
   readonly routes: readonly HookRoute[];
   /** The JSON text of a Failure for the route at `path`. */
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
+  /** Absent: whoever calls is answered, and no client certificate is asked for. */
+  readonly clients?: Clients;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
 }
@@ -64,6 +78,8 @@ export interface HookServer {
   listen(): Promise<{ port: number }>;
   /** For new connections; throws and keeps the old certificate when the pair does not fit. */
   setCertificate(pair: KeyPair): void;
+  /** For new connections; the others end with their next answer. */
+  clientsChanged(): void;
   /**
    * Goes on answering, and ends every connection with its next answer: clients that keep theirs would otherwise
    * never notice that a Service does not route here any more.
@@ -76,11 +92,12 @@ export interface HookServer {
 const NOT_FOUND = Buffer.from('{"error":"not found"}\n');
 const INTERNAL_ERROR = Buffer.from('{"error":"internal error"}\n');
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-const DROP_REPORT_INTERVAL_MS = 60_000;
+const REPORT_INTERVAL_MS = 60_000;
 
 export function createHookServer(options: HookServerOptions): HookServer {
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const server = createServer(serverOptions(options.tls, limits));
+  let tls = options.tls;
+  const server = createServer(serverOptions(tls, limits, options.clients));
   server.maxConnections = limits.connections;
   reportDrops(server, options.log);
   const connections = new Connections(server);
@@ -92,7 +109,14 @@ export function createHookServer(options: HookServerOptions): HookServer {
       await app.ready();
       return await listen(server, address, "--webhook-host, --webhook-port");
     },
-    setCertificate: (pair) => server.setSecureContext(serverOptions(pair, limits)),
+    setCertificate: (pair) => {
+      server.setSecureContext(serverOptions(pair, limits, options.clients));
+      tls = pair;
+    },
+    clientsChanged: () => {
+      server.setSecureContext(serverOptions(tls, limits, options.clients));
+      connections.renew();
+    },
     shedConnections: () => connections.shed(),
     close: async (deadlineMs) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -104,10 +128,12 @@ export function createHookServer(options: HookServerOptions): HookServer {
 }
 
 /** A swap of the certificate has to pass all of it again. */
-function serverOptions({ cert, key }: KeyPair, limits: Limits): ServerOptions {
+function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
     cert,
     key,
+    // Without a good one the connection stands, too: discovery and admission need none.
+    ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     minVersion: "TLSv1.2",
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,
@@ -147,28 +173,52 @@ function createApp(options: HookServerOptions, { server, limits, connections }: 
     return undefined;
   });
   app.addHook("onSend", async (request, reply) => {
-    if (connections.shedding || isBroken(request.raw.socket)) reply.header("connection", "close");
+    if (connections.isEnding(request.raw.socket) || isBroken(request.raw.socket))
+      reply.header("connection", "close");
   });
   app.setErrorHandler((error, _request, reply) => {
     options.log.error("Failed to answer a hook", { error });
     return reply.code(500).type("application/json").send(INTERNAL_ERROR);
   });
+  const isRefused = createGuard(options);
   for (const route of options.routes) {
-    app.post<{ Body: Body | undefined }>(route.path, async (request, reply) =>
-      reply.type("application/json").send(Buffer.from(await answer(route, request.body, reply, options))),
-    );
+    app.post<{ Body: Body | undefined }>(route.path, async (request, reply) => {
+      if (typeof request.body === "string") reply.header("connection", "close");
+      const text = isRefused(route, request.raw.socket)
+        ? options.undecodable(route.path, "unauthenticated")
+        : await answer(route, request.body, options);
+      return reply.type("application/json").send(Buffer.from(text));
+    });
   }
   return app;
+}
+
+/** Whether to refuse; strangers can make it say so, but only now and then. */
+function createGuard({ clients, log }: HookServerOptions): (route: HookRoute, socket: Socket) => boolean {
+  let reportedAt = -Infinity;
+  return ({ path, authenticated = false }, socket) => {
+    if (clients === undefined || !authenticated) return false;
+    const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
+    if (reason === undefined) return false;
+    if (performance.now() - reportedAt >= REPORT_INTERVAL_MS) {
+      reportedAt = performance.now();
+      log.warn("Refused a hook call", {
+        path,
+        reason,
+        remedy:
+          "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
+      });
+    }
+    return true;
+  };
 }
 
 async function answer(
   route: HookRoute,
   body: Body | undefined,
-  reply: FastifyReply,
   { undecodable, log }: HookServerOptions,
 ): Promise<string> {
   if (typeof body === "string") {
-    reply.header("connection", "close");
     log.warn("Refused a hook call", { path: route.path, reason: body });
     return undecodable(route.path, body);
   }
@@ -194,7 +244,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
 function reportDrops(server: Server, log: Logger): void {
   let reportedAt = -Infinity;
   server.on("drop", () => {
-    if (performance.now() - reportedAt < DROP_REPORT_INTERVAL_MS) return;
+    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
     reportedAt = performance.now();
     log.warn("Too many connections, refusing new ones", { limit: server.maxConnections });
   });

@@ -10,6 +10,7 @@ import {
   type CaBundleOptions,
   validatingWebhookTarget,
 } from "../../../src/manager/cabundle.ts";
+import { authorityFile } from "../../../src/manager/serving.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { status, WIDGETS } from "../kube/fakeapiserver.ts";
 import { MemoryLogger, scratch, startLab, until } from "../kube/fixtures.ts";
@@ -27,6 +28,7 @@ interface Lab {
   /** Absent: there is no such object. */
   webhooks: readonly Webhook[] | undefined;
   annotations: Readonly<Record<string, string>>;
+  leading: boolean;
   /** What reads fail with. */
   failure: KubeError | undefined;
   /** What patches fail with. */
@@ -87,6 +89,7 @@ function labOf(t: TestContext): Lab {
     reads: 0,
     webhooks: [{ name: "policies", clientConfig: {} }],
     annotations: {},
+    leading: true,
     failure: undefined,
     refusal: undefined,
     file: join(dir, "ca.crt"),
@@ -94,7 +97,8 @@ function labOf(t: TestContext): Lab {
     bundles: () => (lab.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle),
     keeper: new CaBundleKeeper({
       targets: [validatingWebhookTarget("hookpolicy")],
-      dir,
+      authorities: authorityFile(dir),
+      leading: () => lab.leading,
       log,
       now: () => NOW,
       looksPerCheck: 3,
@@ -231,6 +235,24 @@ test("a failure is tried again at the next look; the same one is one warning", a
   await lab.look();
   assert.equal(lab.log.messages("warn").length, 1, "another replica was quicker");
   lab.refusal = undefined;
+  await lab.look();
+  assert.deepEqual(lab.bundles(), [bundleOf(pem)]);
+});
+
+test("only the leader writes, and who becomes it looks again", async (t) => {
+  const lab = labOf(t);
+  const pem = await authorityOf(NOW);
+  await writeFile(lab.file, pem);
+  lab.leading = false;
+  await lab.look();
+  assert.deepEqual([lab.reads, lab.patches], [0, []]);
+  lab.leading = true;
+  await lab.look();
+  assert.equal(lab.patches.length, 1);
+  lab.leading = false;
+  await lab.look();
+  lab.webhooks = [{ name: "policies", clientConfig: {} }];
+  lab.leading = true;
   await lab.look();
   assert.deepEqual(lab.bundles(), [bundleOf(pem)]);
 });

@@ -75,9 +75,9 @@ function countPolls(): { now: () => Date; polls: () => number } {
 
 test("load gives the pair and knows when it ends", async (t) => {
   const { watcher, log } = watcherOf(await folder(t, first));
-  assert.equal(watcher.notAfter, undefined);
+  assert.equal(watcher.validity, undefined);
   assert.deepEqual(await watcher.load(), first);
-  assert.ok(watcher.notAfter! > new Date());
+  assert.ok(watcher.validity!.notAfter > new Date());
   assert.deepEqual(
     log.entries.map(({ level }) => level),
     ["info"],
@@ -177,10 +177,10 @@ test("a bad pair keeps the old one, warns once, and heals when the other half ar
   const dir = await folder(t, first);
   const { watcher, log, changes } = watcherOf(dir);
   await watcher.load();
-  const kept = watcher.notAfter;
+  const kept = watcher.validity;
   await write(dir, { cert: second.cert });
   await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
-  assert.equal(watcher.notAfter, kept);
+  assert.equal(watcher.validity, kept);
   assert.deepEqual(changes, []);
   await write(dir, { key: second.key });
   await polling(watcher, () => changes.length === 1);
@@ -215,10 +215,10 @@ test("a pair that the server refuses counts as bad", async (t) => {
     },
   });
   await watcher.load();
-  const kept = watcher.notAfter;
+  const kept = watcher.validity;
   await write(dir, second);
   await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
-  assert.equal(watcher.notAfter, kept);
+  assert.equal(watcher.validity, kept);
 });
 
 test("a certificate that ends while it is served is one error line", async (t) => {

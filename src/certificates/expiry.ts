@@ -1,0 +1,33 @@
+/** Tells once of each certificate that it should have been renewed, and once that it has ended. */
+
+import { warningOf } from "./lifetime.ts";
+
+export interface Watched {
+  /** For people: "serving certificate". */
+  readonly name: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+export interface ExpiryWarning extends Watched {
+  readonly ended: boolean;
+}
+
+export class ExpiryAlarm {
+  readonly #told = new Set<string>();
+
+  /** The warnings that have not been given yet. */
+  look(certificates: readonly Watched[], now: Date): ExpiryWarning[] {
+    return certificates
+      .filter((each) => warningOf(each) <= now)
+      .map((each) => ({ ...each, ended: each.notAfter <= now }))
+      .filter((warning) => this.#isNew(warning));
+  }
+
+  #isNew({ name, notAfter, ended }: ExpiryWarning): boolean {
+    const key = `${name} ${notAfter.toISOString()} ${ended}`;
+    if (this.#told.has(key)) return false;
+    this.#told.add(key);
+    return true;
+  }
+}

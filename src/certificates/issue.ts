@@ -1,0 +1,93 @@
+/** Makes certificates. The library is loaded when the first one is made: most processes never make any. */
+
+import { webcrypto } from "node:crypto";
+
+import type * as X509 from "@peculiar/x509";
+
+import type { KeyPair } from "../server/certificate.ts";
+import { AUTHORITY_LIFE_MS, BACKDATED_MS, LEAF_LIFE_MS } from "./lifetime.ts";
+
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+type Library = typeof X509;
+
+/** It may sign serving certificates and no other authority. Two of them never have the same name. */
+export async function createAuthority(now: Date): Promise<KeyPair> {
+  const x509 = await load();
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const { keyCertSign, cRLSign } = x509.KeyUsageFlags;
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serialNumber(),
+    name: [{ CN: [`hookpolicy-ca@${now.getTime()}`] }],
+    keys,
+    signingAlgorithm: ALGORITHM,
+    notBefore: new Date(now.getTime() - BACKDATED_MS),
+    notAfter: new Date(now.getTime() + AUTHORITY_LIFE_MS),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      // oxlint-disable-next-line no-bitwise -- the flags of an ASN.1 BIT STRING
+      new x509.KeyUsagesExtension(keyCertSign | cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: pemOf(certificate), key: await exportKey(x509, keys.privateKey) };
+}
+
+/** For a server of these DNS names; it ends no later than its authority. */
+export async function issueLeaf(
+  authority: KeyPair,
+  names: readonly [string, ...string[]],
+  now: Date,
+): Promise<KeyPair> {
+  const x509 = await load();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const signingKey = await importKey(x509, authority.key);
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    // X.509 bounds a common name to 64 characters, and nobody looks at it.
+    subject: [{ CN: [names[0].slice(0, 64)] }],
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: ALGORITHM,
+    notBefore: new Date(now.getTime() - BACKDATED_MS),
+    notAfter: new Date(Math.min(now.getTime() + LEAF_LIFE_MS, issuer.notAfter.getTime())),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: "dns", value }) as const)),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+    ],
+  });
+  return { cert: pemOf(certificate), key: await exportKey(x509, keys.privateKey) };
+}
+
+async function load(): Promise<Library> {
+  // @peculiar/x509 resolves its parts by decorators and refuses to load without it.
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto);
+  return x509;
+}
+
+function pemOf(certificate: InstanceType<Library["X509Certificate"]>): string {
+  return `${certificate.toString("pem").trim()}\n`;
+}
+
+async function exportKey(x509: Library, key: webcrypto.CryptoKey): Promise<string> {
+  const der = await webcrypto.subtle.exportKey("pkcs8", key);
+  return `${x509.PemConverter.encode(der, "PRIVATE KEY").trim()}\n`;
+}
+
+async function importKey(x509: Library, pem: string): Promise<webcrypto.CryptoKey> {
+  const [der = new ArrayBuffer(0)] = x509.PemConverter.decode(pem);
+  return await webcrypto.subtle.importKey("pkcs8", der, ALGORITHM, false, ["sign"]);
+}
+
+/** 124 random bits: a leading 0 keeps the ASN.1 integer positive (RFC 5280, 4.1.2.2). */
+function serialNumber(): string {
+  const digits = Buffer.from(webcrypto.getRandomValues(new Uint8Array(16))).toString("hex");
+  return `0${digits.slice(1)}`;
+}

@@ -1,0 +1,195 @@
+/**
+ * Issues, renews and rotates the operator's own certificates, in two Secrets. Every replica looks at them and serves
+ * what is there; one writes, and each write carries the version that it is about.
+ */
+
+import type { X509Certificate } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+
+import type { Logger } from "../api/logger.ts";
+import type { KeyPair } from "../server/certificate.ts";
+import type { Validity } from "./lifetime.ts";
+import { parseCertificates } from "./pem.ts";
+import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
+import { authoritySecretName, type SecretStore, takeStep } from "./steps.ts";
+import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
+
+export interface TrustReader {
+  /** The objects by which we are called and that do not trust `authority`, as people name them. */
+  distrusting(authority: X509Certificate, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+export interface KeeperOptions {
+  readonly store: SecretStore;
+  readonly trust: TrustReader;
+  /** The Secret of the serving certificate; that of its authority is beside it. */
+  readonly secretName: string;
+  /** DNS names to serve under. */
+  readonly names: readonly [string, ...string[]];
+  readonly leading: () => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Gets what is stored at every look, whoever has made it; it may be no good. */
+  readonly onPair: (pair: KeyPair) => void;
+  /** A step was taken here, not by another replica. */
+  readonly onStep: (step: Step) => void;
+  /** What a failed look says to do. */
+  readonly remedyOf: (error: unknown) => string | undefined;
+  /** Default 10 s. */
+  readonly intervalMs?: number;
+}
+
+export interface Step {
+  readonly action: Action;
+  /** Another for each time. */
+  readonly id: string;
+  readonly text: string;
+}
+
+const TEXT = {
+  CreateAuthority: "Created a certificate authority",
+  ReplaceAuthority: "Replaced the certificate authority",
+  CreateServing: "Issued the serving certificate",
+  PublishAuthority: "Published the new certificate authority beside the old one",
+  IssueLeaf: "Issued a new serving certificate",
+  DropOldAuthorities: "Published the certificate authority without the old one",
+} as const;
+
+/** More than the steps from nothing to something: then it is time to look up. */
+const MAX_STEPS = 4;
+
+export class CertificateKeeper {
+  readonly #options: KeeperOptions;
+  #stored: Stored = { authority: undefined, serving: undefined };
+  #state: State = {};
+  #trusted: { readonly fingerprint: string; readonly since: Date } | undefined;
+  /** The same on every look, it is reported once. */
+  #said = "";
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** The authorities to trust, PEM; `undefined` before the Secret has been read. */
+  get bundle(): string | undefined {
+    return this.#stored.serving === undefined ? undefined : bundleOf(this.#stored.serving);
+  }
+
+  get authority(): Validity | undefined {
+    return this.#state.authority?.certificate;
+  }
+
+  /** Of the serving certificate's Secret. */
+  get uid(): string | undefined {
+    return this.#stored.serving?.uid;
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 10_000 } = this.#options;
+    while (!signal.aborted) {
+      await this.look(signal).catch((error: unknown) => this.#complain(error, signal));
+      await pause(intervalMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  /** Takes the steps that are due now; rejects when the API server does not let it. */
+  async look(signal: AbortSignal): Promise<void> {
+    for (let step = 0; step < MAX_STEPS; step++) {
+      await this.#gather(signal);
+      if (this.#isForeign()) return;
+      const action = nextStep(this.#state, this.#options.now());
+      if (action === "None" || action === "AwaitTrust") {
+        if (action === "None") this.#said = "";
+        return;
+      }
+      if (needsLeader(action) && !this.#options.leading()) return;
+      await this.#take(action, signal);
+    }
+  }
+
+  async #gather(signal: AbortSignal): Promise<void> {
+    const { store, secretName, names, now, onPair } = this.#options;
+    const [authority, serving] = await Promise.all([
+      store.read(authoritySecretName(secretName), signal),
+      store.read(secretName, signal),
+    ]);
+    this.#stored = { authority, serving };
+    if (serving !== undefined) onPair(pairOf(serving));
+    const state = judge(this.#stored, names, now());
+    const trustedSince = await this.#trustedSince(state, signal);
+    this.#state = { ...state, ...(trustedSince !== undefined && { trustedSince }) };
+  }
+
+  /** Kept in memory only: another leader looks for itself, which makes the wait longer and never shorter. */
+  async #trustedSince(state: State, signal: AbortSignal): Promise<Date | undefined> {
+    const { trust, leading, now } = this.#options;
+    const certificate = this.#authorityInUse();
+    const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
+    if (!waits || !leading()) return (this.#trusted = undefined);
+    const distrusting = await trust.distrusting(certificate, signal);
+    if (distrusting.length > 0) {
+      this.#sayOnce("Waiting until the new certificate authority is trusted", {
+        waitingFor: distrusting,
+        remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
+      });
+      return (this.#trusted = undefined);
+    }
+    const fingerprint = certificate.fingerprint256;
+    if (this.#trusted?.fingerprint !== fingerprint) this.#trusted = { fingerprint, since: now() };
+    return this.#trusted.since;
+  }
+
+  #authorityInUse(): X509Certificate | undefined {
+    const { authority } = this.#stored;
+    return authority === undefined ? undefined : parseCertificates(pairOf(authority).cert)[0];
+  }
+
+  #isForeign(): boolean {
+    const { authority, serving } = this.#stored;
+    const { secretName } = this.#options;
+    const foreign = [
+      ...(authority?.ours === false ? [authoritySecretName(secretName)] : []),
+      ...(serving?.ours === false ? [secretName] : []),
+    ];
+    if (foreign.length === 0) return false;
+    this.#sayOnce("Leaving the certificates alone, somebody else has made them", {
+      secrets: foreign,
+      remedy:
+        "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",
+    });
+    return true;
+  }
+
+  async #take(action: Exclude<Action, "None" | "AwaitTrust">, signal: AbortSignal): Promise<void> {
+    const { store, secretName, names, log, now, onStep } = this.#options;
+    const done = await takeStep(action, {
+      store,
+      secretName,
+      names,
+      stored: this.#stored,
+      now: now(),
+      signal,
+    });
+    if (!done) return;
+    this.#said = "";
+    log.info(TEXT[action], { secret: secretName });
+    onStep({ action, id: now().toISOString(), text: TEXT[action] });
+  }
+
+  #sayOnce(message: string, fields: Readonly<Record<string, unknown>>): void {
+    const said = `${message} ${JSON.stringify(fields)}`;
+    if (said === this.#said) return;
+    this.#said = said;
+    this.#options.log.warn(message, fields);
+  }
+
+  #complain(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const remedy = this.#options.remedyOf(error);
+    this.#sayOnce("Cannot look after the certificates", {
+      error: String(error),
+      ...(remedy !== undefined && { remedy }),
+    });
+  }
+}

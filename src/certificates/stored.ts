@@ -1,0 +1,92 @@
+/** What our two Secrets hold, judged: the keys are those of the type kubernetes.io/tls, and ca.crt. */
+
+import { X509Certificate } from "node:crypto";
+
+import { checkPair, type KeyPair } from "../server/certificate.ts";
+import type { Validity } from "./lifetime.ts";
+import { joinCertificates, parseCertificates } from "./pem.ts";
+import type { Leaf, State } from "./rotation.ts";
+
+export interface StoredSecret {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Made by HookPolicy; somebody else's is left alone. */
+  readonly ours: boolean;
+  readonly data: SecretData;
+}
+
+/** Not in base64. */
+export type SecretData = Readonly<Record<string, string>>;
+
+export interface Stored {
+  readonly authority: StoredSecret | undefined;
+  readonly serving: StoredSecret | undefined;
+}
+
+export function pairOf({ data }: StoredSecret): KeyPair {
+  return { cert: data["tls.crt"] ?? "", key: data["tls.key"] ?? "" };
+}
+
+/** Of the serving certificate's Secret: the authorities that its clients should trust. */
+export function bundleOf({ data }: StoredSecret): string {
+  return data["ca.crt"] ?? "";
+}
+
+export function authorityData({ cert, key }: KeyPair): SecretData {
+  return { "tls.crt": cert, "tls.key": key };
+}
+
+export function servingData({ cert, key }: KeyPair, bundle: readonly X509Certificate[]): SecretData {
+  return { "tls.crt": cert, "tls.key": key, "ca.crt": joinCertificates(bundle) };
+}
+
+/** Without what only a look at other objects can tell. */
+export function judge(
+  { authority, serving }: Stored,
+  names: readonly string[],
+  now: Date,
+): Omit<State, "trustedSince"> {
+  return {
+    ...(authority !== undefined && { authority: judgeAuthority(pairOf(authority), now) }),
+    ...(serving !== undefined && { serving: judgeServing(serving, names, now) }),
+  };
+}
+
+function judgeAuthority(pair: KeyPair, now: Date): NonNullable<State["authority"]> {
+  const certificate = usable(pair, now);
+  if (certificate === undefined || !certificate.ca || !isSignedBy(certificate, certificate)) return {};
+  return { certificate: validityOf(certificate) };
+}
+
+function judgeServing(
+  secret: StoredSecret,
+  names: readonly string[],
+  now: Date,
+): NonNullable<State["serving"]> {
+  const authorities = parseCertificates(bundleOf(secret));
+  const bundle = authorities.map(validityOf);
+  const certificate = usable(pairOf(secret), now);
+  if (certificate === undefined || !names.every((name) => certificate.checkHost(name) !== undefined)) {
+    return { bundle };
+  }
+  const signer = authorities.find((authority) => isSignedBy(certificate, authority))?.fingerprint256;
+  const leaf: Leaf = { ...validityOf(certificate), ...(signer !== undefined && { signer }) };
+  return { leaf, bundle };
+}
+
+function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
+  try {
+    checkPair(pair, now);
+    return new X509Certificate(pair.cert);
+  } catch {
+    return undefined;
+  }
+}
+
+function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
+  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+}
+
+export function validityOf({ fingerprint256, validFromDate, validToDate }: X509Certificate): Validity {
+  return { fingerprint: fingerprint256, notBefore: validFromDate, notAfter: validToDate };
+}

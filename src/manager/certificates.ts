@@ -1,0 +1,182 @@
+/** Everything about certificates that the operator runs: what it serves, whom it serves, and who should know of an end. */
+
+import type { Logger } from "../api/logger.ts";
+import { ExpiryAlarm, type ExpiryWarning, type Watched } from "../certificates/expiry.ts";
+import type { Step } from "../certificates/keeper.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { pause } from "../kube/deadline.ts";
+import type { Leadership } from "../kube/leaderelection.ts";
+import type { Sample } from "../metrics.ts";
+import { timestamp } from "../policy/instant.ts";
+import type { KeyPair } from "../server/certificate.ts";
+import { ClientAuthority } from "../server/clientauthority.ts";
+import type { Clients, HookServer } from "../server/hookserver.ts";
+import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
+import { EventRecorder } from "./events.ts";
+import type { EventText } from "./eventtext.ts";
+import { ownNamespace } from "./leadership.ts";
+import type { Options } from "./options.ts";
+import { SECRETS } from "./secretstore.ts";
+import { createServing, type Serving } from "./serving.ts";
+
+export interface CertificatesOptions {
+  readonly options: Options;
+  readonly client: KubeClient;
+  readonly leadership: Leadership;
+  readonly log: Logger;
+  /** Exists when something changes. */
+  readonly server: () => Pick<HookServer, "setCertificate" | "clientsChanged">;
+}
+
+export interface TlsOptions {
+  readonly tls: KeyPair;
+  readonly clients?: Clients;
+}
+
+const ALARM_INTERVAL_MS = 60_000;
+
+const now = (): Date => new Date();
+
+export class Certificates {
+  readonly #options: CertificatesOptions;
+  readonly #serving: Serving;
+  readonly #clients: ClientAuthority | undefined;
+  readonly #caBundle: CaBundleKeeper;
+  readonly #events: EventRecorder;
+  readonly #alarm = new ExpiryAlarm();
+  readonly #namespace: string;
+
+  constructor(own: CertificatesOptions) {
+    const { options, client, leadership, log, server } = own;
+    const leading = (): boolean => leadership.leading();
+    this.#options = own;
+    this.#namespace = ownNamespace(options);
+    this.#events = new EventRecorder({ client, log });
+    this.#serving = createServing({
+      options,
+      client,
+      namespace: this.#namespace,
+      leading,
+      log,
+      now,
+      onChange: (pair) => server().setCertificate(pair),
+      onStep: (step) => this.#events.tell(stepEvent(step, this.#secret())),
+    });
+    const { caFile: file, names } = options.clients ?? {};
+    this.#clients =
+      file === undefined
+        ? undefined
+        : new ClientAuthority({
+            file,
+            names: names ?? [],
+            log,
+            now,
+            onChange: () => server().clientsChanged(),
+          });
+    const targets = [validatingWebhookTarget(options.webhookConfiguration)];
+    const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
+    this.#caBundle = new CaBundleKeeper({ client, targets, authorities, leading, log, now });
+  }
+
+  /** What the server begins with; rejects with an Error of one line when it could not be trusted or could not tell. */
+  async load(signal: AbortSignal): Promise<TlsOptions> {
+    await this.#clients?.load();
+    const tls = await this.#serving.load(signal);
+    return { tls, ...(this.#clients !== undefined && { clients: this.#clients }) };
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#serving.run(signal),
+      this.#clients?.run(signal),
+      this.#caBundle.run(signal),
+      this.#events.run(signal),
+      this.#watchExpiry(signal),
+    ]);
+  }
+
+  expiries(): Sample<"certificate">[] {
+    return this.#all().map(({ name: certificate, notAfter }) => ({
+      labels: { certificate },
+      value: notAfter.getTime() / 1000,
+    }));
+  }
+
+  #all(): Watched[] {
+    const validity = this.#clients?.validity;
+    const clients = validity === undefined ? [] : [{ name: "client-authority", ...validity }];
+    return [...this.#serving.certificates(), ...clients];
+  }
+
+  async #watchExpiry(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const warning of this.#alarm.look(this.#all(), now())) this.#warn(warning);
+      await pause(ALARM_INTERVAL_MS, signal);
+    }
+  }
+
+  #warn(warning: ExpiryWarning): void {
+    const { log, options } = this.#options;
+    const text = expiryEvent(warning, { self: options.certManagement === "Self", secret: this.#secret() });
+    log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
+    this.#events.tell(text);
+  }
+
+  /** People look for its Events there, also when somebody else fills it. */
+  #secret(): Secret {
+    const { webhookSecretName: name } = this.#options.options;
+    return { namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
+  }
+}
+
+interface Secret {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+function regarding(secret: Secret): EventText["regarding"] {
+  return { apiVersion: SECRETS.version, kind: SECRETS.kind, ...secret };
+}
+
+function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
+  return {
+    identity: [secret.uid, action, id].join(" "),
+    type: "Normal",
+    reason:
+      action.startsWith("Create") || action === "IssueLeaf"
+        ? "CertificateIssued"
+        : "CertificateAuthorityRotation",
+    action,
+    note: text,
+    regarding: regarding(secret),
+  };
+}
+
+const PURPOSE: Readonly<Record<string, string>> = {
+  serving: "Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held",
+  authority:
+    "nobody trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
+  "client-authority":
+    "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
+};
+
+function expiryEvent(
+  { name, notAfter, ended }: ExpiryWarning,
+  { self, secret }: { readonly self: boolean; readonly secret: Secret },
+): EventText {
+  const own = self && name !== "client-authority";
+  const remedy = own
+    ? "It should have been renewed: the operator's log says why it was not"
+    : "Whoever issues it must renew it; the operator takes up the new file by itself";
+  const at = timestamp(notAfter);
+  return {
+    identity: [secret.namespace, secret.name, name, at, ended].join(" "),
+    type: "Warning",
+    reason: ended ? "CertificateExpired" : "CertificateExpiring",
+    action: "Renew",
+    note: `The ${name} certificate ${ended ? "ended" : "ends"} at ${at}: ${ended ? "" : "then "}${PURPOSE[name] ?? "calls fail"}. ${remedy}`,
+    regarding: regarding(secret),
+  };
+}

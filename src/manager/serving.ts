@@ -1,0 +1,214 @@
+/** Where the serving certificate comes from: files that somebody else writes, or our own Secrets. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Logger } from "../api/logger.ts";
+import type { Watched } from "../certificates/expiry.ts";
+import { CertificateKeeper, type Step } from "../certificates/keeper.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isForbidden } from "../kube/errors.ts";
+import { type CheckedPair, checkPair, type KeyPair } from "../server/certificate.ts";
+import { CertWatcher } from "../server/certwatcher.ts";
+import { errorText } from "../log.ts";
+import { validatingWebhookTarget } from "./cabundle.ts";
+import type { Options } from "./options.ts";
+import { createSecretStore } from "./secretstore.ts";
+import { createTrustReader } from "./trust.ts";
+
+export interface ServingOptions {
+  readonly options: Pick<
+    Options,
+    | "certManagement"
+    | "webhookCertDir"
+    | "webhookCertName"
+    | "webhookKeyName"
+    | "webhookConfiguration"
+    | "webhookServiceName"
+    | "webhookSecretName"
+  >;
+  readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
+  /** The operator's own. */
+  readonly namespace: string;
+  readonly leading: () => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Another pair is to be served to new connections. */
+  readonly onChange: (pair: KeyPair) => void;
+  readonly onStep: (step: Step) => void;
+}
+
+export interface Serving {
+  /** The pair to begin with; rejects with an Error of one line when there is none to be had. */
+  load(signal: AbortSignal): Promise<KeyPair>;
+  /** Until `signal` aborts; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  /** PEM of the authorities that our clients should trust; `undefined`: nobody has said. */
+  authorities(): string | undefined | Promise<string | undefined>;
+  certificates(): Watched[];
+  /** Of the Secret that it comes from, where that is known. */
+  secretUid(): string | undefined;
+}
+
+/** The start of a Pod may have to wait for the network; after that a restart tells more than a wait. */
+const FIRST_PAIR_BUDGET_MS = 30_000;
+const FIRST_PAIR_INTERVAL_MS = 1_000;
+
+export function createServing(options: ServingOptions): Serving {
+  return options.options.certManagement === "Self" ? new OwnCertificates(options) : filesOf(options);
+}
+
+function filesOf({ options, log, now, onChange }: ServingOptions): Serving {
+  const watcher = new CertWatcher({ ...placeOf(options), log, now, onChange });
+  return {
+    load: async () => await watcher.load(),
+    run: async (signal) => await watcher.run(signal),
+    authorities: authorityFile(options.webhookCertDir),
+    certificates: () => watched("serving", watcher.validity),
+    secretUid: () => undefined,
+  };
+}
+
+function placeOf(options: ServingOptions["options"]): { dir: string; certName: string; keyName: string } {
+  const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
+  return { dir, certName, keyName };
+}
+
+/** Reads ca.crt; `undefined` where there is no such file. */
+export function authorityFile(dir: string): () => Promise<string | undefined> {
+  return async () => {
+    try {
+      return await readFile(join(dir, "ca.crt"), "utf8");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+  };
+}
+
+/**
+ * Starts from the mounted Secret when there is one, without any API server; on the very first start the volume is
+ * empty. What the API server has is the newest; the volume follows it within a minute or so.
+ */
+class OwnCertificates implements Serving {
+  readonly #options: ServingOptions;
+  readonly #keeper: CertificateKeeper;
+  readonly #watcher: CertWatcher;
+  #current: CheckedPair | undefined;
+  #refused = "";
+
+  constructor(serving: ServingOptions) {
+    const { options, client, namespace, leading, log, now, onStep } = serving;
+    const service = { namespace, name: options.webhookServiceName };
+    const host = `${service.name}.${namespace}.svc`;
+    const names = [host, `${host}.cluster.local`] as const;
+    const webhooks = validatingWebhookTarget(options.webhookConfiguration);
+    this.#options = serving;
+    this.#keeper = new CertificateKeeper({
+      store: createSecretStore(client, namespace),
+      trust: createTrustReader({ client, service, names, webhooks }),
+      secretName: options.webhookSecretName,
+      names,
+      // Who has nothing to serve cannot wait for a leader, which perhaps has not either.
+      leading: () => this.#current === undefined || leading(),
+      log,
+      now,
+      onPair: (pair) => this.#stored(pair),
+      onStep,
+      remedyOf,
+    });
+    this.#watcher = new CertWatcher({
+      ...placeOf(options),
+      optional: true,
+      log,
+      now,
+      onChange: (pair) => this.#mounted(pair),
+    });
+  }
+
+  async load(signal: AbortSignal): Promise<KeyPair> {
+    const { log, now } = this.#options;
+    try {
+      this.#current = checkPair(await this.#watcher.load(), now());
+      log.info("Loaded the serving certificate", { notAfter: this.#current.notAfter });
+      return this.#current;
+    } catch (error) {
+      log.info("No serving certificate in files, asking the API server", { error });
+    }
+    return await this.#first(signal);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#keeper.run(signal), this.#watcher.run(signal)]);
+  }
+
+  authorities(): string | undefined {
+    return this.#keeper.bundle;
+  }
+
+  certificates(): Watched[] {
+    return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
+  }
+
+  secretUid(): string | undefined {
+    return this.#keeper.uid;
+  }
+
+  async #first(signal: AbortSignal): Promise<KeyPair> {
+    const end = performance.now() + FIRST_PAIR_BUDGET_MS;
+    for (;;) {
+      const failure = await this.#keeper.look(signal).catch((error: unknown) => error);
+      if (this.#current !== undefined) return this.#current;
+      if (signal.aborted || performance.now() >= end) throw noCertificate(failure);
+      await sleep(FIRST_PAIR_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #stored(pair: KeyPair): void {
+    if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
+    try {
+      this.#take(checkPair(pair, this.#options.now()));
+      this.#refused = "";
+    } catch (error) {
+      // One of ours is issued anew; somebody else's is theirs to repair.
+      const refused = errorText(error);
+      if (refused !== this.#refused)
+        this.#options.log.warn("Not serving the certificate of the Secret", { error });
+      this.#refused = refused;
+    }
+  }
+
+  /** Older than what the API server gave, it is the volume that lags behind. */
+  #mounted(pair: KeyPair): void {
+    const checked = checkPair(pair, this.#options.now());
+    if (this.#current === undefined || checked.notBefore > this.#current.notBefore) this.#take(checked);
+  }
+
+  #take(pair: CheckedPair): void {
+    if (this.#current !== undefined) {
+      this.#options.onChange(pair);
+      this.#options.log.info("Changed the serving certificate", { notAfter: pair.notAfter });
+    }
+    this.#current = pair;
+  }
+}
+
+function noCertificate(cause: unknown): Error {
+  const remedy = remedyOf(cause);
+  return new Error(
+    `no serving certificate to begin with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
+    { cause },
+  );
+}
+
+function remedyOf(error: unknown): string | undefined {
+  if (!isForbidden(error)) return undefined;
+  return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
+}
+
+function watched(name: string, validity: Omit<Watched, "name"> | undefined): Watched[] {
+  if (validity === undefined) return [];
+  const { notBefore, notAfter } = validity;
+  return [{ name, notBefore, notAfter }];
+}

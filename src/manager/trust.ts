@@ -1,0 +1,106 @@
+/** Who calls us, and by which authority each trusts our serving certificate. */
+
+import type { X509Certificate } from "node:crypto";
+
+import { type Fields, isFields } from "../api/fields.ts";
+import type { TrustReader } from "../certificates/keeper.ts";
+import { holds } from "../certificates/pem.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isNotFound } from "../kube/errors.ts";
+import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
+import type { CaBundleTarget } from "./cabundle.ts";
+
+export interface TrustOptions {
+  readonly client: Pick<KubeClient, "get" | "list" | "getPath">;
+  readonly service: { readonly namespace: string; readonly name: string };
+  /** The DNS names of the service. */
+  readonly names: readonly string[];
+  readonly webhooks: CaBundleTarget;
+}
+
+const RUNTIME_GROUP = "runtime.cluster.x-k8s.io";
+/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1, with the same fields. */
+const RUNTIME_VERSIONS = ["v1beta2", "v1alpha1"];
+
+export function createTrustReader(options: TrustOptions): TrustReader {
+  return {
+    distrusting: async (authority, signal) => {
+      const [webhooks, extensions] = await Promise.all([
+        distrustingWebhooks(options, authority, signal),
+        distrustingExtensions(options, authority, signal),
+      ]);
+      return [...webhooks, ...extensions];
+    },
+  };
+}
+
+async function distrustingWebhooks(
+  { client, webhooks: { resource, name, bundles } }: TrustOptions,
+  authority: X509Certificate,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const object = await unlessNotFound(client.get(resource, { name }, { signal }));
+  const trusts = object === undefined || bundles(object).every(({ value }) => trustsBy(value, authority));
+  return trusts ? [] : [`${resourceName(resource)} ${name}`];
+}
+
+async function distrustingExtensions(
+  options: TrustOptions,
+  authority: X509Certificate,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const resource = await extensionResource(options, signal);
+  if (resource === undefined) return [];
+  const { items } = await options.client.list(resource, { signal });
+  return items
+    .filter((object) => callsUs(clientConfigOf(object), options))
+    .filter((object) => !trustsBy(clientConfigOf(object)["caBundle"], authority))
+    .map(({ metadata }) => `${resourceName(resource)} ${metadata.name}`);
+}
+
+/** Absent: Cluster API is not installed. */
+async function extensionResource(
+  { client }: TrustOptions,
+  signal: AbortSignal,
+): Promise<Resource | undefined> {
+  const group = await unlessNotFound(client.getPath(`/apis/${RUNTIME_GROUP}`, { signal }));
+  if (group === undefined) return undefined;
+  const versions: unknown = isFields(group) ? group["versions"] : undefined;
+  const served: unknown[] = Array.isArray(versions)
+    ? versions.map((each: unknown) => (isFields(each) ? each["version"] : undefined))
+    : [];
+  const version = RUNTIME_VERSIONS.find((wanted) => served.includes(wanted)) ?? "v1beta2";
+  return {
+    group: RUNTIME_GROUP,
+    version,
+    plural: "extensionconfigs",
+    kind: "ExtensionConfig",
+    namespaced: false,
+  };
+}
+
+function clientConfigOf({ spec }: KubeObject): Fields {
+  const config = isFields(spec) ? spec["clientConfig"] : undefined;
+  return isFields(config) ? config : {};
+}
+
+function callsUs({ service, url }: Fields, options: Pick<TrustOptions, "service" | "names">): boolean {
+  if (isFields(service)) {
+    return service["namespace"] === options.service.namespace && service["name"] === options.service.name;
+  }
+  return typeof url === "string" && options.names.includes(URL.parse(url)?.hostname ?? "");
+}
+
+function trustsBy(caBundle: unknown, authority: X509Certificate): boolean {
+  const pem = typeof caBundle === "string" ? Buffer.from(caBundle, "base64").toString("utf8") : "";
+  return holds(pem, authority);
+}
+
+async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,128 @@
+/** The authorities of client certificates, followed on disk; and whether a connection shows what they have signed. */
+
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createSecureContext, type TLSSocket } from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Logger } from "../api/logger.ts";
+import { errorText } from "../log.ts";
+
+export interface ClientAuthorityOptions {
+  readonly file: string;
+  /** Common names that are accepted; none given: every one is. */
+  readonly names: readonly string[];
+  /** Default 5 s. */
+  readonly intervalMs?: number;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Gets the content after each good change, when `current` already is it. */
+  readonly onChange: () => void;
+}
+
+export interface ClientValidity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+export class ClientAuthority {
+  readonly #options: ClientAuthorityOptions;
+  #current = "";
+  #validity: ClientValidity | undefined;
+  #complaint = "";
+
+  constructor(options: ClientAuthorityOptions) {
+    this.#options = options;
+  }
+
+  /** PEM; "" before `load`. */
+  get current(): string {
+    return this.#current;
+  }
+
+  /** Of the authority that ends first. */
+  get validity(): ClientValidity | undefined {
+    return this.#validity;
+  }
+
+  /** Throws an Error of one line: without authorities nobody could be told from anybody. */
+  async load(): Promise<void> {
+    this.#take(await this.#read());
+  }
+
+  /** Polls until `signal` aborts; never rejects. What cannot be used keeps the old authorities. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 5_000, log } = this.#options;
+    while (!signal.aborted) {
+      await sleep(intervalMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        await this.#poll();
+      } catch (error) {
+        const complaint = errorText(error);
+        if (complaint !== this.#complaint) log.warn("Keeping the old client authorities", { error });
+        this.#complaint = complaint;
+      }
+    }
+  }
+
+  /** Why hooks are refused on this connection; `undefined`: they are answered. */
+  refusal(socket: TLSSocket): string | undefined {
+    const { names, now } = this.#options;
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate === undefined) return "no client certificate";
+    if (!socket.authorized) return `client certificate: ${String(socket.authorizationError)}`;
+    // A connection may outlive what was good when it began.
+    if (certificate.validToDate <= now()) return "client certificate: CERT_HAS_EXPIRED";
+    if (names.length === 0) return undefined;
+    const { CN } = certificate.toLegacyObject().subject;
+    return typeof CN === "string" && names.includes(CN)
+      ? undefined
+      : "client certificate: another common name";
+  }
+
+  async #poll(): Promise<void> {
+    const content = await this.#read();
+    this.#complaint = "";
+    if (content === this.#current) return;
+    this.#take(content);
+    this.#options.onChange();
+    this.#options.log.info("Changed the client authorities", { notAfter: this.#validity?.notAfter });
+  }
+
+  async #read(): Promise<string> {
+    const { file } = this.#options;
+    const content = await readFile(file, "utf8").catch((cause: unknown) => {
+      throw new Error(`cannot read ${file} (--client-ca-file)`, { cause });
+    });
+    try {
+      validityOf(content);
+      createSecureContext({ ca: content });
+    } catch (cause) {
+      throw new Error(`cannot use ${file} (--client-ca-file)`, { cause });
+    }
+    return content;
+  }
+
+  #take(content: string): void {
+    this.#current = content;
+    this.#validity = validityOf(content);
+  }
+}
+
+/** Throws when there is none, or when one of them cannot be read: OpenSSL would leave it out silently. */
+function validityOf(pem: string): ClientValidity {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const [first] = blocks.map(parse).toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());
+  if (first === undefined) throw new Error("it holds no certificate in PEM");
+  return first;
+}
+
+function parse(pem: string): ClientValidity {
+  try {
+    const { validFromDate, validToDate } = new X509Certificate(pem);
+    return { notBefore: validFromDate, notAfter: validToDate };
+  } catch (cause) {
+    throw new Error("a certificate in it is not valid PEM", { cause });
+  }
+}
