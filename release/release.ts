@@ -75,8 +75,8 @@ function writeManifests(image: Image): void {
 function writeChart(image: Image): void {
   const folder = join(STAGE, NAME);
   const crds = join(folder, "files/crds");
-  const isFile = (path: string): boolean => !lstatSync(path).isSymbolicLink();
-  cpSync(join(ROOT, "manifests/helm", NAME), folder, { recursive: true, filter: isFile });
+  const chart = join(ROOT, "manifests/helm", NAME);
+  cpSync(chart, folder, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
   mkdirSync(crds);
   for (const file of globSync("hookpolicy.dev_*.yaml", { cwd: join(ROOT, "crds") })) {
     cpSync(join(ROOT, "crds", file), join(crds, file));
