@@ -9,9 +9,9 @@ import { followWatch } from "../kube/watchsession.ts";
 
 export interface Follower {
   /** All objects of the scope: as they are at first, and after every change. */
-  onObjects(objects: readonly KubeObject[]): void;
+  readonly onObjects: (objects: readonly KubeObject[]) => void;
   /** Contact is lost and is being made again. */
-  onLost(error: KubeError): void;
+  readonly onLost: (error: KubeError) => void;
 }
 
 const RETRY_MS = 1_000;

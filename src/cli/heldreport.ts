@@ -1,0 +1,164 @@
+/** What is held, as tables, as blocks for narrow terminals, and as JSON. */
+
+import { type PolicyRef, policyName } from "../policy/policy.ts";
+import type { Colour } from "./colour.ts";
+import { oneLine } from "./reporttrace.ts";
+import type { Held, HeldFleet } from "./held.ts";
+import { ageText, since, until } from "./heldage.ts";
+import { table } from "./table.ts";
+
+/** What a line is for. */
+export type Grouping = "operation" | "policy" | "cluster";
+
+export interface HeldView {
+  readonly now: Date;
+  readonly by: Grouping;
+  /** How the program was called, for the commands that it names. */
+  readonly program: string;
+  /** Of the terminal; absent: as wide as it gets. */
+  readonly columns?: number;
+  readonly colour: Colour;
+}
+
+export function heldText(fleet: HeldFleet, view: HeldView): string {
+  const [wide, narrow] = tablesOf(fleet, view);
+  const fits = (text: string): boolean =>
+    text.split("\n").every((line) => line.length <= (view.columns ?? Infinity));
+  const text = [wide, narrow].find(fits) ?? fleet.held.map((held) => block(held, view)).join("");
+  return text + notes(fleet);
+}
+
+/** With the way out, and without; blocks are for operations only. */
+function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string, string] {
+  if (view.by !== "operation") {
+    const summary = view.by === "policy" ? byPolicy(held, view) : byCluster(held, view);
+    return [summary, summary];
+  }
+  const rows = held.map((each) => cells(each, view));
+  return [
+    table([...HEADINGS, "UNBLOCK"], rows),
+    table(
+      HEADINGS,
+      rows.map((row) => row.slice(0, HEADINGS.length)),
+    ),
+  ];
+}
+
+export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
+
+export function cells(held: Held, view: Pick<HeldView, "now" | "program">): string[] {
+  const { policy, row } = held;
+  return [
+    `${row.namespace}/${row.cluster}`,
+    row.hook,
+    shortName(policy),
+    ruleAndGate(held),
+    since(row.firstAsked, view.now),
+    until(row.earliestRelease, view.now),
+    wayOut(held, view),
+  ].map(oneLine);
+}
+
+/** A HookPolicy is always in the namespace of the Cluster. */
+function shortName({ kind, name }: PolicyRef): string {
+  return `${kind}/${name}`;
+}
+
+function ruleAndGate({ row: { rule, gate } }: Held): string {
+  return gate === undefined ? rule : `${rule}/${gate}`;
+}
+
+/** The command, where there is one; else what the policy says. */
+export function wayOut({ approvable, row }: Held, { program }: Pick<HeldView, "program">): string {
+  const { namespace, cluster, hook, message } = row;
+  return approvable ? `${program} approve ${namespace}/${cluster} --hook ${hook}` : oneLine(message);
+}
+
+function block(held: Held, view: HeldView): string {
+  const { row, policy } = held;
+  const { now, colour } = view;
+  const lines = [
+    `${colour.bold(`${row.namespace}/${row.cluster}`)} ${row.hook}, held for ${since(row.firstAsked, now)}`,
+    `  ${oneLine(`${policyName(policy)} ${ruleAndGate(held)} (${row.reason})`)}`,
+    ...(row.earliestRelease === undefined ? [] : [`  not before ${row.earliestRelease}`]),
+    `  ${wayOut(held, view)}`,
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function byPolicy(held: readonly Held[], { now }: HeldView): string {
+  const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
+  return table(
+    ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
+    groups.map(([name, rows]) => [
+      oneLine(name),
+      String(new Set(rows.map(({ row }) => row.clusterUID)).size),
+      oldest(rows, now),
+      until(releases(rows)[0], now),
+    ]),
+  );
+}
+
+/** All policies that hold an operation must let it go, so that the last of them tells. */
+function byCluster(held: readonly Held[], { now }: HeldView): string {
+  const groups = [...Map.groupBy(held, ({ row }) => `${row.namespace}/${row.cluster} ${row.hook}`).values()];
+  return table(
+    ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
+    groups.map((rows) => {
+      const [cluster = "", hook = ""] = rows[0] === undefined ? [] : cells(rows[0], { now, program: "" });
+      const times = releases(rows);
+      return [
+        cluster,
+        hook,
+        rows.map(({ policy }) => shortName(policy)).join(","),
+        oldest(rows, now),
+        until(times.length === rows.length ? times.at(-1) : undefined, now),
+      ];
+    }),
+  );
+}
+
+function oldest(rows: readonly Held[], now: Date): string {
+  return ageText(Math.max(...rows.map(({ row }) => now.getTime() - Date.parse(row.firstAsked))));
+}
+
+function releases(rows: readonly Held[]): string[] {
+  return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
+}
+
+function notes({ omitted, wouldBlock }: HeldFleet): string {
+  const lines = [
+    ...omitted.map(
+      ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
+    ),
+    ...(wouldBlock === 0
+      ? []
+      : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+export function heldJson({ held, omitted, wouldBlock }: HeldFleet): string {
+  return `${JSON.stringify({ held: held.map(heldObject), omitted, wouldBlock }, null, 2)}\n`;
+}
+
+/** As it is told in JSON. */
+export function heldObject({ policy, row, approvable }: Held): object {
+  const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
+  return {
+    cluster: `${namespace}/${cluster}`,
+    clusterUID,
+    hook,
+    ...(targetVersion !== undefined && { targetVersion }),
+    policy,
+    rule,
+    ...(gate !== undefined && { gate }),
+    verdict,
+    reason,
+    message,
+    firstAsked: row.firstAsked,
+    since: row.since,
+    ...(row.earliestRelease !== undefined && { earliestRelease: row.earliestRelease }),
+    approvable,
+  };
+}
