@@ -5,9 +5,12 @@ import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
+import { addApprove } from "./cmd/approve.ts";
 import { addCompletion } from "./cmd/completion.ts";
 import { addExplain } from "./cmd/explain.ts";
+import { addGet } from "./cmd/get.ts";
 import { addInit } from "./cmd/init.ts";
+import { addOverride } from "./cmd/override.ts";
 import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
 import { addSimulate } from "./cmd/simulate.ts";
 import { addTest } from "./cmd/test.ts";
@@ -59,7 +62,10 @@ const COMMANDS = [
   addPrepareUninstall,
   addValidate,
   addTest,
+  addGet,
   addExplain,
+  addApprove,
+  addOverride,
   addSimulate,
   addWindows,
   addInit,

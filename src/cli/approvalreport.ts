@@ -1,0 +1,160 @@
+/** What an approval sets and lets go on, for people and as JSON. */
+
+import type { Cluster } from "../api/meta.ts";
+import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import { targetVersion } from "../policy/call.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { timestamp } from "../policy/instant.ts";
+import { shellQuote, truncate } from "../policy/message.ts";
+import { policyName } from "../policy/policy.ts";
+import type { Approval, ApprovalPlan, Ending, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
+import type { Colour } from "./colour.ts";
+import { ageText } from "./heldage.ts";
+import { oneLine } from "./reporttrace.ts";
+
+/** What Cluster API does once it is let go on (its topology reconcilers). */
+const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
+  BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
+  AfterControlPlaneInitialized: () => "goes on with the new Cluster",
+  BeforeClusterUpgrade: (version) => `upgrades the Cluster${version}`,
+  BeforeControlPlaneUpgrade: (version) => `upgrades its control plane${version}`,
+  AfterControlPlaneUpgrade: () => "goes on behind its control plane: to the next version, or to its workers",
+  BeforeWorkersUpgrade: (version) => `upgrades its workers${version}`,
+  AfterWorkersUpgrade: () => "goes on behind its workers: to the next version, or to the end of the upgrade",
+  AfterClusterUpgrade: () => "ends the upgrade, and lets the next one begin",
+  BeforeClusterDelete: () => "deletes the Cluster and its machines",
+};
+
+/** "deletes the Cluster and its machines" */
+export function effectOf(call: HookCall): string {
+  const version = targetVersion(call);
+  return EFFECTS[call.hook](version === undefined ? "" : ` to ${version}`);
+}
+
+/** "Cluster team-a/prod-1" */
+export function nameOf(cluster: Cluster): string {
+  return `Cluster ${clusterKey(cluster)}`;
+}
+
+export interface PlanView {
+  readonly now: Date;
+  readonly colour: Colour;
+}
+
+export function planText(plan: ApprovalPlan, view: PlanView): string {
+  const { operations, alsoReleases } = plan;
+  const lines = [
+    ...operations.flatMap((operation) => operationLines(plan, operation, view)),
+    ...alsoReleases.map(
+      (call) => `${view.colour.yellow("lets go on, too")}: ${call.hook}: ${oneLine(effectOf(call))}`,
+    ),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function operationLines(
+  { cluster, namespace }: ApprovalPlan,
+  { call, ask, approvals, obstacles }: OperationPlan,
+  { now, colour }: PlanView,
+): string[] {
+  const asked =
+    ask === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - ask.firstAsked.getTime())}`;
+  return [
+    `${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`,
+    `  then      Cluster API ${oneLine(effectOf(call))}`,
+    ...approvals.flatMap(({ mark, ...gate }) => [
+      `  ${colour.green("approves")}  ${gateName(gate)}`,
+      `            ${markText(mark, { cluster, namespace })}`,
+    ]),
+    ...obstacles.flatMap((obstacle) => [
+      `  ${colour.red("held by")}   ${gateName(obstacle)} ${oneLine(obstacle.text)}`,
+      `            ${releaseText(obstacle)}`,
+    ]),
+  ];
+}
+
+function gateName({ policy, rule, gate }: GateRef): string {
+  return oneLine(`${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`);
+}
+
+const MAX_VALUE = 80;
+
+type Targets = Pick<ApprovalPlan, "cluster" | "namespace">;
+
+/** "annotation example.com/ok=true on Cluster team-a/prod-1" */
+export function markText({ on, field, key, value, replaces }: Mark, targets: Targets): string {
+  const place = on === "Cluster" ? nameOf(targets.cluster) : `Namespace ${namespaceOf(targets)}`;
+  const notes = [
+    ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
+    ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
+  ];
+  return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].map(oneLine).join("; ");
+}
+
+function releaseText({ release }: Obstacle): string {
+  return release === undefined ? "time alone does not let it go" : `not before ${timestamp(release)}`;
+}
+
+/** What a person would type instead. */
+export function commandFor({ on, field, key, value, replaces }: Mark, targets: Targets): string {
+  const { name, namespace = "" } = targets.cluster.metadata;
+  const verb = field === "annotation" ? "annotate" : "label";
+  const object =
+    on === "Namespace"
+      ? `namespace ${namespaceOf(targets)}`
+      : `clusters.cluster.x-k8s.io -n ${namespace} ${name}`;
+  const overwrite = replaces === undefined ? "" : " --overwrite";
+  return `kubectl ${verb} ${object} ${shellQuote(`${key}=${value}`)}${overwrite}`;
+}
+
+function namespaceOf({ cluster }: Targets): string {
+  return cluster.metadata.namespace ?? "";
+}
+
+/** How it ended. */
+export interface ApprovalOutcome {
+  readonly dryRun: boolean;
+  /** The marks are set. */
+  readonly approved: boolean;
+  /** Operations that were seen to end. */
+  readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
+}
+
+export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): string {
+  const { cluster, operations, alsoReleases } = plan;
+  const document = {
+    cluster: clusterKey(cluster),
+    clusterUID: cluster.metadata.uid,
+    operations: operations.map((operation) => operationJson(plan, operation)),
+    alsoReleases: alsoReleases.map(({ hook }) => hook),
+    ...outcome,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
+  const { call, ask, approvals, obstacles, goesOnAt } = operation;
+  const version = targetVersion(call);
+  return {
+    hook: call.hook,
+    ...(version !== undefined && { targetVersion: version }),
+    effect: effectOf(call),
+    ...(ask !== undefined && { firstAsked: timestamp(ask.firstAsked) }),
+    approvals: approvals.map((approval) => approvalObject(plan, approval)),
+    obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
+      ...obstacle,
+      ...(release !== undefined && { earliestRelease: timestamp(release) }),
+    })),
+    ...(goesOnAt !== undefined && { goesOnAt: timestamp(goesOnAt) }),
+  };
+}
+
+function approvalObject(plan: ApprovalPlan, { mark, ...gate }: Approval): object {
+  return { ...gate, ...mark, command: commandFor(mark, plan) };
+}
+
+export const ENDINGS: Readonly<Record<Ending, string>> = {
+  WentOn: "the Cluster goes on",
+  NotWanted: "it is not wanted any more",
+  Gone: "the Cluster is gone",
+};

@@ -1,0 +1,156 @@
+/** `hookpolicy approve`: lets a Cluster go on that waits for somebody to say so. */
+
+import { type Command, Option } from "commander";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import type { ApprovalPlan, Mark } from "../cli/approval.ts";
+import type { ApprovalOutcome } from "../cli/approvalreport.ts";
+import { colourFor } from "../cli/colour.ts";
+import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../cli/command.ts";
+import { confirm } from "./confirm.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./liveflags.ts";
+import { type ClusterName, type Sight, withSight } from "./sight.ts";
+
+const FORMATS = ["text", "json"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly hook?: HookName;
+  readonly dryRun?: true;
+  readonly wait: boolean;
+  readonly timeout: number;
+  readonly yes?: true;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # What would let it go on?
+  hookpolicy approve team-a/prod-1 --dry-run
+
+  # Confirm the deletion, and stay until it has begun
+  hookpolicy approve team-a/prod-1 --hook BeforeClusterDelete
+
+  # In a script
+  hookpolicy approve team-a/prod-1 --yes --no-wait`;
+
+const TEN_MINUTES = 600_000;
+
+export function addApprove(program: Command): void {
+  const command = program
+    .command("approve")
+    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .summary("let a Cluster go on that waits for approval")
+    .description(
+      "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it goes on. Gates of other kinds are told with the time at which they open.\n\nExit code: 0 it goes on, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also where it is not seen to go on.",
+    )
+    .addOption(
+      new Option(
+        "--hook <name>",
+        "only what this hook holds, also before Cluster API asks; default: what is held",
+      )
+        .choices(HOOK_NAMES)
+        .argParser(hookName),
+    )
+    .option("--dry-run", "only show what would be set")
+    .option("--no-wait", "do not wait until the Cluster goes on")
+    .addOption(
+      new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),
+    )
+    .option("-y, --yes", "do not ask for confirmation")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
+    await approve(cluster, self.optsWithGlobals<Flags>());
+  });
+}
+
+async function approve(name: ClusterName, flags: Flags): Promise<void> {
+  await withSight(connectionOf(flags), name, async (sight) => {
+    const plan = await planFor(sight, flags);
+    const done = await carryOut(plan, sight, flags);
+    if (flags.output === "json") {
+      const { approvalJson } = await import("../cli/approvalreport.ts");
+      process.stdout.write(approvalJson(plan, done.outcome));
+    }
+    if (done.problem !== undefined) throw new CommandError(FAILED, done.problem);
+  });
+}
+
+async function planFor({ look }: Sight, { hook }: Pick<Flags, "hook">): Promise<ApprovalPlan> {
+  const { planApproval } = await import("../cli/approval.ts");
+  const { fleet, cluster, now } = await look();
+  return planApproval(fleet, cluster, hook, now);
+}
+
+interface Done {
+  readonly outcome: ApprovalOutcome;
+  /** Why the Cluster does not go on. */
+  readonly problem?: string;
+}
+
+async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise<Done> {
+  const { commandFor, nameOf, planText } = await import("../cli/approvalreport.ts");
+  const say = (text: string): void => {
+    (flags.output === "json" ? process.stderr : process.stdout).write(text);
+  };
+  const nothing: ApprovalOutcome = { dryRun: flags.dryRun === true, approved: false, ended: [] };
+  if (plan.operations.length === 0) {
+    say(`${nameOf(plan.cluster)} is not held${flags.hook === undefined ? "" : ` at ${flags.hook}`}\n`);
+    return { outcome: nothing };
+  }
+  const colour = colourFor(process.stdout, flags, process.env);
+  if (flags.output === "text") say(planText(plan, { now: new Date(), colour }));
+  if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
+  if (flags.dryRun === true) {
+    say(
+      `nothing was changed; by hand:\n${plan.marks.map((mark) => `  ${commandFor(mark, plan)}\n`).join("")}`,
+    );
+    return { outcome: nothing };
+  }
+  await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
+  await setAll(plan, sight, { hook: flags.hook, say });
+  const approved = { ...nothing, approved: true };
+  if (!flags.wait) return { outcome: approved };
+  const { waitForEnd } = await import("./approvewait.ts");
+  const { ended, problem } = await waitForEnd(plan, sight, { timeoutMs: flags.timeout, say });
+  if (problem === undefined) return { outcome: { ...approved, ended } };
+  if (flags.output === "text") say(`\n${planText(await planFor(sight, flags), { now: new Date(), colour })}`);
+  return { outcome: { ...approved, ended }, problem };
+}
+
+/** Cluster API writes Clusters all the time: as long as the same is to be set, nobody needs to be asked again. */
+const MAX_CONFLICTS = 10;
+
+async function setAll(
+  plan: ApprovalPlan,
+  sight: Sight,
+  { hook, say }: { readonly hook: HookName | undefined; readonly say: (text: string) => void },
+): Promise<void> {
+  const { setMarks } = await import("../live/approve.ts");
+  const { markText } = await import("../cli/approvalreport.ts");
+  const confirmed = new Set(plan.marks.map(identity));
+  let left = plan;
+  for (let conflicts = 0; left.marks.length > 0;) {
+    const on = left.marks[0]?.on ?? "Cluster";
+    const marks = left.marks.filter((mark) => mark.on === on);
+    const target = on === "Cluster" ? left.cluster : left.namespace;
+    if (target === undefined) return;
+    if (await setMarks(sight.client, on, target.metadata, marks)) {
+      for (const mark of marks) say(`set ${markText(mark, left)}\n`);
+      left = { ...left, marks: left.marks.filter((mark) => mark.on !== on) };
+      continue;
+    }
+    conflicts += 1;
+    left = await planFor(sight, hook === undefined ? {} : { hook });
+    const same =
+      left.cluster.metadata.uid === plan.cluster.metadata.uid &&
+      left.marks.every((mark) => confirmed.has(identity(mark)));
+    if (!same || conflicts > MAX_CONFLICTS) {
+      throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
+    }
+  }
+}
+
+function identity(mark: Mark): string {
+  return JSON.stringify(mark);
+}

@@ -1,0 +1,21 @@
+/** A question on the terminal before something is changed. */
+
+import { createInterface } from "node:readline/promises";
+import { CommandError, FAILED } from "../cli/command.ts";
+import { UsageError } from "../manager/options.ts";
+
+/** Returns when the answer is yes. Whoever is not at a terminal must have said so beforehand. */
+export async function confirm(question: string, yes: boolean): Promise<void> {
+  if (yes) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new UsageError("standard input is no terminal to ask on: confirm with --yes");
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new Promise<string>((resolve) => {
+    terminal.once("close", () => resolve(""));
+  });
+  const answer = await Promise.race([terminal.question(`${question} [y/N] `), closed]);
+  terminal.close();
+  if (!/^y(?:es)?$/i.test(answer.trim()))
+    throw new CommandError(FAILED, "not confirmed: nothing was changed");
+}
