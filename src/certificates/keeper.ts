@@ -31,7 +31,7 @@ export interface KeeperOptions {
   readonly now: () => Date;
   /** Gets what is stored at every look, whoever has made it; it may be no good. */
   readonly onPair: (pair: KeyPair) => void;
-  /** A step was taken here, not by another replica. */
+  /** A step was taken here, not by another replica, and what it has written has been read. */
   readonly onStep: (step: Step) => void;
   /** What a failed look says to do. */
   readonly remedyOf: (error: unknown) => string | undefined;
@@ -63,6 +63,7 @@ export class CertificateKeeper {
   #stored: Stored = { authority: undefined, serving: undefined };
   #state: State = {};
   #trusted: { readonly fingerprint: string; readonly since: Date } | undefined;
+  readonly #taken: Step[] = [];
   /** The same on every look, it is reported once. */
   #said = "";
 
@@ -109,13 +110,14 @@ export class CertificateKeeper {
   }
 
   async #gather(signal: AbortSignal): Promise<void> {
-    const { store, secretName, names, now, onPair } = this.#options;
+    const { store, secretName, names, now, onPair, onStep } = this.#options;
     const [authority, serving] = await Promise.all([
       store.read(authoritySecretName(secretName), signal),
       store.read(secretName, signal),
     ]);
     this.#stored = { authority, serving };
     if (serving !== undefined) onPair(pairOf(serving));
+    for (const step of this.#taken.splice(0)) onStep(step);
     const state = judge(this.#stored, names, now());
     const trustedSince = await this.#trustedSince(state, signal);
     this.#state = { ...state, ...(trustedSince !== undefined && { trustedSince }) };
@@ -162,7 +164,7 @@ export class CertificateKeeper {
   }
 
   async #take(action: Exclude<Action, "None" | "AwaitTrust">, signal: AbortSignal): Promise<void> {
-    const { store, secretName, names, log, now, onStep } = this.#options;
+    const { store, secretName, names, log, now } = this.#options;
     const done = await takeStep(action, {
       store,
       secretName,
@@ -174,7 +176,7 @@ export class CertificateKeeper {
     if (!done) return;
     this.#said = "";
     log.info(TEXT[action], { secret: secretName });
-    onStep({ action, id: now().toISOString(), text: TEXT[action] });
+    this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });
   }
 
   #sayOnce(message: string, fields: Readonly<Record<string, unknown>>): void {

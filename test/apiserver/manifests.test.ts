@@ -205,7 +205,9 @@ test("the cert-manager component renders a certificate for the Service", async (
   ]);
   await writeFile(join(folder, "kustomization.yaml"), JSON.stringify({ resources, components }));
   const objects = objectsOf(await cp.kubectl("kustomize", folder));
-  const certificate = objects.find(({ kind }) => kind === "Certificate");
+  const named = (kind: string, name: string): KubeObject | undefined =>
+    objects.find((object) => object.kind === kind && object.metadata.name === name);
+  const certificate = named("Certificate", "hookpolicy-webhook-service-cert");
   const { name, namespace } = find("Service").metadata;
   assert.ok(certificate);
   assert.ok(certificate["spec"].dnsNames.includes(`${name}.${namespace}.svc`));
@@ -218,5 +220,22 @@ test("the cert-manager component renders a certificate for the Service", async (
     webhook?.metadata.annotations?.["cert-manager.io/inject-ca-from"],
     `${certificate.metadata.namespace}/${certificate.metadata.name}`,
   );
-  assert.equal(objects.length, rendered.length + 2);
+  // Signed by an authority that outlives it: a leaf that signs itself would be distrusted at each renewal.
+  const issuer = named("Issuer", certificate["spec"].issuerRef.name);
+  const authority = objects.find(
+    ({ kind, spec }) => kind === "Certificate" && spec.secretName === issuer?.["spec"].ca.secretName,
+  );
+  assert.equal(authority?.["spec"].isCA, true);
+  assert.equal(authority["spec"].privateKey.rotationPolicy, "Never");
+  // And the operator leaves it to cert-manager.
+  const [container] = named("Deployment", "hookpolicy")?.["spec"].template.spec.containers ?? [];
+  assert.equal(
+    container.args.findLast((arg: string) => arg.startsWith("--cert-management=")),
+    "--cert-management=Files",
+  );
+  const secrets = ({ kind, rules }: KubeObject): boolean =>
+    kind === "Role" && JSON.stringify(rules).includes('"secrets"');
+  assert.ok(rendered.some(secrets));
+  assert.ok(!objects.some(secrets));
+  assert.equal(objects.length, rendered.length + 4 - 2);
 });

@@ -84,7 +84,8 @@ export async function startOperator(
   const ports = options.ports ?? (await operatorPorts());
   const kubeconfig = options.kubeconfig ?? (await cp.kubeconfigFor(NAMESPACE, "hookpolicy"));
   const certDir = join(cp.folder, `${name}-certs`);
-  await writeServingCertificate(certDir, await issueServingCertificate(cp));
+  if (options.flags?.["cert-management"] === "Self") await mkdir(certDir, { recursive: true });
+  else await writeServingCertificate(certDir, await issueServingCertificate(cp));
   const daemon = cp.processes.start({
     name,
     command: process.execPath,
