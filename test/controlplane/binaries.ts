@@ -25,6 +25,12 @@ const PARTS = {
   "cluster-api": { module: "cluster-api", main: "sigs.k8s.io/cluster-api/core", seconds: 120 },
   clusterctl: { module: "cluster-api", main: "sigs.k8s.io/cluster-api/cmd/clusterctl", seconds: 60 },
   helm: { module: "helm", main: "helm.sh/helm/v4/cmd/helm", seconds: 180 },
+  prometheus: {
+    module: "prometheus",
+    main: "github.com/prometheus/prometheus/cmd/prometheus",
+    seconds: 60,
+  },
+  promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
 } as const;
 
 type Part = keyof typeof PARTS;
@@ -37,6 +43,7 @@ interface Module {
   readonly version: string;
   readonly cache: string;
   readonly ldflags: string;
+  readonly tags?: string;
 }
 
 export interface ControlPlaneBinaries {
@@ -77,6 +84,22 @@ export async function helmBinary(progress?: Progress): Promise<string> {
   return await built("helm", progress);
 }
 
+/** Prometheus scrapes and answers; without the discovery of any cloud, and without its pages. */
+export async function prometheusBinaries(
+  progress?: Progress,
+): Promise<{ readonly prometheus: string; readonly promtool: string }> {
+  return { promtool: await built("promtool", progress), prometheus: await built("prometheus", progress) };
+}
+
+/** The folder with a file of YAML for each CRD of the Prometheus Operator. */
+export async function prometheusOperatorCrds(): Promise<string> {
+  const folder = join(import.meta.dirname, "prometheus-operator");
+  const path = "github.com/prometheus-operator/prometheus-operator";
+  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd: folder });
+  const module: { readonly Dir: string } = JSON.parse(stdout);
+  return join(module.Dir, "example/prometheus-operator-crd");
+}
+
 /** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
 function assetOf(name: string): string | undefined {
   const folder = process.env["KUBEBUILDER_ASSETS"];
@@ -105,7 +128,7 @@ async function hostKubectlMinor(): Promise<number | undefined> {
 
 async function built(part: Part, progress?: Progress): Promise<string> {
   const { module, main, seconds } = PARTS[part];
-  const { folder, cache, ldflags, version } = moduleOf(module);
+  const { folder, cache, version, ...options } = moduleOf(module);
   const target = join(cache, part);
   if (existsSync(target)) return target;
   await withLock(
@@ -113,7 +136,7 @@ async function built(part: Part, progress?: Progress): Promise<string> {
     async () => {
       if (existsSync(target)) return; // another process built it while we waited
       const title = `${part} ${version.replace(/^v/, "")}`;
-      await build({ title, seconds, folder, main, ldflags, target }, progress);
+      await build({ title, seconds, folder, main, target, ...options }, progress);
     },
     progress,
   );
@@ -141,6 +164,7 @@ function moduleOf(name: ModuleName): Module {
     kubernetes: "k8s.io/kubernetes",
     "cluster-api": "sigs.k8s.io/cluster-api",
     helm: "helm.sh/helm/v4",
+    prometheus: "github.com/prometheus/prometheus",
   }[name];
   const version = versionOf(path, goMod);
   const ldflags = `-s -w ${stamp(name, version)}`.trim();
@@ -149,7 +173,8 @@ function moduleOf(name: ModuleName): Module {
     .update(readFileSync(join(folder, "go.sum")))
     .update(ldflags);
   const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
-  return { folder, path, version, ldflags, cache: join(cacheRoot(), key) };
+  const tags = name === "prometheus" ? { tags: "remove_all_sd" } : {};
+  return { folder, path, version, ldflags, ...tags, cache: join(cacheRoot(), key) };
 }
 
 function cacheRoot(): string {
@@ -189,5 +214,6 @@ function stamp(name: ModuleName, version: string): string {
     kubernetes: set("k8s.io/component-base/version"),
     "cluster-api": set("sigs.k8s.io/cluster-api/version"),
     helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
+    prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
   }[name];
 }

@@ -19,13 +19,15 @@ export interface GoBuild {
   /** The package with func main. */
   readonly main: string;
   readonly ldflags: string;
+  /** Build tags, separated by commas. */
+  readonly tags?: string;
   readonly target: string;
 }
 
 const toStderr: Progress = (line) => void process.stderr.write(`${line}\n`);
 
 export async function build(request: GoBuild, progress: Progress = toStderr): Promise<void> {
-  const { title, folder, main, ldflags, target } = request;
+  const { title, folder, main, ldflags, tags = "", target } = request;
   const partial = `${target}.${process.pid}.new`;
   const headline = `Building ${title} (once, about ${about(request.seconds)})`;
   const started = Date.now();
@@ -33,8 +35,8 @@ export async function build(request: GoBuild, progress: Progress = toStderr): Pr
   progress(headline);
   const timer = setInterval(() => progress(`${headline} … ${elapsed()}`), PROGRESS_EVERY_MS);
   try {
-    const args = ["build", "-mod=readonly", "-buildvcs=false", "-ldflags", ldflags, "-o", partial, main];
-    await go(args, folder, title);
+    const output = ["-ldflags", ldflags, "-o", partial];
+    await go(["build", "-mod=readonly", "-buildvcs=false", `-tags=${tags}`, ...output, main], folder, title);
     await rename(partial, target);
   } finally {
     clearInterval(timer);
