@@ -9,6 +9,7 @@ import { addApprove } from "./cmd/approve.ts";
 import { addCompletion } from "./cmd/completion.ts";
 import { addExplain } from "./cmd/explain.ts";
 import { addGet } from "./cmd/get.ts";
+import { addDoctor } from "./cmd/doctor.ts";
 import { addInit } from "./cmd/init.ts";
 import { addOverride } from "./cmd/override.ts";
 import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
@@ -59,6 +60,7 @@ function createProgram(name: string): Command {
 /** In the order of the help. */
 const COMMANDS = [
   addRun,
+  addDoctor,
   addPrepareUninstall,
   addValidate,
   addTest,

@@ -19,6 +19,11 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface CreateOptions extends RequestOptions {
+  /** Everything is checked, admission included, and nothing is stored. */
+  readonly dryRun?: boolean;
+}
+
 export interface GetOptions extends RequestOptions {
   /** Only apiVersion, kind and metadata are sent. */
   readonly metadataOnly?: boolean;
@@ -134,12 +139,11 @@ export class KubeClient {
   async create(
     resource: Resource,
     value: { readonly metadata: ObjectKey } & object,
-    options: RequestOptions = {},
+    { signal, dryRun = false }: CreateOptions = {},
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
-    const path = collectionPath(resource, value.metadata.namespace);
+    const path = `${collectionPath(resource, value.metadata.namespace)}${dryRun ? "?dryRun=All" : ""}`;
     const body = { type: JSON_TYPE, json: value };
-    const { signal } = options;
     const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
     return object(attempt, await this.#transport.json(request));
   }

@@ -1,0 +1,192 @@
+/** Who is protected by what, and what holds nothing. */
+
+import { CONDITION, GROUP } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { matches } from "../policy/decide.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import { demandsOf, isGated, policyName } from "../policy/policy.ts";
+import {
+  count,
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Settings,
+  some,
+  unread,
+  warning,
+} from "./doctor.ts";
+import { fieldsOf, listOf, textOf } from "./doctorfields.ts";
+import { createFleet, type Fleet, type FleetPolicy } from "./fleet.ts";
+import type { RawObject } from "./kinds.ts";
+
+/** The fleet, and which policies match which of its Clusters. */
+export interface Surveyed {
+  readonly fleet: Fleet;
+  /** Policies that can hold something, with the Clusters that they match. */
+  readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
+  readonly matched: ReadonlySet<string>;
+  /** Of gated HookPolicies, and of the Clusters that gated policies match. */
+  readonly namespaces: ReadonlySet<string>;
+}
+
+export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Settings): Surveyed {
+  const { policies, clusters, namespaces } = evidence;
+  const objects = [policies, clusters, namespaces].flatMap((read) => (read.ok ? read.value : []));
+  const fleet = createFleet(objects, { served, maxOverrideMs, now });
+  const matching = ({ compiled }: FleetPolicy): readonly Cluster[] =>
+    fleet
+      .clusters()
+      .filter(
+        (cluster) =>
+          isInScope(compiled.ref.namespace, cluster) && matches(compiled, fleet.world(cluster)) !== "no",
+      );
+  const all = new Map(fleet.policies.map((policy) => [policy, matching(policy)]));
+  const gated = new Map([...all].filter(([{ compiled }]) => compiled.rules.some(isGated)));
+  const scopes = [...gated].flatMap(([{ compiled }, found]) => [
+    compiled.ref.namespace ?? "",
+    ...found.map(({ metadata }) => metadata.namespace ?? ""),
+  ]);
+  return {
+    fleet,
+    gated,
+    matched: new Set([...all.values()].flat().map(clusterKey)),
+    namespaces: new Set(scopes),
+  };
+}
+
+function isInScope(namespace: string | undefined, { metadata }: Cluster): boolean {
+  return namespace === undefined || namespace === metadata.namespace;
+}
+
+/** The kinds of objects that gates look at, each once. */
+export function kindsIn(
+  policies: readonly RawObject[],
+  { served, maxOverrideMs, now }: Settings,
+): ObjectKind[] {
+  const fleet = createFleet(policies, { served, maxOverrideMs, now });
+  const demands = fleet.policies.flatMap(({ compiled }) => demandsOf(compiled));
+  return [...new Map(demands.map(({ kind }) => [objectKindKey(kind), kind])).values()];
+}
+
+const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
+
+export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
+  if (!evidence.policies.ok) return unread(evidence.policies);
+  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
+  const bad = fleet.policies.filter(
+    ({ status }) => conditionOf(status, CONDITION.Ready)?.["status"] === "False",
+  );
+  if (bad[0] !== undefined) {
+    const message = textOf(conditionOf(bad[0].status, CONDITION.Ready)?.["message"]);
+    return error(
+      `${count(bad.length, "policy")} not Ready: ${some(bad.map(nameOf))} (${message})`,
+      `edit ${nameOf(bad[0])}: the message names the field`,
+    );
+  }
+  const unseen = fleet.policies.filter(
+    ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
+  );
+  if (unseen.length > 0) {
+    return error(
+      `the operator has not looked at ${some(unseen.map(nameOf))}`,
+      "kubectl logs -n hookpolicy-system deployment/hookpolicy",
+    );
+  }
+  return ok(`${count(fleet.policies.length, "policy")}, all Ready`);
+}
+
+function conditionOf(status: object, type: string): ReturnType<typeof fieldsOf> | undefined {
+  return listOf(fieldsOf(status)["conditions"])
+    .map(fieldsOf)
+    .find((each) => each["type"] === type);
+}
+
+export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
+  if (!evidence.policies.ok) return unread(evidence.policies);
+  const silent = fleet.policies.filter(
+    ({ status }) => conditionOf(status, CONDITION.NotCalled)?.["status"] === "True",
+  );
+  if (silent[0] === undefined) return ok("no policy says that nothing asks it");
+  const { reason, message } = conditionOf(silent[0].status, CONDITION.NotCalled) ?? {};
+  return error(`Cluster API does not ask ${some(silent.map(nameOf))}: ${textOf(reason)}`, textOf(message));
+}
+
+export function effective({ policies, clusters }: Evidence, { fleet, gated }: Surveyed): Finding {
+  if (!policies.ok) return unread(policies);
+  if (!clusters.ok) return unread(clusters);
+  const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => nameOf(policy));
+  if (idle.length === 0) return ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
+  return warning(
+    `${count(idle.length, "policy")} without a Cluster: ${some(idle)}`,
+    "correct spec.clusterSelector or the labels of the Clusters, or delete them",
+  );
+}
+
+export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Finding {
+  if (!clusters.ok) return unread(clusters);
+  const without = fleet
+    .clusters()
+    .filter((cluster) => cluster.topology === undefined)
+    .map(clusterKey);
+  if (without.length === 0) return ok("every Cluster has one");
+  const believed = new Set([...gated.values()].flat().map(clusterKey));
+  const misled = without.filter((key) => believed.has(key));
+  const detail = `Cluster API calls no hook for Clusters without spec.topology: ${count(without.length, "Cluster")} (${some(without)})`;
+  const remedy =
+    "refuse their deletion at admission instead: kubectl apply -k manifests/admission/refuse-deletion";
+  if (misled.length === 0) return warning(detail, remedy);
+  return error(
+    `policies match ${count(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some(misled)}`,
+    remedy,
+  );
+}
+
+export function unmatched({ clusters }: Evidence, { fleet, matched }: Surveyed): Finding {
+  if (!clusters.ok) return unread(clusters);
+  const alone = fleet
+    .clusters()
+    .map(clusterKey)
+    .filter((key) => !matched.has(key));
+  if (alone.length === 0) return ok(`a policy for each of ${count(fleet.clusters().length, "Cluster")}`);
+  return warning(
+    `no policy matches ${count(alone.length, "Cluster")}: ${some(alone)}`,
+    "hookpolicy init clusterhookpolicy, with namespaceSelector: {}",
+  );
+}
+
+export function overrides({ policies }: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
+  if (!policies.ok) return unread(policies);
+  const active = fleet.overrides.filter(({ problem, expiresAt }) => problem === undefined && now < expiresAt);
+  if (active[0] === undefined) return ok("none is active");
+  const told = active.map(
+    ({ name, clusterRef, expiresAt }) =>
+      `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
+  );
+  return warning(
+    `policies do not hold what these let go: ${some(told)}`,
+    `kubectl delete hookoverride ${active[0].name}, when it is not needed any more`,
+  );
+}
+
+export function grants(evidence: Evidence): Finding {
+  const { grants: asked } = evidence;
+  const lacking = asked.filter(({ missing }) => missing.ok && missing.value.length > 0);
+  if (lacking[0] !== undefined) {
+    const { resource } = lacking[0];
+    const name = `hookpolicy-${resource}`;
+    const verbs = lacking[0].missing.ok ? lacking[0].missing.value.join(", ") : "";
+    return error(
+      `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: gates that look at them hold`,
+      `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resource} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
+    );
+  }
+  const unsure = asked.find(({ missing }) => !missing.ok)?.missing;
+  if (unsure?.ok === false)
+    return unsure.why === "NotFound"
+      ? error(unsure.message, "install it, or correct the gate")
+      : unread(unsure);
+  if (asked.length === 0) return ok("no gate looks at objects");
+  return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);
+}

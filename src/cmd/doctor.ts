@@ -1,0 +1,83 @@
+/** `hookpolicy doctor`: whether what is installed protects anything, and what to do about it. */
+
+import type { Command } from "commander";
+import { colourFor } from "../cli/colour.ts";
+import { addExamples, choice, CommandError, FAILED } from "../cli/command.ts";
+import type { Check, Evidence, Settings } from "../cli/doctor.ts";
+import type { KindsIn } from "../live/doctor.ts";
+import { parseOptions } from "../manager/options.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
+
+const FORMATS = ["text", "json"] as const;
+const FAIL_ON = ["error", "warning"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly output: (typeof FORMATS)[number];
+  readonly failOn: (typeof FAIL_ON)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # Is everything there that policies need to hold something?
+  hookpolicy doctor
+
+  # In a pipeline, after installing or upgrading
+  hookpolicy doctor -o json --fail-on warning > doctor.json`;
+
+export function addDoctor(program: Command): void {
+  const command = program
+    .command("doctor")
+    .summary("check the installation, and say what to do")
+    .description(
+      "Looks at everything that policies need in order to hold something: CRDs, the operator, Cluster API and its registration, certificates, and which Clusters are protected by what. Each line that is not ok says what to do. Reads only, apart from a dry run.\n\nExit code: 0 nothing is wrong (warnings aside, unless --fail-on says so), 1 something is, 2 cannot look.",
+    )
+    .addOption(choice("--fail-on <state>", "what exit code 1 is for: errors, or warnings, too", FAIL_ON))
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addExamples(addConnectionFlags(command), EXAMPLES);
+  command.action(async (_: unknown, self: Command) => {
+    await runDoctor(self.optsWithGlobals<Flags>());
+  });
+}
+
+async function runDoctor(flags: Flags): Promise<void> {
+  const { withApiServer } = await import("../live/fleet.ts");
+  const { gather } = await import("../live/doctor.ts");
+  const { kindsIn } = await import("../cli/doctorcoverage.ts");
+  const { doctorJson, doctorText, examine } = await import("../cli/doctorreport.ts");
+  const options = parseOptions({});
+  const settings = await settingsFor(options.capiVersion.minor, options.maxOverrideMs);
+  const kinds: KindsIn = (policies) => kindsIn(policies, settings);
+  const evidence = await reading(
+    withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
+  );
+  const checks = examine(evidence, await settingsOf(evidence, settings));
+  const json = flags.output === "json";
+  process.stdout.write(
+    json ? doctorJson(checks) : doctorText(checks, colourFor(process.stdout, flags, process.env)),
+  );
+  if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
+}
+
+function isWrong({ failOn }: Flags): (check: Check) => boolean {
+  return ({ state }) => state === "error" || (failOn === "warning" && state === "warning");
+}
+
+async function settingsFor(minor: number, maxOverrideMs: number): Promise<Settings> {
+  const { handlerName, servedHooks } = await import("../hooks/catalog.ts");
+  const { HOOK_NAMES } = await import("../api/runtimehooks.ts");
+  return {
+    now: new Date(),
+    served: servedHooks(minor),
+    maxOverrideMs,
+    handlers: new Set(HOOK_NAMES.map(handlerName)),
+    knownHooks: (each) => servedHooks(each).advertised,
+  };
+}
+
+/** As the operator that was found is told to run. */
+async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
+  const { flagOf, minorOf, operators } = await import("../cli/doctorinstall.ts");
+  const [operator] = operators(evidence);
+  const minor = operator && minorOf(flagOf(operator, "capi-version"));
+  return minor === undefined ? standard : await settingsFor(minor, standard.maxOverrideMs);
+}
