@@ -20,19 +20,17 @@ import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
-import { VERSION } from "../version.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
 
 const FORMATS = ["text", "json"] as const;
 
-interface Flags {
+interface Flags extends ConnectionFlags {
   readonly hook?: HookName;
   readonly at?: Date;
   readonly filename?: readonly string[];
   readonly toVersion?: string;
   readonly fromVersion?: string;
   readonly capiVersion?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
   readonly output: (typeof FORMATS)[number];
   readonly color: boolean;
 }
@@ -75,9 +73,8 @@ export function addExplain(program: Command): void {
       "the version that an upgrade comes from, for expressions that look at it",
     )
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
-    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
-    .option("--context <name>", "context of the kubeconfig; default: the current one")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (cluster: Name, _: unknown, self: Command) => {
     await explainCluster(cluster, self.optsWithGlobals<Flags>(), programName(self));
@@ -85,7 +82,7 @@ export function addExplain(program: Command): void {
 }
 
 async function explainCluster(name: Name, flags: Flags, program: string): Promise<void> {
-  const options = parseOptions({ "capi-version": flags.capiVersion, kubeconfig: flags.kubeconfig });
+  const options = parseOptions({ "capi-version": flags.capiVersion });
   if (flags.toVersion !== undefined && flags.hook === undefined)
     throw new UsageError("--to-version needs --hook");
   await checkHook(flags, options);
@@ -185,16 +182,9 @@ async function explainLive(name: Name, flags: Flags, options: Options): Promise<
   const { withApiServer } = await import("../live/fleet.ts");
   const { readClusterWorld } = await import("../live/clusterworld.ts");
   const { explain, queriesFor } = await import("../cli/explanation.ts");
-  const { kubeconfig } = options;
-  const { context } = flags;
-  const connection = {
-    version: VERSION,
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-  };
   const settings = { flags, options, now: new Date(), live: true };
-  const world = await readable(async () =>
-    withApiServer(connection, async (client) =>
+  const world = await reading(
+    withApiServer(connectionOf(flags), async (client) =>
       readClusterWorld(client, name, async (objects) => {
         const fleet = await fleetOf(objects, settings.now, settings);
         return queriesFor(fleet, explainOptions(fleet, name, settings));
@@ -207,15 +197,6 @@ async function explainLive(name: Name, flags: Flags, options: Options): Promise<
   }
   const fleet = await fleetOf(world.objects, settings.now, settings, { objects: world.reader });
   return explain(fleet, explainOptions(fleet, name, { ...settings, unread: world.unread.map(unreadNote) }));
-}
-
-/** What the API server refuses is input that cannot be read. */
-async function readable<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
-  }
 }
 
 function unreadNote({

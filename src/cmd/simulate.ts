@@ -22,13 +22,13 @@ import type { Times } from "../cli/simulationreport.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { VERSION } from "../version.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf } from "./liveflags.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
 const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;
 const LIVE = "live";
 
-interface Flags {
+interface Flags extends ConnectionFlags {
   readonly filename: readonly string[];
   readonly against: string;
   readonly at?: Date;
@@ -40,8 +40,6 @@ interface Flags {
   readonly failOn: (typeof FAIL_ON)[number];
   readonly output: (typeof FORMATS)[number];
   readonly capiVersion?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
   readonly color: boolean;
 }
 
@@ -79,9 +77,8 @@ export function addSimulate(program: Command): void {
     )
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
-    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
-    .option("--context <name>", "context of the kubeconfig; default: the current one");
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
+  addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
     await runSimulation(self.optsWithGlobals<Flags>());
@@ -94,12 +91,12 @@ function addHook(text: string, before: readonly HookName[] = []): readonly HookN
 
 async function runSimulation(flags: Flags): Promise<void> {
   const times = timesOf(flags);
-  const options = parseOptions({ "capi-version": flags.capiVersion, kubeconfig: flags.kubeconfig });
+  const options = parseOptions({ "capi-version": flags.capiVersion });
   const applied = await read(flags.filename);
   const { demandsIn } = await import("../cli/simulationfleet.ts");
   const present =
     flags.against === LIVE
-      ? await readLive({ ...options, ...flags }, (objects) => demandsIn([...objects, ...applied]))
+      ? await readLive(flags, (objects) => demandsIn([...objects, ...applied]))
       : { objects: await read([flags.against]) };
   const pair = await pairOf(applied, present, { flags, options, times });
   const simulation = await compare(pair, { flags, options, times });
@@ -137,17 +134,12 @@ interface Present {
 
 /** The kinds that gates name, of old and new policies, are read after them. */
 async function readLive(
-  { kubeconfig, context }: Pick<Flags, "kubeconfig" | "context">,
+  flags: Flags,
   demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],
 ): Promise<Present> {
   const { readFleet, readObjects, withApiServer } = await import("../live/fleet.ts");
   try {
-    const connection = {
-      version: VERSION,
-      ...(kubeconfig !== undefined && { kubeconfig }),
-      ...(context !== undefined && { context }),
-    };
-    return await withApiServer(connection, async (client) => {
+    return await withApiServer(connectionOf(flags), async (client) => {
       const objects = await readFleet(client);
       return { objects, reader: await readObjects(client, demandsIn(objects)) };
     });

@@ -1,30 +1,45 @@
 /** `hookpolicy windows`: when the windows of policies open and close. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { colourFor } from "../cli/colour.ts";
-import { addExamples, choice, collect, CommandError, FAILED, USAGE, wholeNumber } from "../cli/command.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  instant,
+  USAGE,
+  wholeNumber,
+} from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
+import type { RawObject } from "../cli/kinds.ts";
 import type { PolicyWindows } from "../cli/windowlist.ts";
 import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../policy/policy.ts";
-import { parseInstant } from "../policy/window/check.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
 
-interface Flags {
+interface Flags extends ConnectionFlags {
   readonly filename?: readonly string[];
   readonly next: number;
   readonly zone?: string;
   readonly at?: Date;
   readonly output: (typeof FORMATS)[number];
+  readonly namespace?: string;
+  readonly allNamespaces?: true;
   readonly color: boolean;
 }
 
 const EXAMPLES = `\
-  # The next five openings of every window
-  hookpolicy windows -f policies/
+  # The next five openings of every window of the cluster that kubectl talks to
+  hookpolicy windows -A
+
+  # The next opening of one policy's
+  hookpolicy windows team-a/weekend-upgrades --next 1
 
   # Of one policy, in another time zone, over a change of the clocks
   hookpolicy windows team-a/weekend-upgrades -f policies/ --zone America/New_York --at 2026-10-23T00:00:00Z`;
@@ -32,47 +47,42 @@ const EXAMPLES = `\
 export function addWindows(program: Command): void {
   const command = program
     .command("windows")
-    .argument("[policy]", "NAMESPACE/NAME or NAME; all of them by default")
+    .argument("[policy]", "NAMESPACE/NAME of a HookPolicy, or NAME; all of them by default")
     .summary("when windows open and close")
     .description(
       "Lists when the windows of policies open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.",
     )
     .option(
       "-f, --filename <path>",
-      "files, folders and patterns with policies; - is standard input; repeatable",
+      "files, folders and patterns instead of the API server; - is standard input; repeatable",
       collect,
     )
-    .option("-n, --next <count>", "how many openings of each window", wholeNumber(1, MAX_NEXT), 5)
+    .option("--next <count>", "how many openings of each window", wholeNumber(1, MAX_NEXT), 5)
     .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
     .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
+    .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
+    .option("-A, --all-namespaces", "policies of all namespaces, and ClusterHookPolicies")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
   addExamples(command, EXAMPLES);
   command.action(async (policy: string | undefined, _: unknown, self: Command) => {
     await windows(policy, self.optsWithGlobals<Flags>());
   });
 }
 
-function instant(text: string): Date {
-  const ms = parseInstant(text);
-  if (ms === undefined)
-    throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-10-24T00:00:00Z");
-  return new Date(ms);
-}
-
 async function windows(wanted: string | undefined, flags: Flags): Promise<void> {
-  const { filename: paths = [], zone } = flags;
-  if (paths.length === 0) throw new UsageError("required option '-f, --filename <path>' not specified");
+  const { zone } = flags;
   const { zoneProblem } = await import("../policy/window/zone.ts");
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
-  const { loadPaths } = await import("../files/load.ts");
+  checkScope(flags);
   const { isNamed, windowsIn } = await import("../cli/windowlist.ts");
-  const { objects, problems } = await loadPaths(paths);
-  process.stderr.write(problems.map(problemLine).join(""));
-  const all = windowsIn(objects.map(({ object }) => object));
+  const { objects, isWhole } = await (flags.filename === undefined
+    ? readLive(wanted, flags)
+    : readFiles(flags.filename));
+  const all = windowsIn(objects);
   const isMeant = (policy: PolicyRef): boolean => wanted === undefined || isNamed(policy, wanted);
-  if (wanted !== undefined && problems.length === 0 && !all.policies.some(isMeant))
-    throw unknownName(wanted, all);
+  if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all);
   await print(
     all.windows.filter(({ policy }) => isMeant(policy)),
     flags,
@@ -81,8 +91,48 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   for (const policy of invalid) {
     process.stderr.write(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'\n`);
   }
-  if (problems.length > 0) throw new CommandError(USAGE);
+  if (!isWhole) throw new CommandError(USAGE);
   if (invalid.length > 0) throw new CommandError(FAILED);
+}
+
+function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }: Flags): void {
+  if (allNamespaces === true && namespace !== undefined) {
+    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
+  }
+  const live = namespace ?? allNamespaces ?? kubeconfig ?? context;
+  if (filename !== undefined && live !== undefined) {
+    throw new UsageError(
+      "-n, -A, --kubeconfig and --context are for the API server, and -f is instead of it",
+    );
+  }
+}
+
+interface Read {
+  readonly objects: readonly RawObject[];
+  /** No file was left out. */
+  readonly isWhole: boolean;
+}
+
+async function readFiles(paths: readonly string[]): Promise<Read> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { objects, problems } = await loadPaths(paths);
+  process.stderr.write(problems.map(problemLine).join(""));
+  return { objects: objects.map(({ object }) => object), isWhole: problems.length === 0 };
+}
+
+async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
+  const { withApiServer } = await import("../live/fleet.ts");
+  const { contextNamespace, readHeld } = await import("../live/held.ts");
+  const connection = connectionOf(flags);
+  const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
+  const { policies, unread } = await reading(
+    withApiServer(connection, async (client) => {
+      const namespace = named ?? flags.namespace ?? contextNamespace(connection);
+      return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
+    }),
+  );
+  if (unread !== undefined) process.stderr.write(`warning: ${unread}\n`);
+  return { objects: policies, isWhole: true };
 }
 
 async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {

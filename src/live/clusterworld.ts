@@ -93,24 +93,6 @@ export async function clusterNames(client: KubeClient, namespace?: string): Prom
   }
 }
 
-/** Policies alone: of one namespace, or all. */
-export async function readPolicies(client: KubeClient, namespace?: string): Promise<readonly RawObject[]> {
-  const lists = await Promise.all([
-    list(client, POLICY_RESOURCES.HookPolicy, namespace),
-    namespace === undefined ? list(client, POLICY_RESOURCES.ClusterHookPolicy) : [],
-  ]);
-  return lists.flat();
-}
-
-/** One policy; undefined: there is none. */
-export async function readPolicy(
-  client: KubeClient,
-  { namespace, name }: ObjectKey,
-): Promise<RawObject | undefined> {
-  if (namespace === undefined) return await find(client, POLICY_RESOURCES.ClusterHookPolicy, { name });
-  return await find(client, POLICY_RESOURCES.HookPolicy, { namespace, name });
-}
-
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {
   try {
     return typed(resource, await client.get(resource, key));

@@ -52,7 +52,17 @@ Sat 2026-10-24 22:00 +02:00   Sun 2026-10-25 05:00 +01:00   8h      *
 
 test("--zone prints in another zone", async (t) => {
   const cwd = await folder(t, { "a.yaml": WEEKEND });
-  const args = ["windows", "-f", "a.yaml", "--at", "2026-10-19T00:00:00Z", "-n", "1", "-z", "Asia/Kolkata"];
+  const args = [
+    "windows",
+    "-f",
+    "a.yaml",
+    "--at",
+    "2026-10-19T00:00:00Z",
+    "--next",
+    "1",
+    "-z",
+    "Asia/Kolkata",
+  ];
   const { stdout } = await hookpolicy(args, { cwd });
   assert.match(
     stdout,
@@ -107,7 +117,12 @@ test("-o json keeps to its schema", async (t) => {
 });
 
 const USAGE: Record<string, { args: string[]; says: RegExp }> = {
-  "no files": { args: [], says: /^error: required option '-f, --filename <path>' not specified; see/ },
+  "no kubeconfig": { args: ["--kubeconfig", "none"], says: /^error: kubeconfig none: no such file\n$/ },
+  "a namespace of files": {
+    args: ["-f", "a", "-n", "team-a"],
+    says: /^error: -n, -A, .* are for the API server/,
+  },
+  "one namespace of all": { args: ["-A", "-n", "team-a"], says: /one or the other/ },
   "an unknown zone": {
     args: ["-f", "a", "-z", "Europa/Berlin"],
     says: /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
@@ -116,7 +131,7 @@ const USAGE: Record<string, { args: string[]; says: RegExp }> = {
     args: ["-f", "a", "--at", "2026-10-18"],
     says: /Allowed: a time with its offset/,
   },
-  "a count of nothing": { args: ["-f", "a", "-n", "0"], says: /Allowed: a whole number from 1 to 1000/ },
+  "a count of nothing": { args: ["-f", "a", "--next", "0"], says: /Allowed: a whole number from 1 to 1000/ },
   "a missing file": { args: ["-f", "nope.yaml"], says: /^error: nope\.yaml: no such file or folder\n/ },
 };
 for (const [name, { args, says }] of Object.entries(USAGE)) {
