@@ -14,7 +14,7 @@ import { promisify } from "node:util";
 
 import { DISCOVERY_PATH } from "../../src/hooks/catalog.ts";
 import { parseCertificates } from "../../src/certificates/pem.ts";
-import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { objectsOf, type Ref } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import {
   installHookPolicy,
@@ -212,11 +212,11 @@ test("a rotation by hand fails no handshake, with the authorities as they are pu
 });
 
 test("Events on the Secret tell of it", async () => {
-  const events = (await cp.list({
+  const events = await cp.list({
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
     namespace: NAMESPACE,
-  })) as KubeObject[];
+  });
   const { uid } = (await cp.get(SERVING)).metadata;
   const own = events.filter(({ regarding }) => regarding.kind === "Secret" && regarding.uid === uid);
   const reasons = new Set(own.map(({ reason }) => reason));

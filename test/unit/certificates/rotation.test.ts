@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import fc from "fast-check";
+
+import {
+  AUTHORITY_LIFE_MS,
+  BACKDATED_MS,
+  issuedAt,
+  KEEP_OLD_AUTHORITY_MS,
+  LEAF_LIFE_MS,
+  renewalOf,
+  SETTLE_MS,
+  type Validity,
+  warningOf,
+} from "../../../src/certificates/lifetime.ts";
+import {
+  type Action,
+  type Leaf,
+  needsLeader,
+  nextStep,
+  type State,
+} from "../../../src/certificates/rotation.ts";
+
+const NOW = new Date("2026-11-21T12:00:00Z");
+const DAY_MS = 86_400_000;
+const after = (ms: number): Date => new Date(NOW.getTime() + ms);
+
+function validity(fingerprint: string, issued: Date, lifeMs: number): Validity {
+  return {
+    fingerprint,
+    notBefore: new Date(issued.getTime() - BACKDATED_MS),
+    notAfter: new Date(issued.getTime() + lifeMs),
+  };
+}
+
+const authority = (fingerprint: string, issued = NOW): Validity =>
+  validity(fingerprint, issued, AUTHORITY_LIFE_MS);
+const leaf = (signer: string, issued = NOW): Leaf => ({
+  ...validity("99:AA:BB:CC", issued, LEAF_LIFE_MS),
+  signer,
+});
+
+const A = authority("0A:00:00:00");
+const B = authority("0B:00:00:00");
+
+function state(signs: Validity, served: Leaf, bundle: readonly Validity[], trustedSince?: Date): State {
+  return {
+    authority: { certificate: signs },
+    serving: { leaf: served, bundle },
+    ...(trustedSince !== undefined && { trustedSince }),
+  };
+}
+
+const { signer: _, ...unsigned } = leaf("");
+const CASES: Record<string, { state: State; at?: Date; action: Action }> = {
+  "nothing is stored": { state: {}, action: "CreateAuthority" },
+  "the authority's Secret was deleted": {
+    state: { serving: { leaf: leaf("0A:00:00:00"), bundle: [A] } },
+    action: "CreateAuthority",
+  },
+  "the authority's Secret holds no authority": { state: { authority: {} }, action: "ReplaceAuthority" },
+  "the authority is old": {
+    state: state(A, leaf(A.fingerprint), [A]),
+    at: after(AUTHORITY_LIFE_MS * 0.67),
+    action: "ReplaceAuthority",
+  },
+  "there is an authority only": { state: { authority: { certificate: A } }, action: "CreateServing" },
+  "all is well": { state: state(A, leaf(A.fingerprint), [A]), action: "None" },
+  "the serving certificate cannot be used": {
+    state: { authority: { certificate: A }, serving: { bundle: [A] } },
+    action: "IssueLeaf",
+  },
+  "nobody published has signed the serving certificate": {
+    state: { authority: { certificate: A }, serving: { leaf: unsigned, bundle: [A] } },
+    action: "IssueLeaf",
+  },
+  "the serving certificate is old": {
+    state: state(A, leaf(A.fingerprint), [A]),
+    at: after(LEAF_LIFE_MS * 0.67),
+    action: "IssueLeaf",
+  },
+  "the serving certificate is of middle age": {
+    state: state(A, leaf(A.fingerprint), [A]),
+    at: after(LEAF_LIFE_MS * 0.6),
+    action: "None",
+  },
+  "a new authority is not published": {
+    state: state(B, leaf(A.fingerprint), [A]),
+    action: "PublishAuthority",
+  },
+  "a new authority is published, and not seen by everybody": {
+    state: state(B, leaf(A.fingerprint), [B, A]),
+    action: "AwaitTrust",
+  },
+  "everybody has just come to trust the new authority": {
+    state: state(B, leaf(A.fingerprint), [B, A], after(1 - SETTLE_MS)),
+    action: "AwaitTrust",
+  },
+  "everybody has trusted the new authority for a while": {
+    state: state(B, leaf(A.fingerprint), [B, A], after(-SETTLE_MS)),
+    action: "IssueLeaf",
+  },
+  "the serving certificate is old, and not everybody trusts the new authority": {
+    state: state(B, leaf(A.fingerprint), [B, A]),
+    at: after(LEAF_LIFE_MS * 0.9),
+    action: "AwaitTrust",
+  },
+  "the serving certificate has ended, and not everybody trusts the new authority": {
+    state: state(B, leaf(A.fingerprint), [B, A]),
+    at: after(LEAF_LIFE_MS),
+    action: "IssueLeaf",
+  },
+  "the serving certificate was swapped": {
+    state: state(B, leaf(B.fingerprint), [B, A]),
+    at: after(KEEP_OLD_AUTHORITY_MS - 1),
+    action: "None",
+  },
+  "the serving certificate was swapped a day ago": {
+    state: state(B, leaf(B.fingerprint), [B, A]),
+    at: after(KEEP_OLD_AUTHORITY_MS),
+    action: "DropOldAuthorities",
+  },
+};
+for (const [name, { state: stored, at = NOW, action }] of Object.entries(CASES)) {
+  test(`when ${name}: ${action}`, () => {
+    assert.equal(nextStep(stored, at), action);
+  });
+}
+
+test("only what creates a Secret needs no leader", () => {
+  const free = Object.values(CASES)
+    .map(({ action }) => action)
+    .filter((action) => !needsLeader(action));
+  assert.deepEqual(new Set(free), new Set(["CreateAuthority", "CreateServing"]));
+});
+
+const fingerprints = fc
+  .array(fc.integer({ min: 0, max: 255 }), { minLength: 32, maxLength: 32 })
+  .map((bytes) => bytes.map((byte) => byte.toString(16).padStart(2, "0").toUpperCase()).join(":"));
+
+test("renewal comes before two thirds of the life, after three fifths, and before the warning; always at the same time", () => {
+  fc.assert(
+    fc.property(fingerprints, fc.integer({ min: 60_000, max: AUTHORITY_LIFE_MS }), (fingerprint, lifeMs) => {
+      const certificate = validity(fingerprint, NOW, lifeMs);
+      const { notBefore, notAfter } = certificate;
+      const part = (at: Date): number =>
+        (at.getTime() - notBefore.getTime()) / (notAfter.getTime() - notBefore.getTime());
+      assert.ok(part(renewalOf(certificate)) > 0.6 && part(renewalOf(certificate)) < 0.667);
+      assert.deepEqual(renewalOf(certificate), renewalOf({ ...certificate }));
+      assert.ok(warningOf(certificate) > renewalOf(certificate) && warningOf(certificate) < notAfter);
+    }),
+  );
+});
+
+test("certificates issued together are not renewed together", () => {
+  const renewals = ["00:00", "55:55", "AA:AA", "FF:FF"].map((start) =>
+    renewalOf(validity(`${start}:00:00`, NOW, LEAF_LIFE_MS)).getTime(),
+  );
+  const [earliest = 0, latest = 0] = [Math.min(...renewals), Math.max(...renewals)];
+  assert.ok(latest - earliest > 4 * DAY_MS);
+});
+
+/** The API server, one ExtensionConfig that follows ca.crt or not, and whoever leads; time only passes. */
+class World {
+  now = NOW;
+  authority: Validity | undefined;
+  serving: { leaf: Leaf; bundle: Validity[] } | undefined;
+  clientBundle: readonly Validity[] = [];
+  trustedSince: Date | undefined;
+  #made = 0;
+
+  #fresh(lifeMs: number): Validity {
+    this.#made += 1;
+    return validity(this.#made.toString(16).padStart(8, "0"), this.now, lifeMs);
+  }
+
+  /** Whether the client, which trusts `clientBundle`, trusts what is served. */
+  trusts(): boolean {
+    const { leaf: served } = this.serving ?? {};
+    return this.clientBundle.some(({ fingerprint }) => fingerprint === served?.signer);
+  }
+
+  step(): Action {
+    this.#look();
+    const action = nextStep(
+      {
+        ...(this.authority !== undefined && { authority: { certificate: this.authority } }),
+        ...(this.serving !== undefined && { serving: this.serving }),
+        ...(this.trustedSince !== undefined && { trustedSince: this.trustedSince }),
+      },
+      this.now,
+    );
+    this.#take(action);
+    return action;
+  }
+
+  #look(): void {
+    const trusts = this.clientBundle.some(({ fingerprint }) => fingerprint === this.authority?.fingerprint);
+    this.trustedSince = trusts ? (this.trustedSince ?? this.now) : undefined;
+  }
+
+  #take(action: Action): void {
+    if (action === "CreateAuthority" || action === "ReplaceAuthority") {
+      this.authority = this.#fresh(AUTHORITY_LIFE_MS);
+      this.trustedSince = undefined;
+    }
+    const { authority: signs, serving } = this;
+    if (signs === undefined) return;
+    const issued = (): Leaf => ({ ...this.#fresh(LEAF_LIFE_MS), signer: signs.fingerprint });
+    const bundle = [signs, ...(serving?.bundle ?? [])].filter(
+      (each, index, all) => all.findIndex(({ fingerprint }) => fingerprint === each.fingerprint) === index,
+    );
+    if (action === "CreateServing" || action === "IssueLeaf") this.serving = { leaf: issued(), bundle };
+    if (serving === undefined) return;
+    if (action === "PublishAuthority") this.serving = { ...serving, bundle };
+    if (action === "DropOldAuthorities") this.serving = { ...serving, bundle: [signs] };
+  }
+}
+
+type Move = "step" | "follow" | "crash" | "rotate" | { readonly wait: number };
+
+const moves = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant<Move>("step") },
+    { weight: 3, arbitrary: fc.constant<Move>("follow") },
+    { weight: 1, arbitrary: fc.constant<Move>("crash") },
+    { weight: 1, arbitrary: fc.constant<Move>("rotate") },
+    { weight: 3, arbitrary: fc.integer({ min: 1, max: 2 * DAY_MS }).map((wait): Move => ({ wait })) },
+  ),
+  { maxLength: 120 },
+);
+
+function move(world: World, each: Move): void {
+  if (each === "step") world.step();
+  else if (each === "follow") world.clientBundle = world.serving?.bundle ?? world.clientBundle;
+  else if (each === "crash") world.trustedSince = undefined;
+  else if (each === "rotate") world.authority = undefined;
+  else world.now = new Date(world.now.getTime() + each.wait);
+}
+
+test("a client that has once followed is never shown what it does not trust, in whatever order and with whatever crashes", () => {
+  fc.assert(
+    fc.property(moves, (list) => {
+      const world = new World();
+      while (world.step() !== "None");
+      world.clientBundle = world.serving?.bundle ?? [];
+      for (const each of list) {
+        move(world, each);
+        const ended = world.serving !== undefined && world.serving.leaf.notAfter <= world.now;
+        if (ended) return; // who follows nothing for three months has to be left behind
+        assert.ok(world.trusts(), `after ${JSON.stringify(each)}`);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("whatever happened, a client that follows brings every rotation to its end", () => {
+  fc.assert(
+    fc.property(moves, (list) => {
+      const world = new World();
+      for (const each of list) move(world, each);
+      const end = issuedAt({ notBefore: world.now }).getTime() + 3 * DAY_MS;
+      while (world.now.getTime() < end) {
+        world.step();
+        world.clientBundle = world.serving?.bundle ?? [];
+        world.now = new Date(world.now.getTime() + 3_600_000);
+      }
+      assert.deepEqual(world.serving?.bundle, [world.authority]);
+      assert.equal(world.serving?.leaf.signer, world.authority?.fingerprint);
+      assert.equal(world.step(), "None");
+    }),
+    { numRuns: 300 },
+  );
+});
