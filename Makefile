@@ -27,15 +27,16 @@ dist/THIRD_PARTY_LICENSES.txt: $(INSTALLED) release/licenses.ts dist/main.js
 
 VERSION = $(shell node --print 'require("./package.json").version')
 IMAGE ?= hookpolicy:$(VERSION)
+export IMAGE
 
 .PHONY: image
 image: dist/THIRD_PARTY_LICENSES.txt ## Build the container image IMAGE=registry.example.com/hookpolicy:0.1.0
-	docker build --tag '$(IMAGE)' --build-arg VERSION='$(VERSION)' \
+	docker build --tag "$$IMAGE" --build-arg VERSION='$(VERSION)' \
 	  --build-arg REVISION="$$(git rev-parse HEAD)" --build-arg CREATED="$$(git log -1 --format=%cI)" .
 
 .PHONY: release
-release: dist/THIRD_PARTY_LICENSES.txt ## Make every artefact of a release into dist/release, for the same IMAGE
-	@IMAGE='$(IMAGE)' node release/release.ts
+release: dist/THIRD_PARTY_LICENSES.txt ## Make every artefact of a release into dist/release, with the IMAGE that was pushed
+	@node release/release.ts
 
 .PHONY: demo
 demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 leaves it running)

@@ -27,16 +27,20 @@ const OUT = join(ROOT, "dist/release");
 const STAGE = join(ROOT, "dist/release-stage");
 const { name: NAME, version: VERSION } = metadata;
 
-/** $IMAGE: registry/name[:tag], which the manifests and the chart then name. */
+/** $IMAGE, which the manifests and the chart then name. */
 interface Image {
   readonly name: string;
   readonly tag: string;
 }
 
+/** clusterctl takes none without a registry, and nobody could pull it. */
 function imageOf(text: string): Image {
-  const [, name, tag = VERSION] = /^([^:\s]+(?::\d+\/[^:\s]+)?)(?::([\w][\w.-]{0,127}))?$/.exec(text) ?? [];
-  if (name === undefined)
-    throw new Error(`IMAGE is ${JSON.stringify(text)}; allowed: registry/name or registry/name:tag`);
+  const [, name, tag = VERSION] =
+    /^((?:[\w-]+[.:][\w.:-]+|localhost)\/[\w./-]+)(?::(\w[\w.-]{0,127}))?$/.exec(text) ?? [];
+  if (name === undefined) {
+    const wanted = `your image with its registry, such as IMAGE=registry.example.com/${NAME}:${VERSION}`;
+    throw new Error(`IMAGE is ${JSON.stringify(text)}: give ${wanted}`);
+  }
   return { name, tag };
 }
 
@@ -132,7 +136,7 @@ function writeChecksums(): void {
   writeFileSync(join(OUT, "SHA256SUMS"), lines.join(""));
 }
 
-const image = imageOf(process.env["IMAGE"] ?? NAME);
+const image = imageOf(process.env["IMAGE"] ?? "");
 if (run("git", ["status", "--porcelain"]).length > 0) {
   process.stderr.write("warning: there are changes that are not committed: this is no release of a commit\n");
 }

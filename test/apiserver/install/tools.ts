@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import {
   clusterApiBinaries,
@@ -66,4 +67,40 @@ export async function extensionConfigCrd(): Promise<KubeObject> {
   );
   assert.ok(crd);
   return { ...crd, spec: { ...crd["spec"], conversion: undefined } };
+}
+
+/** For clusterctl and for a dry run it is enough that the kind is served. */
+export function certManagerDefinition(kind: string): KubeObject {
+  const singular = kind.toLowerCase();
+  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${singular}s.cert-manager.io` },
+    spec: {
+      group: "cert-manager.io",
+      scope: "Namespaced",
+      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  };
+}
+
+/** clusterctl takes no image without a registry. */
+export const IMAGE = "registry.example.com/hookpolicy";
+
+/** `kubectl kustomize` of manifests/ with some of its components and that image, in a folder of its own. */
+export async function kustomizeWith(
+  folder: string,
+  components: readonly string[],
+): Promise<readonly KubeObject[]> {
+  await mkdir(folder, { recursive: true });
+  const path = (below: string): string => relative(folder, join(ROOT, "manifests", below));
+  const kustomization = {
+    resources: [path(".")],
+    components: components.map(path),
+    images: [{ name: "hookpolicy", newName: IMAGE }],
+  };
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization)); // JSON is YAML
+  return await kustomize(folder);
 }
