@@ -6,7 +6,7 @@ import { Command, CommanderError, Option } from "commander";
 
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
 import { addApprove } from "./cmd/approve.ts";
-import { addCompletion } from "./cmd/completion.ts";
+import { addCompletion, answerCompletion } from "./cmd/completion.ts";
 import { addExplain } from "./cmd/explain.ts";
 import { addGet } from "./cmd/get.ts";
 import { addDoctor } from "./cmd/doctor.ts";
@@ -30,6 +30,10 @@ import { VERSION } from "./version.ts";
 
 /** kubectl runs a program of this name for `kubectl hookpolicy`. */
 const PLUGIN = /^kubectl-hookpolicy(?:\.[a-z]+)?$/;
+/** And one of this name with the words behind it while somebody types them, to complete the last one. */
+const COMPLETER = /^kubectl_complete-hookpolicy(?:\.[a-z]+)?$/;
+/** Cobra's name for the same: what the scripts of shells call. */
+const COMPLETE = "__complete";
 
 const RUN_EXAMPLES = `\
   # In a Pod, called by Cluster API 1.12
@@ -175,6 +179,10 @@ async function main(argv: readonly string[], name: string): Promise<number> {
   survivePipeErrors(process.stdout);
   survivePipeErrors(process.stderr);
   const program = createProgram(name);
+  if (argv[0] === COMPLETE) {
+    await answerCompletion(argv.slice(1), program);
+    return 0;
+  }
   try {
     if (argv.length === 0) program.help({ error: true }); // a script that lost its arguments must not pass for done
     await program.parseAsync(argv, { from: "user" });
@@ -198,7 +206,8 @@ function failed(error: unknown): number {
 }
 
 const calledAs = basename(process.argv[1] ?? "");
+const typed = process.argv.slice(2);
 process.exitCode = await main(
-  process.argv.slice(2),
+  COMPLETER.test(calledAs) ? [COMPLETE, ...typed] : typed,
   PLUGIN.test(calledAs) ? "kubectl hookpolicy" : "hookpolicy",
 );

@@ -1,14 +1,19 @@
 /** Completion scripts, made from the commands that the program has. */
 
 import type { Argument, Command, Option } from "commander";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What can stand somewhere: one of some words, a file, a text that nobody can guess; absent: nothing. */
-type Values = readonly string[] | "file" | "text" | undefined;
+/** What only the API server knows the names of. */
+export const LIVE = ["cluster", "policy", "namespace"] as const;
+export type Live = (typeof LIVE)[number];
 
-interface Flag {
+/** What can stand somewhere: one of some words, a file, a name, a text that nobody can guess; absent: nothing. */
+export type Values = readonly string[] | "file" | "text" | Live | undefined;
+
+export interface Flag {
   /** "--output" */
   readonly long: string;
   /** "-o" */
@@ -18,7 +23,7 @@ interface Flag {
   readonly repeatable: boolean;
 }
 
-interface Subcommand {
+export interface Subcommand {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly Flag[];
@@ -28,7 +33,7 @@ interface Subcommand {
 const NAMES = ["hookpolicy", "kubectl-hookpolicy"];
 
 export function completionScript(shell: Shell, program: Command): string {
-  const all = program.commands.map((command) => describe(command, program));
+  const all = subcommands(program);
   switch (shell) {
     case "bash":
       return bash(all);
@@ -37,6 +42,14 @@ export function completionScript(shell: Shell, program: Command): string {
     case "fish":
       return fish(all);
   }
+}
+
+export function subcommands(program: Command): readonly Subcommand[] {
+  return program.commands.map((command) => describe(command, program));
+}
+
+export function isLive(values: Values): values is Live {
+  return LIVE.some((live) => live === values);
 }
 
 function describe(command: Command, program: Command): Subcommand {
@@ -56,14 +69,20 @@ function describe(command: Command, program: Command): Subcommand {
 
 function flagOf({ long, short, description, argChoices, required, optional, flags, parseArg }: Option): Flag {
   const takesValue = required || optional;
-  const text = /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
   return {
     long: long ?? "",
     ...(short !== undefined && { short }),
     description,
-    values: takesValue ? (argChoices ?? text) : undefined,
+    values: takesValue ? (argChoices ?? valuesOf(long, flags)) : undefined,
     repeatable: parseArg !== undefined && argChoices === undefined,
   };
+}
+
+function valuesOf(long: string | undefined, flags: string): Values {
+  if (long === "--hook") return HOOK_NAMES;
+  if (long === "--namespace") return "namespace";
+  if (long === "--policy") return "policy";
+  return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }
 
 function operandOf(command: Command, program: Command): Values {
@@ -71,8 +90,11 @@ function operandOf(command: Command, program: Command): Values {
   if (first === undefined) return undefined;
   if (first.name() === "command") return program.commands.map((each) => each.name());
   if (first.argChoices !== undefined) return first.argChoices;
-  return ["path", "file", "dir", "folder"].includes(first.name()) ? "file" : "text";
+  const name = first.name();
+  return LIVE.find((live) => live === name) ?? (FILES.has(name) ? "file" : "text");
 }
+
+const FILES: ReadonlySet<string> = new Set(["path", "file", "dir", "folder"]);
 
 /** In single quotes, as bash and zsh take them. */
 function quoted(text: string): string {
@@ -111,6 +133,14 @@ _hookpolicy_files() {
   while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$cur")
 }
 
+# Names that the API server knows; what the program says behind a tab is for a person
+_hookpolicy_names() {
+  local word
+  while IFS=$'\\t' read -r word _; do
+    [[ $word == :* ]] || COMPREPLY+=("$word")
+  done < <("\${COMP_WORDS[0]}" __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+
 _hookpolicy() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command="" word
   COMPREPLY=()
@@ -136,6 +166,7 @@ complete -F _hookpolicy ${NAMES.join(" ")}
 
 function bashReply(values: Values): string {
   if (values === "file") return "_hookpolicy_files";
+  if (isLive(values)) return "_hookpolicy_names";
   return values === undefined || values === "text" ? ":" : `_hookpolicy_words "${values.join(" ")}"`;
 }
 
@@ -150,6 +181,12 @@ function zsh(commands: readonly Subcommand[]): string {
   });
   return `#compdef ${NAMES.join(" ")}
 # Completion for zsh: source <(hookpolicy completion zsh)
+_hookpolicy_names() {
+  local -a names
+  names=(\${\${(f)"$(hookpolicy __complete "\${(@)words[1,CURRENT]}" 2>/dev/null)"}:#:*})
+  compadd -- \${names%%$'\\t'*}
+}
+
 _hookpolicy() {
   local -a commands
   commands=(
@@ -182,6 +219,7 @@ function zshFlag(flag: Flag): string {
 
 function zshAction(values: Values): string {
   if (values === "file") return "_files";
+  if (isLive(values)) return "_hookpolicy_names";
   return values === undefined || values === "text" ? " " : `(${values.join(" ")})`;
 }
 
@@ -213,10 +251,16 @@ function fishFlag({ long, short, description, values }: Flag): string {
 function fishValues(values: Values): readonly string[] {
   if (values === undefined) return [];
   if (values === "file") return ["-r", "-F"];
+  if (isLive(values)) return ["-x", `-a ${FISH_NAMES}`];
   return values === "text" ? ["-x"] : ["-x", `-a ${fishQuoted(values.join(" "))}`];
 }
 
-function fishOperand(operand: readonly string[] | "file"): string {
+const FISH_NAMES = fishQuoted(
+  "(hookpolicy __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null | string match -v ':*')",
+);
+
+function fishOperand(operand: readonly string[] | "file" | Live): string {
+  if (isLive(operand)) return `-a ${FISH_NAMES}`;
   return operand === "file" ? "-F" : `-a ${fishQuoted(operand.join(" "))}`;
 }
 

@@ -1,8 +1,10 @@
-/** `hookpolicy completion`: scripts for shells. */
+/** `hookpolicy completion`: scripts for shells, and the answers that they and kubectl ask for while somebody types. */
 
 import { Argument, type Command } from "commander";
 import { addExamples } from "../cli/command.ts";
-import { completionScript, type Shell, SHELLS } from "../cli/completion.ts";
+import { completionScript, type Live, type Shell, SHELLS } from "../cli/completion.ts";
+import { answerText, answerTo, flagValue, offer } from "../cli/completionanswer.ts";
+import { connectionOf } from "./liveflags.ts";
 
 const EXAMPLES = `\
   # bash, in ~/.bashrc
@@ -19,9 +21,48 @@ export function addCompletion(program: Command): void {
     .command("completion")
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
     .summary("completion for bash, zsh and fish")
-    .description("Prints a script that completes commands, flags and their values.");
+    .description(
+      "Prints a script that completes commands, flags, their values, and names of Clusters and policies.",
+    );
   addExamples(command, EXAMPLES);
   command.action((shell: Shell) => {
     process.stdout.write(completionScript(shell, program));
   });
+}
+
+/** Nobody waits longer for a name. */
+const TIMEOUT_MS = 3000;
+
+/** Whatever fails, it is no reason to disturb somebody who types: then there is nothing to offer. */
+export async function answerCompletion(words: readonly string[], program: Command): Promise<void> {
+  const answer = answerTo(words, program);
+  const typed = words.at(-1) ?? "";
+  if (answer.live === undefined) {
+    process.stdout.write(answerText(answer));
+    return;
+  }
+  const { kind, prefix } = answer.live;
+  const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
+  const candidates = names.map((name) => ({ value: `${prefix}${name}` }));
+  process.stdout.write(answerText(offer(candidates, typed)));
+}
+
+async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
+  const { withApiServer } = await import("../live/fleet.ts");
+  const { clusterNames, namespaceNames, policyNames } = await import("../live/names.ts");
+  const read = { cluster: clusterNames, policy: policyNames, namespace: namespaceNames }[kind];
+  const kubeconfig = flagValue(words, "--kubeconfig");
+  const context = flagValue(words, "--context");
+  const named = typed.includes("/") ? typed.split("/")[0] : undefined;
+  const namespace = named ?? flagValue(words, "-n", "--namespace");
+  const options = {
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(kind !== "namespace" && namespace !== undefined && { namespace }),
+  };
+  const connection = connectionOf({
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+  });
+  const keys = await withApiServer(connection, async (client) => await read(client, options));
+  return keys.map((key) => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`));
 }

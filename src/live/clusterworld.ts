@@ -16,6 +16,7 @@ import {
   type WatchedObject,
 } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import { clusterNames } from "./names.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -49,16 +50,18 @@ export async function readClusterWorld(
   key: Required<ObjectKey>,
   queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
 ): Promise<ClusterWorld | NoCluster> {
-  const found = await readCluster(client, key);
-  if (found === undefined) return { others: await clusterNames(client, key.namespace) };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const found = await readCluster(client, key, signal);
+  if (found === undefined)
+    return { others: await clusterNames(client, { namespace: key.namespace, signal }) };
   return { ...found, reader: await readGateObjects(client, await queriesIn(found.objects)) };
 }
 
 async function readCluster(
   client: KubeClient,
   key: Required<ObjectKey>,
+  signal: AbortSignal,
 ): Promise<ClusterObjects | undefined> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const clusters = await new ClusterResource(client).resolve(signal);
   const cluster = await find(client, clusters, key);
   if (cluster === undefined) return undefined;
@@ -78,19 +81,6 @@ async function readCluster(
     objects: [cluster, ...own, ...rest.flatMap(({ objects }) => objects)],
     unread: rest.flatMap(({ unread }) => unread),
   };
-}
-
-/** Names of Clusters in the namespace, for a suggestion; none if they may not be listed. */
-export async function clusterNames(client: KubeClient, namespace?: string): Promise<readonly ObjectKey[]> {
-  const clusters = await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS));
-  const options = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-  try {
-    const { items } = await client.list(clusters, options);
-    return items.map(({ metadata }) => metadata);
-  } catch (error) {
-    if (isForbidden(error)) return [];
-    throw error;
-  }
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import test from "node:test";
-import { folder, hookpolicy } from "./program.ts";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { folder, hookpolicy, MAIN } from "./program.ts";
 
 const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
 
@@ -39,6 +41,51 @@ for (const [name, { words, offers }] of Object.entries(CASES)) {
     assert.deepEqual(completed(words), offers);
   });
 }
+
+/** What kubectl is told behind these words, the last of which is being typed. */
+async function answered(...words: readonly string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await hookpolicy(["__complete", ...words], {
+    env: { KUBECONFIG: "none" },
+  });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout.split("\n").slice(0, -1);
+}
+
+test("kubectl is told commands, flags and values in the way of cobra, each with what it is", async () => {
+  assert.deepEqual(await answered("expl"), [
+    "explain\ttell why a Cluster is held and what lets it go on",
+    ":4",
+  ]);
+  assert.deepEqual(await answered("explain", "--kube"), [
+    "--kubeconfig\thow to reach the API server; default: as kubectl",
+    ":4",
+  ]);
+  assert.deepEqual(await answered("explain", "--hook", "BeforeClusterD"), ["BeforeClusterDelete", ":4"]);
+  assert.deepEqual(await answered("simulate", "--hook=AfterW"), ["--hook=AfterWorkersUpgrade", ":4"]);
+  assert.deepEqual(await answered("validate", "-o", ""), ["text", "json", "github", ":4"]);
+  assert.deepEqual(await answered("--no-color", "help", "wind"), ["windows", ":4"]);
+});
+
+test("files are left to the shell, and nothing is offered for what nobody can guess", async () => {
+  assert.deepEqual(await answered("validate", ""), [":0"]);
+  assert.deepEqual(await answered("explain", "-f", ""), [":0"]);
+  assert.deepEqual(await answered("explain", "--at", ""), [":4"]);
+});
+
+test("without an API server no name is offered, and nobody who types is disturbed", async () => {
+  assert.deepEqual(await answered("explain", "team-a/"), [":4"]);
+  assert.deepEqual(await answered("explain", "--kubeconfig", "gone", ""), [":4"]);
+});
+
+test("as the program that kubectl runs for completion, it answers the same", async (t) => {
+  const dir = await folder(t, {});
+  const program = join(dir, "kubectl_complete-hookpolicy");
+  await symlink(MAIN, program);
+  const output = execFileSync(process.execPath, [program, "wind"], {
+    encoding: "utf8",
+  });
+  assert.match(output, /^windows\t.*\n:4\n$/);
+});
 
 test("bash completes files, with spaces in their names, where files are meant", async (t) => {
   const cwd = await folder(t, { "my policy.yaml": "", "other.yaml": "" });

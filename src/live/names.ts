@@ -1,0 +1,48 @@
+/** Names of objects, for suggestions and for completion. */
+
+import type { KubeClient } from "../kube/client.ts";
+import { isForbidden } from "../kube/errors.ts";
+import type { ObjectKey, Resource } from "../kube/resource.ts";
+import { ClusterResource, NAMESPACES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+
+export interface NamesOptions {
+  /** Absent: all. */
+  readonly namespace?: string;
+  readonly signal: AbortSignal;
+}
+
+export async function clusterNames(client: KubeClient, options: NamesOptions): Promise<readonly ObjectKey[]> {
+  const clusters = await new ClusterResource(client).resolve(options.signal);
+  return await namesOf(client, clusters, options);
+}
+
+/** HookPolicies of the namespace, and ClusterHookPolicies. */
+export async function policyNames(client: KubeClient, options: NamesOptions): Promise<readonly ObjectKey[]> {
+  const lists = await Promise.all([
+    namesOf(client, POLICY_RESOURCES.HookPolicy, options),
+    namesOf(client, POLICY_RESOURCES.ClusterHookPolicy, { signal: options.signal }),
+  ]);
+  return lists.flat();
+}
+
+export async function namespaceNames(
+  client: KubeClient,
+  { signal }: NamesOptions,
+): Promise<readonly ObjectKey[]> {
+  return await namesOf(client, NAMESPACES, { signal });
+}
+
+/** None, where they may not be listed. */
+async function namesOf(
+  client: KubeClient,
+  resource: Resource,
+  options: NamesOptions,
+): Promise<readonly ObjectKey[]> {
+  try {
+    const { items } = await client.list(resource, { metadataOnly: true, ...options });
+    return items.map(({ metadata }) => metadata);
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}
