@@ -2,6 +2,7 @@
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
+import { HOOK_NAMES } from "./api/runtimehooks.ts";
 import { VERSION } from "./version.ts";
 
 /** One series of a gauge that mirrors state. */
@@ -63,16 +64,32 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     labelNames: ["version", "capi_version", "node_version"],
     registers: [registry],
   }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
-  return {
+  const metrics = {
     ...hookMetrics(registry),
     ...informerMetrics(registry),
     ...controllerMetrics(registry),
     ...policyMetrics(registry),
     ...coverageMetrics(registry),
+  };
+  startAtZero(metrics);
+  return {
+    ...metrics,
     contentType: registry.contentType,
     text: async (): Promise<string> => await registry.metrics(),
   };
 }
+
+/** A series that begins with its first mistake shows no increase, and an alert would miss that one. */
+function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
+  for (const hook of HOOK_NAMES) {
+    for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
+  }
+  for (const result of ["written", "repeated", "failed", "dropped"]) metrics.events.inc({ result }, 0);
+  for (const result of ["written", "dropped"]) metrics.auditLines.inc({ result }, 0);
+}
+
+/** Verdicts without a decision. */
+const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
 function hookMetrics(
   registry: Registry,
