@@ -1,13 +1,18 @@
 /** `hookpolicy explain` and `windows` against a real API server with the operator, under several rights. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { mkdir, symlink } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { after, before, describe, test } from "node:test";
 import { Ajv } from "ajv";
 import { type Lab, startLab } from "../apiserver/operatorlab.ts";
+import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { environment } from "../controlplane/processes.ts";
 import { hookpolicy, type Outcome, outputSchema } from "../unit/cmd/program.ts";
 import { approvalRule, applyPolicy, clusterPolicyRef, heldRow, noRow, policyRef } from "./fleet.ts";
 
@@ -218,5 +223,26 @@ describe("explain, live", () => {
       /^error: no policy is named "explained\/night" \(did you mean explained\/nights\?\)/,
     );
     assert.equal((await run("windows", ["-A"], join(cp.folder, "none"))).code, 2);
+  });
+
+  test("kubectl completes the plugin's words with the names that are there", async () => {
+    const bin = join(cp.folder, "bin");
+    await mkdir(bin);
+    const main = join(import.meta.dirname, "../../dist/main.js");
+    for (const name of ["kubectl-hookpolicy", "kubectl_complete-hookpolicy"])
+      await symlink(main, join(bin, name));
+    const PATH = [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter);
+    const env = environment({ PATH, KUBECONFIG: cp.adminKubeconfig });
+    const { kubectl } = await controlPlaneBinaries();
+    const completed = async (...words: readonly string[]): Promise<string[]> => {
+      const { stdout } = await promisify(execFile)(kubectl, ["__complete", "hookpolicy", ...words], { env });
+      return stdout.split("\n").slice(0, -1);
+    };
+    assert.deepEqual(await completed("explain", `${NS}/`), [`${NS}/c1`, `${NS}/c2`, `${NS}/c3`, ":4"]);
+    assert.deepEqual(await completed("windows", "fleet"), ["fleet-nights", ":4"]);
+    assert.deepEqual(await completed("windows", "-n", "expl"), [NS, ":4"]);
+    const [first = "", ...rest] = await completed("expl");
+    assert.match(first, /^explain\t/);
+    assert.deepEqual(rest, [":4"]);
   });
 });
