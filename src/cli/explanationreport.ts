@@ -14,7 +14,7 @@ import type {
 } from "./explanation.ts";
 import type { StatusComparison } from "./explanationstatus.ts";
 import { oneLine } from "./reporttrace.ts";
-import { type Branch, type Detail, detailLines, treeLines } from "./tree.ts";
+import { type Branch, type Detail, detailLines, treeLines, wrapped } from "./tree.ts";
 
 export interface TextOptions {
   readonly colour: Colour;
@@ -48,10 +48,10 @@ function operationLines(
 ): string[] {
   const { colour, columns } = options;
   const name = `${cluster.namespace}/${cluster.name}`;
-  const top = [...stepDetails(operation), ...outlook(operation, name, options)];
+  const top = [...stepDetails(operation, colour), ...outlook(operation, name, options)];
   const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, colour), columns));
   return [
-    headline(operation, `Cluster ${name}`, { ...options, at }),
+    ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
     ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
     "",
     ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
@@ -86,15 +86,15 @@ function painted(verdict: Verdict | "Skipped", colour: Colour): string {
   return paint[verdict](verdict);
 }
 
-function stepDetails({ steps }: ExplainedOperation): Detail[] {
+function stepDetails({ steps }: ExplainedOperation, colour: Colour): Detail[] {
   return steps.flatMap((step, index) => {
     const next = steps[index + 1];
     const isLast = next?.rule !== step.rule || policyName(next.policy) !== policyName(step.policy);
-    return [...deedOf(step, index === 0 ? "" : "and "), ...(isLast ? said(step) : [])];
+    return [...deedOf(step, index === 0 ? "" : "and ", colour), ...(isLast ? said(step) : [])];
   });
 }
 
-function deedOf(step: Step, and: string): Detail[] {
+function deedOf(step: Step, and: string, colour: Colour): Detail[] {
   const [first, ...others] = step.commands;
   const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
   const what = {
@@ -103,8 +103,8 @@ function deedOf(step: Step, and: string): Detail[] {
   };
   if (first === undefined) return [what];
   return [
-    { label: `${and}run`, text: oneLine(first), whole: true },
-    ...others.map((command) => ({ label: "or run", text: oneLine(command), whole: true })),
+    { label: `${and}run`, text: colour.cyan(oneLine(first)), whole: true },
+    ...others.map((command) => ({ label: "or run", text: colour.cyan(oneLine(command)), whole: true })),
     what,
   ];
 }

@@ -40,7 +40,8 @@ export function detailLines(details: readonly Detail[], columns = Infinity): str
 
 const MIN_COLUMNS = 20;
 
-function wrapped(text: string, columns: number, indent = ""): string[] {
+/** Lines of at most so many columns, as far as words allow; `indent` stands before all but the first. */
+export function wrapped(text: string, columns: number, indent = ""): string[] {
   if (width(text) <= columns) return [text];
   const lines: string[] = [];
   let line = "";
