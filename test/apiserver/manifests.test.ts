@@ -72,6 +72,10 @@ test("every object is accepted, without unknown fields or warnings", async () =>
   assert.deepEqual(rendered.map(({ kind }) => kind).toSorted(), [
     "ClusterRole",
     "ClusterRole",
+    "ClusterRole",
+    "ClusterRole",
+    "ClusterRole",
+    "ClusterRole",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
     "CustomResourceDefinition",

@@ -1,0 +1,228 @@
+/** What RBAC grants to the operator, verb by verb, and what the API server's audit log says was asked for. */
+
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { KubeObject, Ref } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+
+/** One verb of one resource, of one name where the rule has names. */
+export interface Grant {
+  readonly role: Ref;
+  readonly group: string;
+  /** Without its subresource. */
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly verb: string;
+}
+
+interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+interface Binding {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
+}
+
+/** "patch hookpolicies.hookpolicy.dev", "get secrets named hookpolicy-ca" */
+export function titleOf({ verb, group, resource, subresource, name }: Grant): string {
+  const part = subresource === undefined ? "" : `/${subresource}`;
+  const what = `${resource}${group === "" ? "" : `.${group}`}${part}`;
+  return `${verb} ${what}${name === undefined ? "" : ` named ${name}`}`;
+}
+
+/** Of the roles that are bound to the ServiceAccount; what aggregation puts into one is not in the manifests. */
+export function grantsTo(account: string, rendered: readonly KubeObject[]): Grant[] {
+  return rendered.filter(isBinding).flatMap(({ kind, metadata: { namespace }, roleRef, subjects }) => {
+    if (!subjects.some(({ name, kind: subject }) => subject === "ServiceAccount" && name === account))
+      return [];
+    const isRole = (object: KubeObject): boolean =>
+      object.kind === roleRef.kind &&
+      object.metadata.name === roleRef.name &&
+      (roleRef.kind === "ClusterRole" || object.metadata.namespace === namespace);
+    if (kind === "RoleBinding" && roleRef.kind === "ClusterRole")
+      throw new Error(`${roleRef.name}: not read here`);
+    return rendered.filter(isRole).flatMap(grantsOf);
+  });
+}
+
+function isBinding(object: KubeObject): object is KubeObject & Binding {
+  return object.kind === "ClusterRoleBinding" || object.kind === "RoleBinding";
+}
+
+function grantsOf({ apiVersion, kind, metadata: { name, namespace }, rules = [] }: KubeObject): Grant[] {
+  const role = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+  return rules.flatMap((rule: PolicyRule) =>
+    combinations(rule).map(([group, full, verb, resourceName]) => {
+      const [resource = "", subresource] = full.split("/");
+      return {
+        role,
+        group,
+        resource,
+        verb,
+        ...(subresource !== undefined && { subresource }),
+        ...(resourceName !== undefined && { name: resourceName }),
+      };
+    }),
+  );
+}
+
+function combinations(rule: PolicyRule): [string, string, string, string | undefined][] {
+  const { apiGroups, resources, verbs, resourceNames = [undefined] } = rule;
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.flatMap((verb) =>
+        resourceNames.map((name): [string, string, string, string | undefined] => [
+          group,
+          resource,
+          verb,
+          name,
+        ]),
+      ),
+    ),
+  );
+}
+
+export function isSameRole(a: Ref, b: Ref): boolean {
+  return a.kind === b.kind && a.name === b.name && a.namespace === b.namespace;
+}
+
+export function ruleOf({ group, resource, subresource, name, verb }: Grant): PolicyRule {
+  return {
+    apiGroups: [group],
+    resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
+    verbs: [verb],
+    ...(name !== undefined && { resourceNames: [name] }),
+  };
+}
+
+/** Of a SubjectAccessReview. */
+export function attributesOf({ role, group, resource, subresource, name, verb }: Grant): object {
+  const { namespace } = role;
+  return { verb, group, resource, subresource, name, ...(namespace !== undefined && { namespace }) };
+}
+
+interface AuditEvent {
+  readonly user: { readonly username: string };
+  readonly verb: string;
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly apiGroup?: string;
+    readonly subresource?: string;
+    readonly name?: string;
+  };
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** The audit log of an API server that is started with `args`. */
+export class AuditLog {
+  readonly #folder: string;
+  readonly #users: string;
+
+  private constructor(folder: string, user: string) {
+    this.#folder = folder;
+    this.#users = user;
+  }
+
+  static async of(user: string): Promise<AuditLog> {
+    const folder = await mkdtemp(join(tmpdir(), "hookpolicy-audit-"));
+    const policy = {
+      apiVersion: "audit.k8s.io/v1",
+      kind: "Policy",
+      omitStages: ["RequestReceived"],
+      rules: [{ level: "Metadata", users: [user] }, { level: "None" }],
+    };
+    await writeFile(join(folder, "policy.yaml"), JSON.stringify(policy)); // JSON is YAML
+    await writeFile(join(folder, "log"), "");
+    return new AuditLog(folder, user);
+  }
+
+  get args(): string[] {
+    return [
+      `--audit-policy-file=${join(this.#folder, "policy.yaml")}`,
+      `--audit-log-path=${join(this.#folder, "log")}`,
+      "--audit-log-mode=blocking-strict",
+    ];
+  }
+
+  /** Pass it to seen() for what comes from now on. */
+  position(): number {
+    return this.#text().length;
+  }
+
+  seen(from = 0): Seen[] {
+    const lines = this.#text().slice(from).split("\n").slice(0, -1);
+    return lines.flatMap((line) => {
+      const event = JSON.parse(line) as AuditEvent;
+      const { verb, objectRef, annotations = {} } = event;
+      if (objectRef === undefined || event.user.username !== this.#users) return [];
+      const { apiGroup: group = "", resource, subresource, name } = objectRef;
+      return [{ verb, group, resource, subresource, name, decision: annotations[DECISION] }];
+    });
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #text(): string {
+    return readFileSync(join(this.#folder, "log"), "utf8");
+  }
+}
+
+const DECISION = "authorization.k8s.io/decision";
+
+export interface Seen {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string | undefined;
+  readonly name: string | undefined;
+  readonly decision: string | undefined;
+}
+
+/** A grant without a name is also for requests that have one. */
+export function isAbout(seen: Seen, grant: Grant): boolean {
+  return (
+    seen.verb === grant.verb &&
+    seen.group === grant.group &&
+    seen.resource === grant.resource &&
+    seen.subresource === grant.subresource &&
+    (grant.name === undefined || seen.name === grant.name)
+  );
+}
+
+/** The role's rules are these grants, and the API server has heard of it. */
+export async function narrowRole(
+  cp: ControlPlane,
+  {
+    role,
+    grants,
+    without,
+  }: { readonly role: Ref; readonly grants: readonly Grant[]; readonly without?: Grant },
+  token: string,
+): Promise<void> {
+  const left = grants.filter((grant) => grant !== without);
+  await cp.patch(role, { rules: left.map(ruleOf) });
+  const account = cp.as(token);
+  const probe = without ?? grants.at(-1);
+  if (probe === undefined) return;
+  const spec = { resourceAttributes: attributesOf(probe) };
+  const review = JSON.stringify({
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SelfSubjectAccessReview",
+    spec,
+  });
+  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  await cp.waitFor(`${titleOf(probe)} to be ${without === undefined ? "granted" : "refused"}`, async () => {
+    const { status } = await account.request<{ status: { allowed: boolean } }>("POST", path, review);
+    return status.allowed === (without === undefined);
+  });
+  account.close();
+}

@@ -1,0 +1,433 @@
+/**
+ * Every verb that the manifests grant to the operator is needed, and nothing else is: each is taken away once, on a
+ * real API server, whose audit log says what the operator asked for and was refused; and with all of them there is
+ * nothing that it is refused.
+ */
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { request as post } from "node:https";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, afterEach, before, describe, test } from "node:test";
+import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { startControlPlane } from "../controlplane/controlplane.ts";
+import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { installHookPolicy, NAMESPACE, type Operator } from "../controlplane/operator.ts";
+import { startProxy } from "../controlplane/proxy.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  approve,
+  clusterPolicyRef,
+  inSeconds,
+  policyRef,
+  storePolicy,
+} from "../e2e/fleet.ts";
+import { AuditLog, type Grant, grantsTo, isAbout, isSameRole, narrowRole, titleOf } from "./grants.ts";
+import { extensionConfigCrd, kustomize, ROOT } from "./install/tools.ts";
+import { Lab } from "./operatorlab.ts";
+
+const ACCOUNT = "hookpolicy";
+const TEAM = "team-a";
+const FINALIZER = "hookpolicy.dev/hold-clusters";
+const SERVING = "hookpolicy-webhook-service-cert";
+const LEASE: Ref = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  namespace: NAMESPACE,
+  name: "hookpolicy",
+};
+
+/** What a person sees who has forgotten the verb. */
+interface Case {
+  /** "start": the operator is started without it. Otherwise it is taken away while the operator runs. */
+  readonly when: "start" | "run";
+  readonly does?: () => Promise<unknown>;
+  readonly flags?: () => Promise<Record<string, string>> | Record<string, string>;
+  readonly sees: string;
+  readonly shows: (operator: Operator) => Promise<boolean>;
+}
+
+const rendered = await kustomize(join(ROOT, "manifests"));
+const grants = grantsTo(ACCOUNT, rendered);
+let audit: AuditLog;
+let lab: Lab;
+let token: string;
+let made = 0;
+
+before(async () => {
+  audit = await AuditLog.of(`system:serviceaccount:${NAMESPACE}:${ACCOUNT}`);
+  const cp = await startControlPlane({ apiServerArgs: audit.args });
+  const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+  await installHookPolicy(cp);
+  await installClusterDefinition(cp);
+  await cp.apply(await extensionConfigCrd());
+  token = await cp.tokenFor(NAMESPACE, ACCOUNT);
+  const kubeconfig = await cp.kubeconfigFor(NAMESPACE, ACCOUNT, { server: proxy.url });
+  lab = new Lab(cp, proxy, kubeconfig);
+  await createCluster(cp, { namespace: TEAM, name: "free", version: NEXT_VERSION });
+  await approve(cp, TEAM, "free");
+  await lab.start();
+  await applyPolicy(cp, policyRef(TEAM, "protect"), { rules: [approvalRule("BeforeClusterUpgrade")] });
+});
+after(async () => {
+  await lab?.stop();
+  await audit?.remove();
+});
+
+function nextName(): string {
+  made += 1;
+  return `made-${made}`;
+}
+
+async function newPolicy(ref = policyRef(TEAM, nextName())): Promise<Ref> {
+  const namespaceSelector = ref.kind === "ClusterHookPolicy" ? { namespaceSelector: {} } : {};
+  await storePolicy(lab.cp, ref, { ...namespaceSelector, rules: [approvalRule("BeforeClusterDelete")] });
+  return ref;
+}
+
+async function newOverride(cluster: string): Promise<Ref> {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: nextName() };
+  const spec = {
+    clusterRef: { namespace: TEAM, name: cluster },
+    hooks: ["BeforeClusterUpgrade"],
+    reason: "a test",
+    expiresAt: inSeconds(3600),
+  };
+  await lab.cp.apply({ apiVersion: ref.apiVersion, kind: ref.kind, metadata: { name: ref.name }, spec });
+  return ref;
+}
+
+/** The operator's next write of its status is a conflict: somebody has changed the object, and it does not know yet. */
+async function changeUnseen(ref: Ref, plural: string): Promise<void> {
+  lab.proxy.stallWatches(new RegExp(`/${plural}\\?`));
+  await lab.cp.patch(ref, { metadata: { labels: { changed: randomUUID() } } });
+}
+
+async function conflictOf(ref: Ref, plural: string): Promise<void> {
+  await newPolicy(ref);
+  await isObserved(ref);
+  await changeUnseen(ref, plural);
+  await createCluster(lab.cp, { namespace: TEAM, name: nextName() }); // one more that it matches
+}
+
+async function isObserved(ref: Ref): Promise<KubeObject> {
+  return await lab.cp.waitFor(`${ref.name} to be observed`, async () => {
+    const object = await lab.cp.get(ref);
+    return object["status"]?.observedGeneration === object.metadata.generation && object;
+  });
+}
+
+/** A Cluster that no policy lets go goes on by an override: a status, an Event. */
+async function useOverride(meanwhile: (override: Ref) => Promise<void> = async () => {}): Promise<void> {
+  const name = nextName();
+  await createCluster(lab.cp, { namespace: TEAM, name, version: NEXT_VERSION });
+  const override = await newOverride(name);
+  await isObserved(override);
+  await meanwhile(override);
+  await lab.ask("BeforeClusterUpgrade", TEAM, name);
+}
+
+async function review(): Promise<string> {
+  const { operator } = lab;
+  const object = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: TEAM, name: "reviewed" },
+    spec: {
+      rules: [
+        {
+          name: "looks",
+          hooks: ["BeforeClusterDelete"],
+          until: [{ name: "there", object: { apiVersion: "v1", kind: "ConfigMap", name: "ready" } }],
+        },
+      ],
+    },
+  };
+  const request = {
+    uid: randomUUID(),
+    kind: { group: "hookpolicy.dev", version: "v1alpha1", kind: "HookPolicy" },
+    resource: { group: "hookpolicy.dev", version: "v1alpha1", resource: "hookpolicies" },
+    operation: "CREATE",
+    namespace: TEAM,
+    name: "reviewed",
+    userInfo: { username: "jane", groups: ["devs"] },
+    object,
+  };
+  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+  return await new Promise((resolve, reject) => {
+    const url = `${operator.url.slice(0, -1)}${ADMISSION_PATH}`;
+    const headers = { "content-type": "application/json" };
+    post(url, { method: "POST", ca: lab.cp.authority.certificate, agent: false, headers }, (response) => {
+      text(response).then(resolve, reject);
+    })
+      .once("error", reject)
+      .end(body);
+  });
+}
+
+const webhook = rendered.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
+
+/** As shipped, without a caBundle; it would call a Service that is not there. */
+async function webhookWithoutBundle(): Promise<void> {
+  assert.ok(webhook);
+  await lab.cp.delete({ ...webhook, ...webhook.metadata });
+  await lab.cp.apply({
+    ...webhook,
+    webhooks: webhook["webhooks"].map((each: object) => ({ ...each, rules: [] })),
+  });
+}
+
+async function withAuthorityFile(): Promise<Record<string, string>> {
+  const certDir = join(lab.cp.folder, `certificates-${nextName()}`);
+  await mkdir(certDir);
+  for (const file of ["tls.crt", "tls.key"]) {
+    await writeFile(join(certDir, file), await readFile(join(lab.operator.certDir, file)));
+  }
+  await writeFile(join(certDir, "ca.crt"), lab.cp.authority.certificate);
+  return { "webhook-cert-dir": certDir };
+}
+
+async function ownCertificates(): Promise<Record<string, string>> {
+  const certDir = join(lab.cp.folder, `empty-${nextName()}`);
+  await mkdir(certDir);
+  return { "webhook-cert-dir": certDir, "cert-management": "Self", namespace: NAMESPACE };
+}
+
+const secretRef = (name: string): Ref => ({ apiVersion: "v1", kind: "Secret", namespace: NAMESPACE, name });
+
+/** Ours by its label, and not to be used: to be written anew. */
+async function brokenSecret(name: string): Promise<void> {
+  await lab.cp.delete(secretRef(name));
+  const labels = { "app.kubernetes.io/managed-by": "hookpolicy", "app.kubernetes.io/name": "hookpolicy" };
+  const data = { "tls.crt": "", "tls.key": "" };
+  const metadata = { namespace: NAMESPACE, name, labels };
+  await lab.cp.create({ apiVersion: "v1", kind: "Secret", metadata, type: "kubernetes.io/tls", data });
+}
+
+async function noSecrets(): Promise<void> {
+  for (const name of [SERVING, `${SERVING}-ca`]) await lab.cp.delete(secretRef(name));
+}
+
+const leading = { "leader-elect": "true", namespace: NAMESPACE };
+
+const logs =
+  (pattern: RegExp): Case["shows"] =>
+  async (operator) =>
+    operator.lines().some((line) => pattern.test(JSON.stringify(line)));
+
+const waitsFor =
+  (kind: string): Case["shows"] =>
+  async ({ ports }) =>
+    (await (await fetch(`http://127.0.0.1:${ports.health}/readyz`)).text()).includes(kind);
+
+const reconcileFails: Case["shows"] = async (operator) =>
+  (await operator.metric("hookpolicy_reconcile_errors_total", 'reason="Forbidden"')) > failedBefore;
+let failedBefore = 0;
+
+const unconfirmed: Case["shows"] = async (operator) => {
+  const { retryAfterSeconds } = await lab.ask("BeforeClusterUpgrade", TEAM, "free");
+  const refused = await operator.metric("hookpolicy_unconfirmed_releases_total", 'reason="Forbidden"');
+  return (retryAfterSeconds ?? 0) > 0 && refused > 0;
+};
+
+const notServing: Case["shows"] = async ({ ports }) =>
+  await fetch(`http://127.0.0.1:${ports.health}/healthz`).then(
+    () => false,
+    () => true,
+  );
+
+const loads = (kind: string): Case => ({
+  when: "start",
+  sees: "/readyz waits for the kind, and every Cluster is held",
+  shows: waitsFor(kind),
+});
+
+const follows = (kind: string): Case => ({
+  when: "start",
+  sees: "a log line, Lost contact with the API server, and changes that come late",
+  shows: logs(new RegExp(`Lost contact.*cannot watch resource .*${kind.split(".")[0]}`)),
+});
+
+const unwritten = (does: () => Promise<unknown>): Case => ({
+  when: "run",
+  does,
+  sees: "hookpolicy_reconcile_errors_total, and a status that is not written",
+  shows: reconcileFails,
+});
+
+const confirms: Case = {
+  when: "run",
+  does: async () => await lab.ask("BeforeClusterUpgrade", TEAM, "free"),
+  sees: "NotConfirmed: a Cluster that may go on is held",
+  shows: unconfirmed,
+};
+
+const trusted: Omit<Case, "does"> = {
+  when: "start",
+  flags: withAuthorityFile,
+  sees: "a log line, Cannot keep the caBundle",
+  shows: logs(/Cannot keep the caBundle.*grant get and patch/),
+};
+
+const leads = (does: () => Promise<unknown>): Case => ({
+  when: "start",
+  does,
+  flags: () => leading,
+  sees: "a log line, Cannot get or renew the lease",
+  shows: logs(/Cannot get or renew the lease.*grant get, create and patch/),
+});
+
+const issues = (does: () => Promise<unknown>): Case => ({
+  when: "start",
+  does,
+  flags: ownCertificates,
+  sees: "no certificate, so that it does not begin to serve",
+  shows: notServing,
+});
+
+const NEEDED: Readonly<Record<string, Case>> = {
+  "get hookpolicies.hookpolicy.dev": unwritten(
+    async () => await conflictOf(policyRef(TEAM, nextName()), "hookpolicies"),
+  ),
+  "list hookpolicies.hookpolicy.dev": loads("hookpolicies.hookpolicy.dev"),
+  "watch hookpolicies.hookpolicy.dev": follows("hookpolicies"),
+  "get clusterhookpolicies.hookpolicy.dev": unwritten(
+    async () => await conflictOf(clusterPolicyRef(nextName()), "clusterhookpolicies"),
+  ),
+  "list clusterhookpolicies.hookpolicy.dev": loads("clusterhookpolicies.hookpolicy.dev"),
+  "watch clusterhookpolicies.hookpolicy.dev": follows("clusterhookpolicies"),
+  "get hookoverrides.hookpolicy.dev": unwritten(
+    async () => await useOverride(async (override) => await changeUnseen(override, "hookoverrides")),
+  ),
+  "list hookoverrides.hookpolicy.dev": loads("hookoverrides.hookpolicy.dev"),
+  "watch hookoverrides.hookpolicy.dev": follows("hookoverrides"),
+  "update hookpolicies.hookpolicy.dev/status": unwritten(async () => await newPolicy()),
+  "update clusterhookpolicies.hookpolicy.dev/status": unwritten(
+    async () => await newPolicy(clusterPolicyRef(nextName())),
+  ),
+  "update hookoverrides.hookpolicy.dev/status": unwritten(async () => await newOverride("free")),
+  "patch hookpolicies.hookpolicy.dev": {
+    when: "run",
+    does: async () => (unmarked = await newPolicy()),
+    sees: "hookpolicy_reconcile_errors_total, and no finalizer on a policy that holds deletions",
+    shows: async (operator) => {
+      const { metadata } = await lab.cp.get(unmarked);
+      return metadata.finalizers?.includes(FINALIZER) !== true && (await reconcileFails(operator));
+    },
+  },
+  "get clusters.cluster.x-k8s.io": confirms,
+  "list clusters.cluster.x-k8s.io": loads("clusters.cluster.x-k8s.io"),
+  "watch clusters.cluster.x-k8s.io": follows("clusters"),
+  "get namespaces": confirms,
+  "list namespaces": loads("namespaces"),
+  "watch namespaces": follows("namespaces"),
+  "list extensionconfigs.runtime.cluster.x-k8s.io": {
+    when: "start",
+    sees: "a log line, Lost contact with the API server, and no condition NotCalled",
+    shows: logs(/Lost contact.*cannot list resource .*extensionconfigs/),
+  },
+  "watch extensionconfigs.runtime.cluster.x-k8s.io": follows("extensionconfigs"),
+  "create events.events.k8s.io": {
+    when: "run",
+    does: async () => await useOverride(),
+    sees: "a log line, Failed to write an Event",
+    shows: logs(/Failed to write an Event/),
+  },
+  "create subjectaccessreviews.authorization.k8s.io": {
+    when: "run",
+    does: async () => await review(),
+    sees: "a log line, and policies with an object gate are refused",
+    shows: logs(/Failed to check what the author of a policy may read/),
+  },
+  "get validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
+    ...trusted,
+    does: webhookWithoutBundle,
+  },
+  "patch validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
+    ...trusted,
+    does: webhookWithoutBundle,
+  },
+  "create leases.coordination.k8s.io": leads(async () => await lab.cp.delete(LEASE)),
+  "get leases.coordination.k8s.io named hookpolicy": leads(async () => {}),
+  "patch leases.coordination.k8s.io named hookpolicy": leads(async () => {
+    await lab.cp.apply({
+      apiVersion: LEASE.apiVersion,
+      kind: LEASE.kind,
+      metadata: { namespace: NAMESPACE, name: LEASE.name },
+      spec: { holderIdentity: "" },
+    });
+  }),
+  "create secrets": issues(noSecrets),
+  [`get secrets named ${SERVING}`]: issues(noSecrets),
+  [`get secrets named ${SERVING}-ca`]: issues(noSecrets),
+  [`patch secrets named ${SERVING}`]: issues(async () => await brokenSecret(SERVING)),
+  [`patch secrets named ${SERVING}-ca`]: issues(async () => await brokenSecret(`${SERVING}-ca`)),
+};
+let unmarked: Ref;
+
+/** Those that need no start of their own come first: they share an operator. */
+const ordered = Object.entries(NEEDED).toSorted(([, a], [, b]) => (a.when.localeCompare(b.when)));
+
+test("every verb that is granted has its proof here", () => {
+  assert.deepEqual(Object.keys(NEEDED).toSorted(), grants.map(titleOf).toSorted());
+});
+
+async function provoke({ when, does, flags }: Case): Promise<void> {
+  if (when === "start") {
+    await does?.();
+    await lab.start({ waitReady: false, flags: (await flags?.()) ?? {} });
+    return;
+  }
+  failedBefore = await lab.operator.metric("hookpolicy_reconcile_errors_total", 'reason="Forbidden"');
+  await does?.();
+}
+
+describe("without", () => {
+  let grant: Grant;
+  afterEach(async () => {
+    lab.proxy.resume();
+    const { role } = grant;
+    await narrowRole(lab.cp, { role, grants: grants.filter((each) => isSameRole(each.role, role)) }, token);
+  });
+
+  for (const [title, found] of ordered) {
+    test(`${title}: ${found.sees}`, async () => {
+      const without = grants.find((each) => titleOf(each) === title);
+      assert.ok(without, "it is granted");
+      grant = without;
+      const { role } = without;
+      const mates = grants.filter((each) => isSameRole(each.role, role));
+      await narrowRole(lab.cp, { role, grants: mates, without }, token);
+      const from = audit.position();
+      await provoke(found);
+      await lab.cp.waitFor("the API server to refuse it", () =>
+        audit.seen(from).some((seen) => seen.decision === "forbid" && isAbout(seen, without)),
+      );
+      await lab.cp.waitFor("it to show", async () => await found.shows(lab.operator));
+    });
+  }
+});
+
+test("with all of them it is refused nothing, and uses each", async () => {
+  await lab.start();
+  const from = audit.position();
+  const missing = (): Grant[] =>
+    grants.filter(
+      (grant) => !audit.seen(from).some((seen) => seen.decision === "allow" && isAbout(seen, grant)),
+    );
+  for (const [title, found] of ordered) {
+    await provoke(found);
+    const used = (): boolean => !missing().some((grant) => titleOf(grant) === title);
+    await lab.cp.waitFor(`it to ${title}`, used);
+    lab.proxy.resume();
+  }
+  assert.deepEqual(missing().map(titleOf), []);
+  const refused = audit.seen(from).filter(({ decision }) => decision !== "allow");
+  assert.deepEqual(refused, []);
+  assert.ok(!lab.operator.lines().some((line) => /forbidden/i.test(JSON.stringify(line))));
+});

@@ -1,0 +1,159 @@
+/** What the shipped ClusterRoles let people do, asked of a real API server, into whose roles one aggregates them. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installHookPolicy } from "../controlplane/operator.ts";
+import { kustomize, ROOT } from "./install/tools.ts";
+
+const GROUP = "hookpolicy.dev";
+const TEAM = "team-a";
+const ELSEWHERE = "team-b";
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
+const ALL = [...READ, ...WRITE];
+const KINDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"];
+
+/** By resource: the verbs that are allowed, of all that there are. */
+type Rights = Readonly<Record<string, readonly string[]>>;
+
+interface Person {
+  readonly role: string;
+  /** A RoleBinding in team-a, or a ClusterRoleBinding. */
+  readonly where: "namespace" | "cluster";
+  readonly may: Rights;
+}
+
+const PEOPLE: Readonly<Record<string, Person>> = {
+  "who has view in a namespace reads its policies": {
+    role: "view",
+    where: "namespace",
+    may: { hookpolicies: READ },
+  },
+  "who has edit in a namespace writes its policies": {
+    role: "edit",
+    where: "namespace",
+    may: { hookpolicies: ALL },
+  },
+  "who has admin in a namespace writes its policies": {
+    role: "admin",
+    where: "namespace",
+    may: { hookpolicies: ALL },
+  },
+  "who has view everywhere reads all policies": {
+    role: "view",
+    where: "cluster",
+    may: { hookpolicies: READ, clusterhookpolicies: READ },
+  },
+  "who has admin everywhere still writes no ClusterHookPolicy and overrides nothing": {
+    role: "admin",
+    where: "cluster",
+    may: { hookpolicies: ALL, clusterhookpolicies: READ },
+  },
+  "hookpolicy-cluster-edit is for ClusterHookPolicies": {
+    role: "hookpolicy-cluster-edit",
+    where: "cluster",
+    may: { clusterhookpolicies: ALL },
+  },
+  "hookpolicy-break-glass overrides, and keeps the record": {
+    role: "hookpolicy-break-glass",
+    where: "cluster",
+    may: { hookpolicies: READ, clusterhookpolicies: READ, hookoverrides: [...READ, "create", "patch"] },
+  },
+};
+
+let cp: ControlPlane;
+before(async () => {
+  cp = await startControlPlane();
+  await installHookPolicy(cp);
+  await cp.apply(
+    [TEAM, ELSEWHERE].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+  );
+});
+after(async () => await cp?.stop());
+
+async function bind(user: string, { role, where }: Person): Promise<void> {
+  const kind = where === "cluster" ? "ClusterRoleBinding" : "RoleBinding";
+  const apiGroup = "rbac.authorization.k8s.io";
+  await cp.apply({
+    apiVersion: `${apiGroup}/v1`,
+    kind,
+    metadata: { name: user, ...(where === "namespace" && { namespace: TEAM }) },
+    roleRef: { apiGroup, kind: "ClusterRole", name: role },
+    subjects: [{ apiGroup, kind: "User", name: user }],
+  });
+}
+
+interface Question {
+  readonly verb: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+}
+
+async function may(user: string, question: Question): Promise<boolean> {
+  const apiVersion = "authorization.k8s.io/v1";
+  const spec = { user, resourceAttributes: { group: GROUP, ...question } };
+  const review = JSON.stringify({ apiVersion, kind: "SubjectAccessReview", spec });
+  const answer = await cp.request<{ status: { allowed: boolean } }>(
+    "POST",
+    `/apis/${apiVersion}/subjectaccessreviews`,
+    review,
+  );
+  return answer.status.allowed;
+}
+
+function inNamespace(resource: string, namespace: string): Pick<Question, "namespace"> {
+  return resource === "hookpolicies" ? { namespace } : {};
+}
+
+async function rightsOf(user: string, namespace: string): Promise<Rights> {
+  const rights = await Promise.all(
+    KINDS.map(async (resource) => {
+      const at = inNamespace(resource, namespace);
+      const allowed = await Promise.all(
+        ALL.map(async (verb) => ((await may(user, { verb, resource, ...at })) ? [verb] : [])),
+      );
+      return [resource, allowed.flat()] as const;
+    }),
+  );
+  return Object.fromEntries(rights.filter(([, verbs]) => verbs.length > 0));
+}
+
+describe("people:", () => {
+  for (const [title, person] of Object.entries(PEOPLE)) {
+    test(title, async () => {
+      const user = title.replaceAll(/\W+/g, "-").toLowerCase();
+      await bind(user, person);
+      const [resource = "", verbs = []] = Object.entries(person.may).at(-1) ?? [];
+      await cp.waitFor("the roles to be aggregated", async () =>
+        may(user, { verb: verbs.at(-1) ?? "", resource, ...inNamespace(resource, TEAM) }),
+      );
+      assert.deepEqual(await rightsOf(user, TEAM), person.may);
+      const elsewhere = person.where === "cluster" ? person.may : {};
+      assert.deepEqual(await rightsOf(user, ELSEWHERE), elsewhere);
+      for (const kind of KINDS) {
+        for (const verb of ["get", "update", "patch"]) {
+          const question = { verb, resource: kind, subresource: "status", ...inNamespace(kind, TEAM) };
+          assert.equal(await may(user, question), false, `${verb} ${kind}/status`);
+        }
+      }
+    });
+  }
+});
+
+test("every ClusterRole that is shipped is the operator's or is tried here", async () => {
+  const rendered = await kustomize(join(ROOT, "manifests"));
+  const operators = rendered.flatMap(({ kind, roleRef }) =>
+    kind === "ClusterRoleBinding" ? [String(roleRef.name)] : [],
+  );
+  const tried = Object.values(PEOPLE).map(({ role }) => role);
+  const others = rendered.filter(
+    ({ kind, metadata: { name, labels = {} } }) =>
+      kind === "ClusterRole" &&
+      ![...operators, ...tried].includes(name) &&
+      !Object.keys(labels).some((key) => key.startsWith("rbac.authorization.k8s.io/aggregate-to-")),
+  );
+  assert.deepEqual(others, []);
+});
