@@ -42,13 +42,17 @@ interface LockedPackage {
 }
 
 /** Everything that `npm ci --omit=dev` installs, in the order of the lock file. */
-export function productionDependencies(lock: Lock): Dependency[] {
+export function productionDependencies(lock: Lock = lockFile()): Dependency[] {
   return Object.entries(lock.packages)
     .filter(([folder, { dev, devOptional }]) => folder !== "" && dev !== true && devOptional !== true)
     .map(([folder, { version = "", license }]) => {
       const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
       return { name, version, license, folder };
     });
+}
+
+function lockFile(): Lock {
+  return JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
 }
 
 /** One line for each dependency whose licence is not known to be allowed. */
@@ -87,8 +91,7 @@ function filesOf(folder: string): string[] {
 }
 
 if (import.meta.main) {
-  const lock: Lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
-  const dependencies = productionDependencies(lock);
+  const dependencies = productionDependencies();
   const problems = licenseProblems(dependencies);
   if (problems.length > 0) {
     throw new Error(`not among the allowed licences of release/licenses.ts:\n  ${problems.join("\n  ")}`);

@@ -19,6 +19,7 @@ import {
 import { join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import metadata from "../package.json" with { type: "json" };
+import { productionDependencies } from "./licenses.ts";
 import { reproducibleSbom } from "./sbom.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -117,11 +118,11 @@ function writeSbom(): void {
     "sbom",
     "--silent",
     "--sbom-format=cyclonedx",
-    "--omit=dev",
     "--package-lock-only",
-  ]);
-  const committedAt = run("git", ["log", "-1", "--format=%cI"]).toString().trim();
-  writeFileSync(join(OUT, `${NAME}.cdx.json`), reproducibleSbom(printed.toString(), NAME, committedAt));
+  ]).toString();
+  const time = run("git", ["log", "-1", "--format=%cI"]).toString().trim();
+  const shipped = new Set(productionDependencies().map(({ name, version }) => `${name}@${version}`));
+  writeFileSync(join(OUT, `${NAME}.cdx.json`), reproducibleSbom(printed, { name: NAME, time, shipped }));
 }
 
 function writeChecksums(): void {
