@@ -45,7 +45,7 @@ demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 
 .PHONY: test
 test: build ## Run every test: unit, contract, API server, Cluster API
 	$(NODE_TEST) 'test/unit/**/*.test.ts' 'test/contract/**/*.test.ts'
-	$(NODE_TEST) --test-concurrency=1 'test/apiserver/**/*.test.ts' 'test/e2e/**/*.test.ts'
+	$(NODE_TEST) --test-concurrency=1 'test/apiserver/**/*.test.ts' 'test/monitoring/**/*.test.ts' 'test/e2e/**/*.test.ts'
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## Run the tests that need no control plane (seconds)
