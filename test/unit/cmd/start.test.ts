@@ -1,0 +1,63 @@
+/** Commands that talk to no API server start without what talks to one. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import test from "node:test";
+import { promisify } from "node:util";
+import { folder, MAIN } from "./program.ts";
+
+/** Prints the packages that were loaded, as the last line. */
+const RECORDER = `
+import { registerHooks } from "node:module";
+const seen = new Set();
+registerHooks({
+  load(url, context, next) {
+    const [, name] = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url) ?? [];
+    if (name !== undefined) seen.add(name);
+    return next(url, context);
+  },
+});
+process.on("exit", () => process.stdout.write("\\n" + JSON.stringify([...seen])));
+`;
+
+async function loaded(cwd: string, ...args: readonly string[]): Promise<readonly string[]> {
+  const recorder = `data:text/javascript,${encodeURIComponent(RECORDER)}`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", recorder, MAIN, ...args], {
+    cwd,
+  });
+  return JSON.parse(stdout.split("\n").at(-1) ?? "") as readonly string[];
+}
+
+const CLUSTER =
+  '{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"a","name":"c"}}';
+const EXPRESSIONS = ["@bufbuild/cel", "ajv"];
+const CLIENT = ["@kubernetes/client-node", "undici", "fastify", "prom-client"];
+
+for (const [args, without] of [
+  [["--version"], [...CLIENT, ...EXPRESSIONS]],
+  [
+    ["explain", "--help"],
+    [...CLIENT, ...EXPRESSIONS],
+  ],
+  [
+    ["completion", "bash"],
+    [...CLIENT, ...EXPRESSIONS],
+  ],
+  [
+    ["__complete", "explain", "--ho"],
+    [...CLIENT, ...EXPRESSIONS],
+  ],
+  [["validate", "."], CLIENT],
+  [["explain", "a/c", "-f", "."], CLIENT],
+  [["windows", "-f", "."], CLIENT],
+] as const) {
+  test(`${args.join(" ")} loads no more than it needs`, async (t) => {
+    const cwd = await folder(t, { "c.json": CLUSTER });
+    const packages = await loaded(cwd, ...args);
+    assert.ok(packages.includes("commander"), "the recorder works");
+    assert.deepEqual(
+      without.filter((name) => packages.includes(name)),
+      [],
+    );
+  });
+}
