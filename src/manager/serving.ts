@@ -10,7 +10,7 @@ import { CertificateKeeper, type Step } from "../certificates/keeper.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isForbidden } from "../kube/errors.ts";
 import { type CheckedPair, checkPair, type KeyPair } from "../server/certificate.ts";
-import { CertWatcher } from "../server/certwatcher.ts";
+import { CertWatcher, type CertWatcherOptions } from "../server/certwatcher.ts";
 import { errorText } from "../log.ts";
 import { validatingWebhookTarget } from "./cabundle.ts";
 import type { Options } from "./options.ts";
@@ -37,6 +37,8 @@ export interface ServingOptions {
   /** Another pair is to be served to new connections. */
   readonly onChange: (pair: KeyPair) => void;
   readonly onStep: (step: Step) => void;
+  /** How often files and Secrets are looked at; default: each has its own. */
+  readonly intervalMs?: number;
 }
 
 export interface Serving {
@@ -59,8 +61,9 @@ export function createServing(options: ServingOptions): Serving {
   return options.options.certManagement === "Self" ? new OwnCertificates(options) : filesOf(options);
 }
 
-function filesOf({ options, log, now, onChange }: ServingOptions): Serving {
-  const watcher = new CertWatcher({ ...placeOf(options), log, now, onChange });
+function filesOf(serving: ServingOptions): Serving {
+  const { options, log, now, onChange } = serving;
+  const watcher = new CertWatcher({ ...placeOf(serving), log, now, onChange });
   return {
     load: async () => await watcher.load(),
     run: async (signal) => await watcher.run(signal),
@@ -70,9 +73,12 @@ function filesOf({ options, log, now, onChange }: ServingOptions): Serving {
   };
 }
 
-function placeOf(options: ServingOptions["options"]): { dir: string; certName: string; keyName: string } {
+function placeOf({
+  options,
+  intervalMs,
+}: ServingOptions): Pick<CertWatcherOptions, "dir" | "certName" | "keyName" | "intervalMs"> {
   const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
-  return { dir, certName, keyName };
+  return { dir, certName, keyName, ...(intervalMs !== undefined && { intervalMs }) };
 }
 
 /** Reads ca.crt; `undefined` where there is no such file. */
@@ -99,7 +105,7 @@ class OwnCertificates implements Serving {
   #refused = "";
 
   constructor(serving: ServingOptions) {
-    const { options, client, namespace, leading, log, now, onStep } = serving;
+    const { options, client, namespace, leading, log, now, onStep, intervalMs } = serving;
     const service = { namespace, name: options.webhookServiceName };
     const host = `${service.name}.${namespace}.svc`;
     const names = [host, `${host}.cluster.local`] as const;
@@ -117,9 +123,10 @@ class OwnCertificates implements Serving {
       onPair: (pair) => this.#stored(pair),
       onStep,
       remedyOf,
+      ...(intervalMs !== undefined && { intervalMs }),
     });
     this.#watcher = new CertWatcher({
-      ...placeOf(options),
+      ...placeOf(serving),
       optional: true,
       log,
       now,
