@@ -134,12 +134,12 @@ export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Fi
   const believed = new Set([...gated.values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
   const detail = `Cluster API calls no hook for Clusters without spec.topology: ${count(without.length, "Cluster")} (${some(without)})`;
-  const remedy =
+  const refuse =
     "refuse their deletion at admission instead: kubectl apply -k manifests/admission/refuse-deletion";
-  if (misled.length === 0) return warning(detail, remedy);
+  if (misled.length === 0) return warning(detail, refuse);
   return error(
     `policies match ${count(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some(misled)}`,
-    remedy,
+    `leave them out by spec.clusterSelector, and ${refuse}`,
   );
 }
 
@@ -182,10 +182,13 @@ export function grants(evidence: Evidence): Finding {
       `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resource} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
     );
   }
-  const unsure = asked.find(({ missing }) => !missing.ok)?.missing;
+  const { resource: unservedKind, missing: unsure } = asked.find(({ missing }) => !missing.ok) ?? {};
   if (unsure?.ok === false)
     return unsure.why === "NotFound"
-      ? error(unsure.message, "install it, or correct the gate")
+      ? error(
+          `the API server serves no ${unservedKind}, which a gate looks at`,
+          "install it, or correct the gate",
+        )
       : unread(unsure);
   if (asked.length === 0) return ok("no gate looks at objects");
   return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);

@@ -25,7 +25,7 @@ export function definitions({ definitions: read }: Evidence): Finding {
   return worst[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
 }
 
-const APPLY_CRDS = "kubectl apply --server-side -k crds";
+const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
 
 function definitionProblems(kind: string, crd: RawObject): Finding[] {
   const conditions = listOf(fieldsOf(crd["status"])["conditions"]).map(fieldsOf);
@@ -122,7 +122,7 @@ export function operator(evidence: Evidence): Finding {
   if (found.length === 0) {
     return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
   }
-  const short = found.find(({ wanted, available }) => available < Math.max(1, wanted));
+  const short = found.find(({ wanted, available }) => wanted === 0 || available < wanted);
   if (short === undefined) {
     return ok(
       found

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { colourFor } from "../cli/colour.ts";
-import { addExamples, choice, CommandError, FAILED } from "../cli/command.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import type { Check, Evidence, Settings } from "../cli/doctor.ts";
 import type { KindsIn } from "../live/doctor.ts";
 import { parseOptions } from "../manager/options.ts";
@@ -56,6 +56,14 @@ async function runDoctor(flags: Flags): Promise<void> {
     json ? doctorJson(checks) : doctorText(checks, colourFor(process.stdout, flags, process.env)),
   );
   if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
+  if (checks.some(isBlind)) throw new CommandError(USAGE);
+}
+
+/** That nothing wrong was seen tells nothing where this could not be read. */
+const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
+
+function isBlind({ name, state }: Check): boolean {
+  return state === "unknown" && ESSENTIAL.has(name);
 }
 
 function isWrong({ failOn }: Flags): (check: Check) => boolean {

@@ -19,11 +19,6 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CreateOptions extends RequestOptions {
-  /** Everything is checked, admission included, and nothing is stored. */
-  readonly dryRun?: boolean;
-}
-
 export interface GetOptions extends RequestOptions {
   /** Only apiVersion, kind and metadata are sent. */
   readonly metadataOnly?: boolean;
@@ -139,13 +134,22 @@ export class KubeClient {
   async create(
     resource: Resource,
     value: { readonly metadata: ObjectKey } & object,
-    { signal, dryRun = false }: CreateOptions = {},
+    options: RequestOptions = {},
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
-    const path = `${collectionPath(resource, value.metadata.namespace)}${dryRun ? "?dryRun=All" : ""}`;
+    const path = collectionPath(resource, value.metadata.namespace);
     const body = { type: JSON_TYPE, json: value };
+    const { signal } = options;
     const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
     return object(attempt, await this.#transport.json(request));
+  }
+
+  /** As create(), and admission is asked, but nothing is stored. */
+  async tryCreate(resource: Resource, value: { readonly metadata: ObjectKey } & object): Promise<void> {
+    const attempt = describe("create", resource, value.metadata);
+    const path = `${collectionPath(resource, value.metadata.namespace)}?dryRun=All`;
+    const body = { type: JSON_TYPE, json: value };
+    await this.#transport.json({ attempt, method: "POST", path, accept: JSON_TYPE, body });
   }
 
   /** An object that is a question and never stored, such as a SubjectAccessReview: gives the answer, its status. */

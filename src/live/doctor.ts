@@ -138,7 +138,7 @@ async function tryCreation(client: KubeClient): Promise<true> {
     metadata: { name: "hookpolicy-doctor" },
     spec: { clientConfig: { service: { namespace: "hookpolicy-system", name: SERVICE_NAME } } },
   };
-  await client.create(kind, object, { dryRun: true });
+  await client.tryCreate(kind, object);
   return true;
 }
 

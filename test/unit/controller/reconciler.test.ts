@@ -6,6 +6,8 @@ import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts
 import type { Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import type { StatusInput } from "../../../src/controller/status.ts";
+import type { Transition } from "../../../src/controller/transitions.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
 import { type Fixture, keyOf, silent, storeWith } from "./fixtures.ts";
 
@@ -115,6 +117,30 @@ describe("the status", () => {
     });
     await assert.rejects(reconciler.reconcile(keyOf(hookPolicy())), /forbidden/);
     assert.equal(written, 1);
+  });
+
+  test("tells when nothing asks any more, and when it does again: by the replica that writes it", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()] });
+    const told: Transition[] = [];
+    let because: StatusInput["notCalled"] = { reason: "NotRegistered", message: "nobody asks" };
+    const over: Partial<ReconcilerOptions> = {
+      notCalled: () => because,
+      onTransition: (transition) => told.push(transition),
+    };
+    const key = keyOf(hookPolicy());
+    await reconcilerOf(fixture, {}, over).reconcile(key);
+    await reconcilerOf(fixture, {}, over).reconcile(key);
+    const policy = { kind: "HookPolicy", namespace: "team-a", name: "protect" };
+    const since = "2026-11-21T12:00:00Z";
+    const { uid: policyUID } = hookPolicy().metadata;
+    const change = { type: "CallsChanged", policy, policyUID, since };
+    assert.deepEqual(told, [{ ...change, notCalled: because }]);
+    because = undefined;
+    const refused = async (): Promise<never> => await Promise.reject(new Error("forbidden"));
+    await assert.rejects(reconcilerOf(fixture, { replaceStatus: refused }, over).reconcile(key));
+    assert.equal(told.length, 1);
+    await reconcilerOf(fixture, {}, over).reconcile(key);
+    assert.deepEqual(told[1], change);
   });
 
   test("waits until everything was read", async () => {

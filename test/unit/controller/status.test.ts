@@ -54,6 +54,41 @@ function condition(
   return status.conditions?.find((c) => c.type === type);
 }
 
+describe("the condition NotCalled", () => {
+  const because = { reason: "NotRegistered", message: "nobody asks" };
+  const stored = computeStatus(input({ notCalled: because }), NOW);
+
+  test("is there while nothing asks, beside Ready, and gone otherwise", () => {
+    assert.deepEqual(
+      { ...condition(stored, "NotCalled") },
+      {
+        type: "NotCalled",
+        status: "True",
+        ...because,
+        observedGeneration: 1,
+        lastTransitionTime: "2026-11-21T12:00:00Z",
+      },
+    );
+    assert.equal(ready(stored), "True");
+    assert.equal(condition(computeStatus(input({ stored }), LATER), "NotCalled"), undefined);
+  });
+
+  test("stands until it is known again", () => {
+    const unknown = computeStatus(input({ stored, notCalled: "Unknown" }), LATER);
+    assert.deepEqual(unknown, stored);
+    assert.equal(condition(computeStatus(input({ notCalled: "Unknown" }), NOW), "NotCalled"), undefined);
+  });
+
+  test("does not depend on whether the policy can be evaluated", () => {
+    const policy = compiled(hookPolicy({ rules: [rule({ hooks: [] })] }));
+    const status = computeStatus(input({ policy, notCalled: because }), NOW);
+    assert.deepEqual(
+      status.conditions?.map(({ type }) => type),
+      ["Ready", "Stalled", "NotCalled"],
+    );
+  });
+});
+
 describe("conditions", () => {
   test("a policy that blocks is Ready", () => {
     const status = computeStatus(input({ held: [row()] }), NOW);

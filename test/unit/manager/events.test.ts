@@ -55,6 +55,23 @@ const CLUSTER_REF = {
   uid: "uid-prod-1",
 };
 
+describe("the text of whether a policy is asked", () => {
+  const why = { reason: "NotRegistered", message: "No ExtensionConfig" };
+  const since = "2026-11-21T12:00:00Z";
+  const changed: Transition = { type: "CallsChanged", policy, policyUID: "uid-protect", since };
+
+  test("says why not, or that it is again", () => {
+    const unasked = describeTransition({ ...changed, notCalled: why });
+    assert.deepEqual([unasked.type, unasked.reason, unasked.note], ["Warning", "NotCalled", why.message]);
+    assert.deepEqual(unasked.regarding, POLICY_REF);
+    const again = describeTransition(changed);
+    assert.deepEqual([again.type, again.reason], ["Normal", "Called"]);
+    assert.notEqual(again.identity, unasked.identity);
+    const later = describeTransition({ ...changed, since: "2026-11-22T12:00:00Z" });
+    assert.notEqual(later.identity, again.identity);
+  });
+});
+
 describe("the text", () => {
   const cases: Record<string, { transition: Transition; reason: string; note: RegExp }> = {
     "of a deadline that comes nearer": {
