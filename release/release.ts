@@ -16,7 +16,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import metadata from "../package.json" with { type: "json" };
 import { productionDependencies } from "./licenses.ts";
@@ -76,15 +76,20 @@ function writeManifests(image: Image): void {
   cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));
 }
 
-/** In the repository the chart has the CRDs by a symbolic link to their folder, which is never staged. */
+/** In the repository the chart has these by symbolic links to their folders, which are never staged. */
+const LINKED = {
+  crds: "crds/hookpolicy.dev_*.yaml",
+  monitoring: "manifests/monitoring/!(kustomization).{json,yaml}",
+};
+
 function writeChart(image: Image): void {
   const folder = join(STAGE, NAME);
-  const crds = join(folder, "files/crds");
   const chart = join(ROOT, "manifests/helm", NAME);
   cpSync(chart, folder, { recursive: true, filter: (path) => !lstatSync(path).isSymbolicLink() });
-  mkdirSync(crds);
-  for (const file of globSync("hookpolicy.dev_*.yaml", { cwd: join(ROOT, "crds") })) {
-    cpSync(join(ROOT, "crds", file), join(crds, file));
+  for (const [name, files] of Object.entries(LINKED)) {
+    for (const file of globSync(files, { cwd: ROOT })) {
+      cpSync(join(ROOT, file), join(folder, "files", name, basename(file)));
+    }
   }
   const values = join(folder, "values.yaml");
   const yaml = readFileSync(values, "utf8")

@@ -2,13 +2,15 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import metadata from "../../../package.json" with { type: "json" };
 import { chartReadme, valuesOf } from "../../../release/chartreadme.ts";
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
-import { CHART, helm, kustomize, NAMESPACE, ROOT } from "./tools.ts";
+import { CHART, helm, IMAGE, kustomize, kustomizeWith, NAMESPACE, ROOT } from "./tools.ts";
 
 const RELEASE_LABELS = [
   "app.kubernetes.io/instance",
@@ -26,11 +28,11 @@ const isHook = ({ metadata: { annotations = {} } }: KubeObject): boolean => "hel
 const nameOf = ({ kind, metadata: { namespace = "", name } }: KubeObject): string =>
   `${kind} ${namespace}/${name}`;
 
-/** Without what Helm itself adds. */
-function plain(object: KubeObject): unknown {
+/** Without what Helm itself adds, and those labels. */
+function plain(object: KubeObject, ignored: readonly string[]): unknown {
   const { labels = {}, annotations = {}, ...rest } = object.metadata;
   const own = Object.entries(annotations).filter(([key]) => key !== "helm.sh/resource-policy");
-  const kept = Object.entries(labels).filter(([key]) => !RELEASE_LABELS.includes(key));
+  const kept = Object.entries(labels).filter(([key]) => !ignored.includes(key));
   return {
     ...object,
     metadata: {
@@ -41,8 +43,8 @@ function plain(object: KubeObject): unknown {
   };
 }
 
-function byName(objects: readonly KubeObject[]): Record<string, unknown> {
-  return Object.fromEntries(objects.map((object) => [nameOf(object), plain(object)]));
+function byName(objects: readonly KubeObject[], ignored = RELEASE_LABELS): Record<string, unknown> {
+  return Object.fromEntries(objects.map((object) => [nameOf(object), plain(object, ignored)]));
 }
 
 function deploymentOf(objects: readonly KubeObject[]): KubeObject {
@@ -60,13 +62,101 @@ test("the chart is what the manifests are", async () => {
   }
 });
 
+test("with cert-manager the chart is what its component makes of the manifests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
+  try {
+    const wanted = await kustomizeWith(folder, ["cert-manager"]);
+    const rendered = await template(
+      "--set",
+      "certificates.issuer=cert-manager",
+      "--set",
+      `image.repository=${IMAGE}`,
+    );
+    assert.deepEqual(comparable(rendered), comparable(wanted));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("with monitoring the chart is what its component makes of the manifests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
+  try {
+    const wanted = (await kustomizeWith(folder, ["monitoring"])).map((object) =>
+      object.kind === "ConfigMap" ? { ...object, metadata: unhashed(object.metadata) } : object,
+    );
+    const rendered = await template("--set", "monitoring.enabled=true", "--set", `image.repository=${IMAGE}`);
+    assert.deepEqual(comparable(rendered), comparable(wanted));
+    const labelled = await template(
+      "--set",
+      "monitoring.enabled=true",
+      "--set",
+      "monitoring.labels.release=prometheus",
+    );
+    const kinds = labelled.filter((object) => object.metadata.labels?.["release"] === "prometheus");
+    assert.deepEqual(kinds.map(({ kind }) => kind).toSorted(), ["PrometheusRule", "ServiceMonitor"]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** kustomize ends the names of generated objects with a hash of what is in them. */
+function unhashed(of: KubeObject["metadata"]): KubeObject["metadata"] {
+  return { ...of, name: of.name.replace(/-[a-z0-9]{10}$/, "") };
+}
+
+/**
+ * What the component adds to the flags stands behind what it replaces; the last one counts. kustomize puts the label of
+ * all objects only on those that are not a component's.
+ */
+function comparable(objects: readonly KubeObject[]): Record<string, unknown> {
+  const kept = objects.filter((object) => object.kind !== "Namespace" && !isHook(object));
+  const [container] = deploymentOf(kept)["spec"].template.spec.containers;
+  const args: readonly string[] = container.args;
+  const flagOf = (arg: string): string => arg.replace(/=.*/, "");
+  container.args = args.filter(
+    (arg, at) => !args.slice(at + 1).some((later) => flagOf(later) === flagOf(arg)),
+  );
+  return byName(kept, [...RELEASE_LABELS, "app.kubernetes.io/name"]);
+}
+
+test("Cluster API's client certificate can be asked for", async () => {
+  const objects = await template("--set", "mtls.caSecretName=capi-client", "--set", "mtls.clientCN=capi");
+  const { containers, volumes } = deploymentOf(objects)["spec"].template.spec;
+  const [{ args, volumeMounts }] = containers;
+  const file = args.find((arg: string) => arg.startsWith("--client-ca-file="))?.split("=")[1];
+  const mount = volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`));
+  const volume = volumes.find(({ name }: { name: string }) => name === mount.name);
+  assert.equal(volume.secret.secretName, "capi-client");
+  assert.ok(args.includes("--client-cn=capi"));
+});
+
+test("a certificate of one's own needs no Secret of the operator's", async () => {
+  const objects = await template("--set", "certificates.issuer=none");
+  assert.ok(
+    deploymentOf(objects)["spec"].template.spec.containers[0].args.includes("--cert-management=Files"),
+  );
+  const names = objects.map(({ metadata: { name } }) => name);
+  assert.ok(!names.includes("hookpolicy-certificates") && !names.includes("hookpolicy-ca"));
+});
+
 test("the chart passes helm's linter, strictly", async () => {
   assert.match(await helm("lint", "--strict", CHART), /1 chart\(s\) linted, 0 chart\(s\) failed/);
 });
 
 test("the namespace of the release is everywhere", async () => {
-  const objects = objectsOf(await helm("template", "hookpolicy", CHART, "--namespace", "elsewhere"));
-  assert.doesNotMatch(JSON.stringify(objects), new RegExp(NAMESPACE));
+  const args = [
+    "template",
+    "hookpolicy",
+    CHART,
+    "--namespace",
+    "elsewhere",
+    "--set",
+    "monitoring.enabled=true",
+  ];
+  for (const issuer of ["self", "cert-manager"]) {
+    const objects = objectsOf(await helm(...args, "--set", `certificates.issuer=${issuer}`));
+    assert.doesNotMatch(JSON.stringify(objects), new RegExp(NAMESPACE));
+  }
 });
 
 test("the chart's README is current, and says something of every value", async () => {

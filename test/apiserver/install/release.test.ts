@@ -104,13 +104,16 @@ describe("a release", () => {
     assert.throws(() => run(copy, "release/release.ts", { IMAGE: "hookpolicy" }), /IMAGE is .*registry/);
   });
 
-  test("the chart holds the three CRDs and nothing of its sources", () => {
-    const names = namesIn(`hookpolicy-chart-${version}.tgz`).filter((name) => name.includes("/files/crds/"));
+  test("the chart holds the CRDs and what monitoring needs, and nothing of their sources", () => {
+    const names = namesIn(`hookpolicy-chart-${version}.tgz`).filter((name) => /\/files\/\w+\/./.test(name));
     assert.deepEqual(names, [
-      "hookpolicy/files/crds/",
       "hookpolicy/files/crds/hookpolicy.dev_clusterhookpolicies.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookoverrides.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookpolicies.yaml",
+      "hookpolicy/files/monitoring/dashboard.json",
+      "hookpolicy/files/monitoring/prometheusrule.yaml",
+      "hookpolicy/files/monitoring/service.yaml",
+      "hookpolicy/files/monitoring/servicemonitor.yaml",
     ]);
     assert.deepEqual(
       objectsOf(read("hookpolicy.crds.yaml")).map(({ kind }) => kind),
