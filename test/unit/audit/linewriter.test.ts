@@ -118,18 +118,17 @@ describe("a disk that is full", () => {
 
   test("gets what waited when there is room again, without half a line", async () => {
     const target = new FileTarget(file);
-    let full = true;
+    let full = 3;
     const { writer, said, reached } = writing({
       write: async (bytes) => {
-        if (full) throw new Error("ENOSPC");
+        full -= 1;
+        if (full >= 0) throw new Error("ENOSPC");
         return await target.write(bytes);
       },
       close: async () => await target.close(),
     });
     writer.write("one\n");
     writer.write("two\n");
-    await new Promise((resolve) => setImmediate(resolve));
-    full = false;
     await reached("written", 2);
     assert.equal(await readFile(file, "utf8"), "one\ntwo\n");
     assert.deepEqual(said, [

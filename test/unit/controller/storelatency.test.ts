@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { APPROVED, at, cluster, DELETE, gated, hookPolicy } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, hookOverride, hookPolicy } from "../builders.ts";
 import { passTo, storeWith } from "./fixtures.ts";
 
 const deletionTimestamp = "2026-11-21T11:00:00Z";
@@ -38,6 +38,17 @@ describe("the latency of a decision", () => {
     assert.deepEqual(fixture.latencies, []);
     passTo(fixture, at("+3s"));
     assert.deepEqual(fixture.latencies, [3000]);
+  });
+
+  test("counts from the first cause, through all that had to wait", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], turnMs: -1 });
+    fixture.setCluster(deleting);
+    passTo(fixture, at("+1s"));
+    fixture.latencies.length = 0;
+    const hooks = ["BeforeClusterDelete" as const];
+    fixture.setOverride(hookOverride({ hooks }));
+    passTo(fixture, at("+3s"));
+    assert.deepEqual(fixture.latencies, [2000]);
   });
 
   test("is not that of a call, which changes what is known by itself", () => {

@@ -101,10 +101,11 @@ describe("a line is written", () => {
 
   test("for a go that another policy, or an override, is the reason of", async () => {
     const overridden = decided(policies, { overrides: [override()] });
-    const lines = await written([allowed, overridden]);
+    const again = decided(policies, { overrides: [override({}, { name: "again", uid: "uid-again" })] });
+    const lines = await written([allowed, overridden, again]);
     assert.deepEqual(
       lines.map(({ decision }) => decision?.policies[0]?.overriddenBy),
-      [undefined, "let-go"],
+      [undefined, "let-go", "again"],
     );
   });
 
@@ -180,7 +181,10 @@ describe("a line says", () => {
 
   test("nothing of policies that do not match", async () => {
     const elsewhere = compiled(
-      hookPolicy({ clusterSelector: { matchLabels: { tier: "none" } } }, { name: "elsewhere" }),
+      hookPolicy(
+        { clusterSelector: { matchLabels: { tier: "none" } } },
+        { name: "elsewhere", uid: "uid-elsewhere" },
+      ),
     );
     const [line] = await written([decided([elsewhere, ...policies])]);
     assert.deepEqual(
