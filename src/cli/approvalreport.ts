@@ -10,7 +10,9 @@ import { policyName } from "../policy/policy.ts";
 import type { Approval, ApprovalPlan, Ending, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
 import type { Colour } from "./colour.ts";
 import { ageText } from "./heldage.ts";
+import { indented } from "./heldreport.ts";
 import { oneLine } from "./reporttrace.ts";
+import type { Detail } from "./tree.ts";
 
 /** What Cluster API does once it is let go on (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
@@ -39,6 +41,8 @@ export function nameOf(cluster: Cluster): string {
 export interface PlanView {
   readonly now: Date;
   readonly colour: Colour;
+  /** Of the terminal; absent: lines are not broken. */
+  readonly columns?: number;
 }
 
 export function planText(plan: ApprovalPlan, view: PlanView): string {
@@ -55,22 +59,22 @@ export function planText(plan: ApprovalPlan, view: PlanView): string {
 function operationLines(
   { cluster, namespace }: ApprovalPlan,
   { call, ask, approvals, obstacles }: OperationPlan,
-  { now, colour }: PlanView,
+  { now, colour, columns }: PlanView,
 ): string[] {
   const asked =
     ask === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - ask.firstAsked.getTime())}`;
-  return [
-    `${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`,
-    `  then      Cluster API ${oneLine(effectOf(call))}`,
+  const details: readonly Detail[] = [
+    { label: "then", text: `Cluster API ${oneLine(effectOf(call))}` },
     ...approvals.flatMap(({ mark, ...gate }) => [
-      `  ${colour.green("approves")}  ${gateName(gate)}`,
-      `            ${markText(mark, { cluster, namespace })}`,
+      { label: "approves", text: gateName(gate) },
+      { label: "", text: markText(mark, { cluster, namespace }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
-      `  ${colour.red("held by")}   ${gateName(obstacle)} ${oneLine(obstacle.text)}`,
-      `            ${releaseText(obstacle)}`,
+      { label: "held by", text: `${gateName(obstacle)} ${oneLine(obstacle.text)}` },
+      { label: "", text: releaseText(obstacle) },
     ]),
   ];
+  return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
 }
 
 function gateName({ policy, rule, gate }: GateRef): string {

@@ -5,12 +5,16 @@ import { policyName } from "../policy/policy.ts";
 import { effectOf } from "./approvalreport.ts";
 import type { Colour } from "./colour.ts";
 import type { Lifted, NewOverride } from "./heldoverride.ts";
+import { indented } from "./heldreport.ts";
 import { oneLine } from "./reporttrace.ts";
 import { durationText } from "./timetext.ts";
+import type { Detail } from "./tree.ts";
 
 interface LiftedView {
   readonly forMs: number;
   readonly colour: Colour;
+  /** Of the terminal; absent: lines are not broken. */
+  readonly columns?: number;
 }
 
 export function liftedText({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string {
@@ -18,29 +22,23 @@ export function liftedText({ spec }: NewOverride, lifted: readonly Lifted[], vie
   return lifted
     .flatMap((each) => [
       `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
-      `  then      Cluster API ${oneLine(effectOf(each.call))}${each.asked ? "" : ", once it wants to"}`,
-      ...linesOf(each, view),
+      ...indented(detailsOf(each, view.forMs), view.columns),
     ])
     .map((line) => `${line}\n`)
     .join("");
 }
 
-function linesOf({ lifts, stays, retryAfterSeconds }: Lifted, { forMs, colour }: LiftedView): string[] {
-  const nothing = lifts.length === 0 ? ["  lifts     nothing that holds it now"] : [];
-  const late =
-    retryAfterSeconds * 1000 >= forMs
-      ? [
-          `  ${colour.yellow("late")}      Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`,
-        ]
-      : [];
+function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, forMs: number): Detail[] {
+  const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
   return [
-    ...nothing,
+    { label: "then", text: `Cluster API ${oneLine(effectOf(call))}${asked ? "" : ", once it wants to"}` },
+    ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
     ...lifts.flatMap(({ policy, rule, message }) => [
-      `  ${colour.red("lifts")}     ${oneLine(`${policyName(policy)} ${rule}`)}`,
-      `            ${oneLine(message)}`,
+      { label: "lifts", text: oneLine(`${policyName(policy)} ${rule}`) },
+      { label: "", text: oneLine(message) },
     ]),
-    ...stays.map((policy) => `  held by   ${oneLine(policyName(policy))} all the same`),
-    ...late,
+    ...stays.map((policy) => ({ label: "held by", text: oneLine(`${policyName(policy)} all the same`) })),
+    ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
   ];
 }
 

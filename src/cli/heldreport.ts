@@ -6,6 +6,7 @@ import { oneLine } from "./reporttrace.ts";
 import type { Held, HeldFleet } from "./held.ts";
 import { ageText, since, until } from "./heldage.ts";
 import { table } from "./table.ts";
+import { type Detail, detailLines } from "./tree.ts";
 
 /** What a line is for. */
 export type Grouping = "operation" | "policy" | "cluster";
@@ -24,7 +25,7 @@ export function heldText(fleet: HeldFleet, view: HeldView): string {
   const [wide, narrow] = tablesOf(fleet, view);
   const fits = (text: string): boolean =>
     text.split("\n").every((line) => line.length <= (view.columns ?? Infinity));
-  const text = [wide, narrow].find(fits) ?? fleet.held.map((held) => block(held, view)).join("");
+  const text = [wide, narrow].find(fits) ?? blocks(fleet, view);
   return text + notes(fleet);
 }
 
@@ -74,16 +75,29 @@ export function wayOut({ approvable, row }: Held, { program }: Pick<HeldView, "p
   return approvable ? `${program} approve ${namespace}/${cluster} --hook ${hook}` : oneLine(message);
 }
 
-function block(held: Held, view: HeldView): string {
-  const { row, policy } = held;
-  const { now, colour } = view;
-  const lines = [
-    `${colour.bold(`${row.namespace}/${row.cluster}`)} ${row.hook}, held for ${since(row.firstAsked, now)}`,
-    `  ${oneLine(`${policyName(policy)} ${ruleAndGate(held)} (${row.reason})`)}`,
-    ...(row.earliestRelease === undefined ? [] : [`  not before ${row.earliestRelease}`]),
-    `  ${wayOut(held, view)}`,
+/** An operation, and below it every policy that holds it. */
+function blocks({ held }: HeldFleet, view: HeldView): string {
+  const { now, colour, columns } = view;
+  return [...Map.groupBy(held, operationOf)]
+    .flatMap(([operation, all]) => [
+      `${colour.bold(oneLine(operation))}, held for ${oldest(all, now)}`,
+      ...all.flatMap((each) => indented(detailsOf(each, view), columns)),
+    ])
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function detailsOf(held: Held, view: HeldView): Detail[] {
+  const { policy, row } = held;
+  return [
+    { label: "held by", text: oneLine(`${policyName(policy)} ${ruleAndGate(held)} (${row.reason})`) },
+    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
+    { label: "unblock", text: wayOut(held, view), whole: held.approvable },
   ];
-  return lines.map((line) => `${line}\n`).join("");
+}
+
+function operationOf({ row }: Held): string {
+  return `${row.namespace}/${row.cluster} ${row.hook}`;
 }
 
 function byPolicy(held: readonly Held[], { now }: HeldView): string {
@@ -101,7 +115,7 @@ function byPolicy(held: readonly Held[], { now }: HeldView): string {
 
 /** All policies that hold an operation must let it go, so that the last of them tells. */
 function byCluster(held: readonly Held[], { now }: HeldView): string {
-  const groups = [...Map.groupBy(held, ({ row }) => `${row.namespace}/${row.cluster} ${row.hook}`).values()];
+  const groups = [...Map.groupBy(held, operationOf).values()];
   return table(
     ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
     groups.map((rows) => {
@@ -161,4 +175,9 @@ export function heldObject({ policy, row, approvable }: Held): object {
     ...(row.earliestRelease !== undefined && { earliestRelease: row.earliestRelease }),
     approvable,
   };
+}
+
+/** Below a heading. */
+export function indented(details: readonly Detail[], columns = Infinity): string[] {
+  return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }

@@ -44,21 +44,23 @@ export class HeldStream {
     if (this.#options.json) {
       return events.map(([event, held]) => `${JSON.stringify({ event, ...heldObject(held) })}\n`).join("");
     }
-    const rows = events.map(([event, held]) => [
-      event,
-      ...cells(held, { now, program: this.#options.program }),
-    ]);
-    const headings = this.#widths.length === 0 && rows.length > 0 ? [["EVENT", ...HEADINGS, "UNBLOCK"]] : [];
+    const rows = events.map(([event, held]) => {
+      const [cluster = "", ...rest] = cells(held, { now, program: this.#options.program });
+      return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
+    });
+    const headings =
+      this.#widths.length === 0 && rows.length > 0
+        ? [["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"]]
+        : [];
     return [...headings, ...rows].map((row, _, all) => this.#line(row, all)).join("");
   }
 
   /** Columns only grow, as with kubectl. */
   #line(row: readonly string[], all: readonly (readonly string[])[]): string {
     this.#widths = row.map((_, column) =>
-      Math.max(this.#widths[column] ?? 0, ...all.map((cellsOf) => cellsOf[column]?.length ?? 0)),
+      Math.max(this.#widths[column] ?? 0, ...all.map((other) => other[column]?.length ?? 0)),
     );
-    return `${row
-      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(this.#widths[column] ?? 0)))
-      .join(GAP)}\n`;
+    const cellsOf = row.map((cell, column) => cell.padEnd(this.#widths[column] ?? 0));
+    return `${cellsOf.join(GAP).trimEnd()}\n`;
   }
 }

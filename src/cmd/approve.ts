@@ -7,7 +7,7 @@ import type { ApprovalOutcome } from "../cli/approvalreport.ts";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../cli/command.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, columnsOf, connectionOf, parseTime } from "./liveflags.ts";
 import { type ClusterName, type Sight, withSight } from "./sight.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -99,7 +99,7 @@ async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise
     return { outcome: nothing };
   }
   const colour = colourFor(process.stdout, flags, process.env);
-  if (flags.output === "text") say(planText(plan, { now: new Date(), colour }));
+  if (flags.output === "text") say(planText(plan, { now: new Date(), colour, ...columnsOf(process.stdout) }));
   if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
   if (flags.dryRun === true) {
     say(
@@ -114,7 +114,10 @@ async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise
   const { waitForEnd } = await import("./approvewait.ts");
   const { ended, problem } = await waitForEnd(plan, sight, { timeoutMs: flags.timeout, say });
   if (problem === undefined) return { outcome: { ...approved, ended } };
-  if (flags.output === "text") say(`\n${planText(await planFor(sight, flags), { now: new Date(), colour })}`);
+  if (flags.output === "text")
+    say(
+      `\n${planText(await planFor(sight, flags), { now: new Date(), colour, ...columnsOf(process.stdout) })}`,
+    );
   return { outcome: { ...approved, ended }, problem };
 }
 

@@ -8,7 +8,14 @@ import type { Grouping, HeldView } from "../cli/heldreport.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import type { PolicyView } from "../live/held.ts";
 import { UsageError } from "../manager/options.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading, tellLost } from "./liveflags.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  reading,
+  tellLost,
+} from "./liveflags.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
@@ -86,13 +93,12 @@ interface Place {
 }
 
 function viewFor({ flags, program }: Place): HeldView {
-  const { isTTY, columns } = process.stdout;
   return {
     now: new Date(),
     by: flags.by,
     program,
     colour: colourFor(process.stdout, flags, process.env),
-    ...(isTTY && { columns }),
+    ...columnsOf(process.stdout),
   };
 }
 

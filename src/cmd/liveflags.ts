@@ -46,3 +46,8 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
 export function tellLost(message: string): void {
   process.stderr.write(`warning: ${message}; trying again\n`);
 }
+
+/** Of a terminal; whatever else reads gets lines as long as they are. */
+export function columnsOf({ isTTY, columns }: NodeJS.WriteStream): { readonly columns?: number } {
+  return isTTY ? { columns } : {};
+}

@@ -11,7 +11,7 @@ import { parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { PolicyRef } from "../policy/policy.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, columnsOf, connectionOf, parseTime } from "./liveflags.ts";
 import { type ClusterName, type Sight, withSight } from "./sight.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -123,7 +123,7 @@ async function create(
 ): Promise<void> {
   const { liftedText, overrideJson, overrideYaml } = await import("../cli/heldoverridereport.ts");
   const colour: Colour = colourFor(process.stderr, flags, process.env);
-  process.stderr.write(liftedText(made, lifted, { forMs: flags.for, colour }));
+  process.stderr.write(liftedText(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
     process.stdout.write(overrideYaml(made));

@@ -10,7 +10,7 @@ import { followWatch } from "../kube/watchsession.ts";
 export interface Follower {
   /** All objects of the scope: as they are at first, and after every change. */
   readonly onObjects: (objects: readonly KubeObject[]) => void;
-  /** Contact is lost and is being made again. */
+  /** Not even a list can be had; it is tried again. A watch that breaks is no news. */
   readonly onLost: (error: KubeError) => void;
 }
 
@@ -32,6 +32,7 @@ export async function follow(
     try {
       const { items, resourceVersion } = await client.list(resource, { ...scope, signal });
       listed = true;
+      watching = true;
       objects.clear();
       for (const item of items) objects.set(keyOf(item.metadata), item);
       onObjects([...objects.values()]);
@@ -57,7 +58,7 @@ export async function follow(
       if (signal.aborted) return;
       const failure = fromTransport(`watch ${resourceName(resource)}`, error);
       if (!listed || isForbidden(failure)) throw failure;
-      onLost(failure);
+      if (!watching) onLost(failure);
       await pause(RETRY_MS, signal);
     }
   }
