@@ -29,6 +29,7 @@ export async function follow(
 ): Promise<void> {
   const objects = new Map<string, KubeObject>();
   for (let listed = false; !signal.aborted;) {
+    let watching = false;
     try {
       const { items, resourceVersion } = await client.list(resource, { ...scope, signal });
       listed = true;
