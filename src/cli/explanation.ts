@@ -64,8 +64,9 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** What is waited for. */
+  /** What is waited for; of what cannot be evaluated, why. */
   readonly wanted: string;
+  readonly evaluable: boolean;
   /** What makes the gate hold: of several commands, one is enough. */
   readonly commands: readonly string[];
   readonly release: Release;
@@ -297,11 +298,14 @@ function stepsOfRule(
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
   const open = rule.gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
-  if (open.length === 0) return [{ ...rest, wanted: rule.message, commands: [], release: undefined }];
+  if (open.length === 0) {
+    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
+  }
   return open.map((gate) => ({
     ...rest,
     gate: gate.gate,
-    wanted: gate.holds === undefined ? `it cannot be evaluated (${gate.observed})` : wantedOf(gate),
+    wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
+    evaluable: gate.holds !== undefined,
     commands: commandsOf(gate),
     release: gate.changesAt,
   }));

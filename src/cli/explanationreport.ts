@@ -98,7 +98,7 @@ function deedOf(step: Step, and: string, colour: Colour): Detail[] {
   const [first, ...others] = step.commands;
   const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
   const what = {
-    label: first === undefined ? `${and}wait for` : "for",
+    label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
     text: `${oneLine(step.wanted)} (${place})`,
   };
   if (first === undefined) return [what];

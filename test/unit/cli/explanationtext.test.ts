@@ -9,7 +9,7 @@ import { createFleet } from "../../../src/cli/fleet.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { width } from "../../../src/cli/table.ts";
 import { detailLines, treeLines } from "../../../src/cli/tree.ts";
-import { ALL_HOOKS, gated, NOW } from "../builders.ts";
+import { ALL_HOOKS, at, gated, NOW } from "../builders.ts";
 
 const WEEK_MS = 7 * 86_400_000;
 const CLUSTER = {
@@ -45,13 +45,22 @@ const POLICY = gated([APPROVED, WINDOW], {
   message: "a long text of the policy's author, who explains what it is good for",
 });
 
+const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/approved=yes";
+
 test("a terminal's lines are broken between words, but never a command", () => {
   const lines = text([POLICY], { columns: 60 }).split("\n");
   const [commands, others] = [
     lines.filter((line) => /kubectl/.test(line)),
     lines.filter((line) => !/kubectl/.test(line)),
   ];
-  assert.equal(commands.length, 3);
+  assert.deepEqual(
+    commands.map((line) => /kubectl annotate.*|kubectl hookpolicy.*/.exec(line)?.[0]),
+    [
+      COMMAND,
+      "kubectl hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'",
+      COMMAND,
+    ],
+  );
   assert.deepEqual(
     others.filter((line) => width(line) > 60),
     [],
@@ -102,6 +111,24 @@ test("branches and details are drawn below what they belong to", () => {
 test("a word that is longer than the line stands alone on it", () => {
   const word = "x".repeat(50);
   assert.deepEqual(detailLines([{ label: "a", text: `1 ${word} 2` }], 30), ["a  1", `   ${word}`, "   2"]);
+});
+
+test("what begins to run until the time that is asked about has run then", () => {
+  const opening = {
+    name: "opening",
+    window: { allow: [{ from: at("+1h").toISOString(), to: at("+9h").toISOString() }] },
+  };
+  const policy = gated([opening, { name: "settled", wait: { duration: "1h" } }]);
+  const fleet = createFleet([CLUSTER, policy] as RawObject[], {
+    served: ALL_HOOKS,
+    maxOverrideMs: WEEK_MS,
+    now: NOW,
+  });
+  const cluster = fleet.cluster("team-a", "prod-1");
+  assert.ok(cluster);
+  const verdictAt = (time: Date): string | undefined =>
+    explain(fleet, { cluster, now: NOW, at: time, unread: [], live: true }).operations[0]?.verdict;
+  assert.deepEqual([at("+90m"), at("+2h"), at("+3h")].map(verdictAt), ["Blocked", "Allowed", "Allowed"]);
 });
 
 test("a release that nobody can foretell is said to be one", () => {

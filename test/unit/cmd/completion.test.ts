@@ -69,7 +69,12 @@ test("kubectl is told commands, flags and values in the way of cobra, each with 
 test("files are left to the shell, and nothing is offered for what nobody can guess", async () => {
   assert.deepEqual(await answered("validate", ""), [":0"]);
   assert.deepEqual(await answered("explain", "-f", ""), [":0"]);
+  assert.deepEqual(await answered("validate", "--strict", ""), [":0"]);
   assert.deepEqual(await answered("explain", "--at", ""), [":4"]);
+  assert.deepEqual(
+    (await answered("")).filter((line) => line.startsWith("-")),
+    [],
+  );
 });
 
 test("without an API server no name is offered, and nobody who types is disturbed", async () => {
