@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { DeadlineSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor, type Operator, startOperator } from "../controlplane/operator.ts";
 import {
   applyPolicy,
@@ -44,13 +44,24 @@ describe("Events", () => {
     for (const operator of [lab.operator, second]) await operator.ask(HOOK, request);
   }
 
+  /** Without Cluster API nobody asks: that policies tell so is another test's matter. */
   async function events(namespace: string): Promise<KubeObject[]> {
-    return await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace });
+    const all = await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace });
+    return all.filter((event) => event["reason"] !== "NotCalled");
   }
 
   async function notes(namespace: string): Promise<string[]> {
     return (await events(namespace)).map((event) => `${event["reason"]}: ${event["note"]}`).toSorted();
   }
+
+  test("tell once that nothing asks a policy, whichever operator has written so", async () => {
+    await applyPolicy(cp, policyRef("alone", "p"), { rules: [approvalRule(HOOK)] });
+    await conditionIs(cp, policyRef("alone", "p"), "NotCalled", "RuntimeSDKNotInstalled");
+    const about = { kind: "HookPolicy", namespace: "alone", name: "p" };
+    assert.equal((await eventAbout(cp, about, "NotCalled"))["action"], "RuntimeSDKNotInstalled");
+    const told = await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace: "alone" });
+    assert.equal(told.length, 1);
+  });
 
   test("tell of 50, 80 and 100 % of a deadline, once for two operators and a restart", async () => {
     await held("steps", { after: "5s", onExpiry: "KeepBlocking" });
@@ -118,6 +129,41 @@ describe("Events", () => {
       const { status } = await cp.get(override);
       assert.deepEqual([status.used.length, status.usedCount], [1, 1]);
     });
+  });
+
+  test("of one cause are written one by one up to a bound; the others become one that counts them", async () => {
+    const rules = [{ ...approvalRule(HOOK), deadline: { after: "2s", onExpiry: "KeepBlocking" as const } }];
+    await applyPolicy(cp, policyRef("burst", "p"), { rules });
+    const names = Array.from({ length: 25 }, (_, n) => `c${n}`);
+    for (const name of names) {
+      await createCluster(cp, { namespace: "burst", name, version: NEXT_VERSION });
+      await lab.operator.ask(HOOK, await lab.requestFor("burst", name));
+    }
+    const passed = await cp.waitFor(
+      "the Event that counts",
+      async () => {
+        const found = (await events("burst")).filter((event) => event["reason"] === "DeadlinePassed");
+        return found.some((event) => event["regarding"].kind === "HookPolicy") && found;
+      },
+      90_000,
+    );
+    const counting = passed.find((event) => event["regarding"].kind === "HookPolicy");
+    assert.equal(counting?.["series"].count, 5);
+    assert.match(counting?.["note"], /^5 more at about the same time: burst\/c/);
+    // The other operator may choose others for its first twenty.
+    assert.ok(passed.length <= 27, `${passed.length}`);
+  });
+
+  test("that a namespace refuses because it is being deleted are no failure", async () => {
+    await held("ending", { after: "4s", onExpiry: "KeepBlocking" });
+    await cp.patch(clusterRef("ending", "c1"), { metadata: { finalizers: ["example.com/stay"] } });
+    await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "ending" });
+    await cp.waitFor("the Event to be refused", async () => {
+      return (await lab.operator.metric("hookpolicy_events_total", 'result="refused"')) > 0;
+    });
+    const failures = lab.operator.lines().filter(({ msg }) => msg === "Failed to write an Event");
+    assert.deepEqual(failures, []);
+    await cp.patch(clusterRef("ending", "c1"), { metadata: { finalizers: null } });
   });
 
   test("that cannot be written hold up nothing", async () => {
