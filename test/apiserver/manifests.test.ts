@@ -85,6 +85,7 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "ExtensionConfig",
     "Namespace",
     "PodDisruptionBudget",
+    "ResourceQuota",
     "Role",
     "Role",
     "RoleBinding",
