@@ -8,6 +8,7 @@ import { ADMISSION_PATH } from "../../src/admission/handler.ts";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { kustomizeWith } from "./install/tools.ts";
 
 const MANIFESTS = join(import.meta.dirname, "../../manifests");
 const NAMESPACE = "hookpolicy-system";
@@ -247,4 +248,24 @@ test("the cert-manager component renders a certificate for the Service", async (
   assert.ok(rendered.some(secrets));
   assert.ok(!objects.some(secrets));
   assert.equal(objects.length, rendered.length + 4 - 2);
+});
+
+test("the network-policy component selects the Pods, by ports that they have", async () => {
+  const objects = await kustomizeWith(join(cp.folder, "with-network-policy"), ["network-policy"]);
+  const policy = objects.find(({ kind }) => kind === "NetworkPolicy");
+  assert.ok(policy);
+  assert.equal(objects.length, rendered.length + 1);
+  await cp.request(
+    "POST",
+    `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/networkpolicies?dryRun=All&fieldValidation=Strict`,
+    JSON.stringify(policy),
+  );
+  const { template } = find("Deployment")["spec"];
+  assert.deepEqual(policy["spec"].podSelector.matchLabels, find("Deployment")["spec"].selector.matchLabels);
+  const named = policy["spec"].ingress.flatMap(({ ports }: { ports: { port: string }[] }) =>
+    ports.map(({ port }) => port),
+  );
+  const own = template.spec.containers[0].ports.map(({ name }: ContainerPort) => name);
+  // Probes come from the node, which no NetworkPolicy keeps out.
+  assert.deepEqual(named.toSorted(), own.filter((name: string) => name !== "health").toSorted());
 });

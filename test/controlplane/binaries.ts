@@ -1,7 +1,7 @@
 /** Finds the real programs of a control plane, or builds them once from the Go modules beside this file. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -31,6 +31,7 @@ const PARTS = {
     seconds: 60,
   },
   promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
+  gitops: { module: "gitops", main: ".", seconds: 30 },
 } as const;
 
 type Part = keyof typeof PARTS;
@@ -100,6 +101,11 @@ export async function prometheusOperatorCrds(): Promise<string> {
   return join(module.Dir, "example/prometheus-operator-crd");
 }
 
+/** Of test/controlplane/gitops: what Flux and Argo CD make of objects. */
+export async function gitopsBinary(progress?: Progress): Promise<string> {
+  return await built("gitops", progress);
+}
+
 /** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
 function assetOf(name: string): string | undefined {
   const folder = process.env["KUBEBUILDER_ASSETS"];
@@ -165,6 +171,7 @@ function moduleOf(name: ModuleName): Module {
     "cluster-api": "sigs.k8s.io/cluster-api",
     helm: "helm.sh/helm/v4",
     prometheus: "github.com/prometheus/prometheus",
+    gitops: "github.com/fluxcd/cli-utils",
   }[name];
   const version = versionOf(path, goMod);
   const ldflags = `-s -w ${stamp(name, version)}`.trim();
@@ -172,6 +179,8 @@ function moduleOf(name: ModuleName): Module {
     .update(goMod)
     .update(readFileSync(join(folder, "go.sum")))
     .update(ldflags);
+  for (const source of globSync("*.go", { cwd: folder }).toSorted())
+    hash.update(readFileSync(join(folder, source)));
   const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
   const tags = name === "prometheus" ? { tags: "remove_all_sd" } : {};
   return { folder, path, version, ldflags, ...tags, cache: join(cacheRoot(), key) };
@@ -215,5 +224,6 @@ function stamp(name: ModuleName, version: string): string {
     "cluster-api": set("sigs.k8s.io/cluster-api/version"),
     helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
     prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
+    gitops: "",
   }[name];
 }

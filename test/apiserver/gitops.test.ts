@@ -1,0 +1,356 @@
+/** What Flux and Argo CD show of our kinds, and that neither finds anything to correct in what the operator has written. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { parse } from "yaml";
+import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { argoHealthOf, kstatusOf, type Shown } from "../controlplane/gitops.ts";
+import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
+import {
+  approvalRule,
+  clusterPolicyRef,
+  condition,
+  conditionIs,
+  heldRow,
+  inSeconds,
+  policyRef,
+  storePolicy,
+} from "../e2e/fleet.ts";
+import { CHART, extensionConfigCrd, helmIn, kustomize, NAMESPACE, ROOT } from "./install/tools.ts";
+
+const TEAM = "team-a";
+const FINALIZER = "hookpolicy.dev/hold-clusters";
+const MANIFESTS = join(ROOT, "manifests");
+const HEALTH = join(MANIFESTS, "argocd/health.lua");
+const HOOK = "BeforeClusterDelete";
+const DAY = 86_400;
+
+const NOT_SEEN: Shown = { status: "Progressing", message: "not seen by the operator yet" };
+
+const overrideRef = (name: string): Ref => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookOverride",
+  name,
+});
+
+async function storeOverride(cp: ControlPlane, ref: Ref, seconds: number): Promise<void> {
+  const { apiVersion, kind, name } = ref;
+  const spec = {
+    clusterRef: { namespace: TEAM, name: "prod-1" },
+    hooks: [HOOK],
+    reason: "a test",
+    expiresAt: inSeconds(seconds),
+  };
+  await cp.apply({ apiVersion, kind, metadata: { name }, spec });
+}
+
+describe("in each state", () => {
+  const policy = policyRef(TEAM, "protect");
+  const wrong = policyRef(TEAM, "wrong");
+  const platform = clusterPolicyRef("platform");
+  const wrongPlatform = clusterPolicyRef("wrong");
+  const active = overrideRef("active");
+  const expired = overrideRef("expired");
+  const tooLong = overrideRef("too-long");
+  const all = [policy, wrong, platform, wrongPlatform, active, expired, tooLong];
+  const zone = { timeZone: "Europe/Nowhere", allow: [{ schedule: "0 22 * * FRI", duration: "8h" }] };
+  const unknownZone = { name: "weekend", hooks: [HOOK], until: [{ name: "weekend", window: zone }] };
+  let cp: ControlPlane;
+  let operator: Operator;
+
+  before(async () => {
+    cp = await startControlPlane();
+    await installHookPolicy(cp);
+    await storePolicy(cp, policy, { rules: [approvalRule(HOOK)] });
+    await storePolicy(cp, wrong, { rules: [unknownZone] });
+    await storePolicy(cp, platform, { namespaceSelector: {}, rules: [approvalRule("BeforeClusterCreate")] });
+    await storePolicy(cp, wrongPlatform, { namespaceSelector: {}, rules: [unknownZone] });
+    await storeOverride(cp, active, DAY);
+    await storeOverride(cp, expired, -60);
+    await storeOverride(cp, tooLong, 30 * DAY);
+  });
+  after(async () => await cp?.stop());
+
+  /** The message of kstatus is the library's own, unless a condition has one. */
+  async function shows(ref: Ref, kstatus: string | Shown, argo: Shown): Promise<void> {
+    const object = await cp.get(ref);
+    const found = await kstatusOf(object);
+    assert.deepEqual(typeof kstatus === "string" ? found.status : found, kstatus, ref.name);
+    assert.deepEqual(await argoHealthOf(object, HEALTH), argo, ref.name);
+  }
+
+  async function messageOf(ref: Ref, type: string): Promise<string> {
+    return condition(await cp.get(ref), type)?.message ?? assert.fail(`${ref.name} has no ${type}`);
+  }
+
+  async function isReconciling(ref: Ref): Promise<void> {
+    const { message } = await conditionIs(cp, ref, "Reconciling", "ClusterAPINotInstalled");
+    await shows(ref, { status: "InProgress", message }, { status: "Progressing", message });
+  }
+
+  async function isStalled(ref: Ref, reason: string): Promise<void> {
+    const { message } = await conditionIs(cp, ref, "Stalled", reason);
+    await shows(ref, { status: "Failed", message }, { status: "Degraded", message });
+  }
+
+  test("new, before any operator has seen it", async () => {
+    for (const ref of all) await shows(ref, "InProgress", NOT_SEEN);
+  });
+
+  test("waiting for something that is not the policy's fault", async () => {
+    operator = await startOperator(cp, { waitReady: false });
+    for (const ref of [policy, platform]) await isReconciling(ref);
+  });
+
+  test("stalled: somebody has to edit it", async () => {
+    for (const ref of [wrong, wrongPlatform]) await isStalled(ref, "InvalidSpec");
+    await installClusterDefinition(cp);
+    await isStalled(tooLong, "TooLong");
+    await assert.rejects(
+      cp.kubectl("wait", `hookpolicy/${wrong.name}`, "-n", TEAM, "--for=condition=Ready", "--timeout=0"),
+    );
+  });
+
+  test("ready", async () => {
+    for (const ref of [policy, platform]) {
+      await conditionIs(cp, ref, "Ready", "Loaded");
+      // There is no Cluster API here: it says so where it can be read, and the object is ready all the same.
+      const message = await messageOf(ref, "NotCalled");
+      await shows(ref, "Current", { status: "Healthy", message });
+    }
+    await cp.kubectl(
+      "wait",
+      `hookpolicy/${policy.name}`,
+      "-n",
+      TEAM,
+      "--for=condition=Ready",
+      "--timeout=10s",
+    );
+  });
+
+  test("ready, and Cluster API asks", async () => {
+    await cp.apply(await extensionConfigCrd());
+    await registered(cp);
+    await cp.waitFor(
+      "it to be called",
+      async () => condition(await cp.get(policy), "NotCalled") === undefined,
+    );
+    const message = await messageOf(policy, "Ready");
+    await shows(policy, "Current", { status: "Healthy", message });
+  });
+
+  test("holding a Cluster, which is no fault", async () => {
+    await createCluster(cp, { namespace: TEAM, name: "held" });
+    await cp.waitFor(
+      "the Cluster to be known",
+      async () => (await cp.get(policy))["status"].matchedClusters === 1,
+    );
+    const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, "held"));
+    await operator.ask(HOOK, { cluster });
+    await heldRow(cp, policy, "held", HOOK);
+    assert.equal((await cp.get(policy))["status"].blocked, 1);
+    const message = await messageOf(policy, "Ready");
+    await shows(policy, "Current", { status: "Healthy", message });
+  });
+
+  test("an override that is active, and one that has ended", async () => {
+    for (const ref of [active, expired]) {
+      const message = await messageOf(ref, "Active");
+      await shows(ref, "Current", { status: "Healthy", message });
+    }
+    assert.equal(condition(await cp.get(expired), "Active")?.status, "False");
+  });
+
+  test("edited, before the operator has seen it", async () => {
+    await operator.daemon.stop();
+    for (const ref of [policy, platform, wrong]) {
+      await cp.patch(ref, { spec: { mode: "Audit" } });
+      await shows(ref, "InProgress", NOT_SEEN);
+    }
+  });
+
+  test("deleted, and kept by the finalizer", async () => {
+    await cp.delete(policy);
+    assert.deepEqual((await cp.get(policy)).metadata.finalizers, [FINALIZER]);
+    assert.equal((await kstatusOf(await cp.get(policy))).status, "Terminating");
+  });
+});
+
+/** As Cluster API leaves it: all hooks discovered. */
+async function registered(cp: ControlPlane): Promise<void> {
+  const extension = (await kustomize(MANIFESTS)).find(({ kind }) => kind === "ExtensionConfig");
+  assert.ok(extension);
+  await cp.apply(extension);
+  const handlers = [HOOK, "BeforeClusterCreate"].map((hook) => ({
+    name: `${hook.toLowerCase()}.hookpolicy`,
+    requestHook: { apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1", hook },
+    timeoutSeconds: 10,
+    failurePolicy: "Fail",
+  }));
+  const lastTransitionTime = new Date().toISOString();
+  const discovered = {
+    type: "Discovered",
+    status: "True",
+    reason: "Discovered",
+    message: "",
+    lastTransitionTime,
+  };
+  await cp.patchStatus({ ...extension, ...extension.metadata }, { handlers, conditions: [discovered] });
+}
+
+describe("Argo CD's ConfigMap", () => {
+  const patch = parse(readFileSync(join(MANIFESTS, "argocd/argocd-cm.yaml"), "utf8"));
+
+  test("has the script for each kind, as it is tried here", async () => {
+    const kinds = (await kustomize(join(ROOT, "crds"))).map(({ spec }) => `${spec.group}_${spec.names.kind}`);
+    const keys = kinds.map((kind) => `resource.customizations.health.${kind}`);
+    assert.deepEqual(Object.keys(patch.data).toSorted(), keys.toSorted());
+    for (const script of Object.values(patch.data)) assert.equal(script, readFileSync(HEALTH, "utf8"));
+  });
+
+  test("keeps what else it says, in whichever namespace", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "hookpolicy-argocd-"));
+    t.after(async () => await rm(folder, { recursive: true }));
+    const map = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "argocd-cm", namespace: "argo" },
+      data: { url: "https://argocd.example.com" },
+    };
+    await writeFile(join(folder, "argocd-cm.yaml"), JSON.stringify(map));
+    const components = [relative(folder, join(MANIFESTS, "argocd"))];
+    await writeFile(
+      join(folder, "kustomization.yaml"),
+      JSON.stringify({ resources: ["argocd-cm.yaml"], components }),
+    );
+    const [merged] = await kustomize(folder);
+    assert.deepEqual(merged, { ...map, data: { ...map.data, ...patch.data } });
+  });
+});
+
+describe("nothing to correct", () => {
+  const policy = policyRef(TEAM, "protect");
+  let cp: ControlPlane;
+  let file: string;
+  let git: KubeObject;
+
+  before(async () => {
+    cp = await startControlPlane();
+    await installClusterDefinition(cp);
+    await cp.apply(await extensionConfigCrd());
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
+    const { apiVersion, kind, name, namespace = "" } = policy;
+    git = { apiVersion, kind, metadata: { name, namespace }, spec: { rules: [approvalRule(HOOK)] } };
+    file = join(cp.folder, "policy.json");
+    await writeFile(file, JSON.stringify(git));
+  });
+  after(async () => await cp?.stop());
+
+  /** Everything that the operator writes into others' objects: a finalizer, a status, a caBundle. */
+  async function operatorHasWritten(name: string): Promise<Operator> {
+    const certDir = join(cp.folder, `${name}-certs`);
+    await mkdir(certDir);
+    await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
+    const operator = await startOperator(cp, { name });
+    await createCluster(cp, { namespace: TEAM, name: "prod-1" }).catch(() => undefined);
+    await cp.waitFor("the finalizer", async () =>
+      (await cp.get(policy)).metadata.finalizers?.includes(FINALIZER),
+    );
+    await cp.waitFor("the status", async () => (await cp.get(policy))["status"].matchedClusters === 1);
+    await cp.waitFor("the caBundle", async () => {
+      const [webhook] = await cp.list({
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "ValidatingWebhookConfiguration",
+      });
+      return webhook?.["webhooks"][0].clientConfig.caBundle !== undefined;
+    });
+    return operator;
+  }
+
+  async function versions(objects: readonly KubeObject[]): Promise<Record<string, string | undefined>> {
+    const found = await Promise.all(
+      objects.map(async (object) => {
+        const { kind, metadata } = await cp.get({ ...object, ...object.metadata });
+        return [`${kind} ${metadata.name}`, metadata.resourceVersion] as const;
+      }),
+    );
+    return Object.fromEntries(found);
+  }
+
+  test("for kubectl apply", async () => {
+    await cp.kubectl("apply", "-k", MANIFESTS);
+    await cp.kubectl("apply", "-f", file);
+    const operator = await operatorHasWritten("client-side");
+    const objects = [...(await kustomize(MANIFESTS)), git];
+    const earlier = await versions(objects);
+    await cp.kubectl("apply", "-k", MANIFESTS);
+    await cp.kubectl("apply", "-f", file);
+    assert.deepEqual(await versions(objects), earlier);
+    // Exits with 1 where there is a difference. Argo CD compares so, too: what Git has, what it had, what is there.
+    assert.equal(await cp.kubectl("diff", "-k", MANIFESTS), "");
+    assert.equal(await cp.kubectl("diff", "-f", file), "");
+    await operator.daemon.stop();
+  });
+
+  test("for server-side apply, as Flux does it", async () => {
+    const apply = ["apply", "--server-side", "--field-manager=kustomize-controller"];
+    await cp.kubectl(...apply, "--force-conflicts", "-k", MANIFESTS);
+    await cp.kubectl(...apply, "--force-conflicts", "-f", file);
+    const operator = await operatorHasWritten("server-side");
+    const objects = [...(await kustomize(MANIFESTS)), git];
+    const earlier = await versions(objects);
+    await cp.kubectl(...apply, "-k", MANIFESTS);
+    await cp.kubectl(...apply, "-f", file);
+    assert.deepEqual(await versions(objects), earlier);
+    const diff = ["diff", "--server-side", "--field-manager=kustomize-controller"];
+    assert.equal(await cp.kubectl(...diff, "-k", MANIFESTS), "");
+    assert.equal(await cp.kubectl(...diff, "-f", file), "");
+    await operator.daemon.stop();
+  });
+
+  test("because the finalizer and the status are the operator's, by their field manager", async () => {
+    const { managedFields } = (await cp.get(policy)).metadata as unknown as {
+      managedFields: readonly Managed[];
+    };
+    const ownersOf = (part: string, field: string): string[] =>
+      managedFields
+        .filter(({ fieldsV1 }) => fieldsV1[`f:${part}`]?.[`f:${field}`] !== undefined)
+        .map(({ manager, operation, subresource }) => [manager, operation, subresource].join(" ").trimEnd());
+    assert.deepEqual(ownersOf("metadata", "finalizers"), ["hookpolicy Update"]);
+    assert.deepEqual(ownersOf("status", "observedGeneration"), ["hookpolicy Update status"]);
+    assert.ok(!ownersOf("spec", "rules").some((owner) => owner.startsWith("hookpolicy ")));
+  });
+
+  test("for Helm", async () => {
+    await cp.kubectl("delete", "-k", MANIFESTS, "--wait=false");
+    await cp.patch(policy, { metadata: { finalizers: null } });
+    await cp.waitFor("the namespace to be gone", async () => {
+      return (await cp.find({ apiVersion: "v1", kind: "Namespace", name: NAMESPACE })) === undefined;
+    });
+    await helmIn(cp, "install", "hookpolicy", CHART, "--namespace", NAMESPACE, "--create-namespace");
+    await cp.kubectl("wait", "--for=condition=Established", "crd", "hookpolicies.hookpolicy.dev");
+    await cp.kubectl("apply", "-f", file);
+    const operator = await operatorHasWritten("helm");
+    const manifest = await helmIn(cp, "get", "manifest", "hookpolicy", "--namespace", NAMESPACE);
+    const objects = [...objectsOf(manifest), git];
+    const earlier = await versions(objects);
+    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE);
+    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE);
+    assert.deepEqual(await versions(objects), earlier);
+    await operator.daemon.stop();
+  });
+});
+
+interface Managed {
+  readonly manager: string;
+  readonly operation: string;
+  readonly subresource?: string;
+  readonly fieldsV1: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}

@@ -1,0 +1,33 @@
+/** What GitOps tools show of an object, by the libraries and the script that they use. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { gitopsBinary } from "./binaries.ts";
+import type { KubeObject } from "./client.ts";
+
+export interface Shown {
+  /** kstatus: InProgress, Current, Failed, Terminating… Argo CD: Progressing, Healthy, Degraded… */
+  readonly status: string;
+  readonly message: string;
+}
+
+/** By the library of Flux and Helm, which kubectl wait and cli-utils have, too. */
+export async function kstatusOf(object: KubeObject): Promise<Shown> {
+  return await judge(object, "kstatus");
+}
+
+/** By Argo CD's Lua. */
+export async function argoHealthOf(object: KubeObject, script: string): Promise<Shown> {
+  return await judge(object, "health", script);
+}
+
+async function judge(object: KubeObject, ...args: readonly string[]): Promise<Shown> {
+  const child = spawn(await gitopsBinary(), args, { stdio: ["pipe", "pipe", "pipe"] });
+  const ended = once(child, "close");
+  child.stdin.end(JSON.stringify(object));
+  const [said, complaint] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`gitops ${args.join(" ")}: ${complaint.trim()}`);
+  const shown: Shown = JSON.parse(said);
+  return shown;
+}
