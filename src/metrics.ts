@@ -84,7 +84,8 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
   for (const hook of HOOK_NAMES) {
     for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
   }
-  for (const result of ["written", "repeated", "failed", "dropped"]) metrics.events.inc({ result }, 0);
+  for (const result of ["written", "repeated", "refused", "failed", "dropped"])
+    metrics.events.inc({ result }, 0);
   for (const result of ["written", "dropped"]) metrics.auditLines.inc({ result }, 0);
 }
 
@@ -185,7 +186,7 @@ function controllerMetrics(
     }),
     events: new Counter({
       name: "hookpolicy_events_total",
-      help: "Kubernetes Events: written, repeated (another replica was quicker), failed, or dropped for being too many.",
+      help: "Kubernetes Events: written, repeated (by another replica), refused by a namespace that is deleted, failed, or dropped.",
       labelNames: ["result"],
       registers: [registry],
     }),

@@ -45,6 +45,12 @@ export const isForbidden = (error: unknown): boolean => error instanceof KubeErr
 
 export const isThrottled = (error: unknown): boolean => error instanceof KubeError && error.code === 429;
 
+const NAMESPACE_TERMINATING = "NamespaceTerminating";
+
+/** The namespace is being deleted, and takes nothing new. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof KubeError && error.reason === NAMESPACE_TERMINATING;
+
 /** Cancelled by our own caller; says nothing about the API server. */
 export const isAborted = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "Aborted";
@@ -108,7 +114,8 @@ export function fromStatus(
   const status = isFields(body) ? body : {};
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
   const given = typeof status["reason"] === "string" ? status["reason"] : "";
-  const reason = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
+  const stated = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
+  const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
   const said =
     typeof status["message"] === "string" ? status["message"] : typeof body === "string" ? body : "";
   const detail = cleanLine(said);
@@ -118,6 +125,12 @@ export function fromStatus(
     reason,
     ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
   });
+}
+
+/** A Forbidden can have a cause that says more. */
+function hasCause(details: unknown, reason: string): boolean {
+  const causes = isFields(details) ? details["causes"] : undefined;
+  return Array.isArray(causes) && causes.some((cause) => isFields(cause) && cause["reason"] === reason);
 }
 
 /** The header wins over the Status: priority and fairness sets only the header. A date (RFC 9110) is not used by Kubernetes. */

@@ -31,7 +31,7 @@ import {
   viewPolicy,
 } from "./apiserver.ts";
 import { followCoverage } from "./coverage.ts";
-import { EventRecorder } from "./events.ts";
+import { EventRecorder, type EventResult } from "./events.ts";
 import { followMemory, type Named } from "./gauges.ts";
 import { ObjectInformers } from "./objects.ts";
 import { Registrations } from "./registrations.ts";
@@ -113,7 +113,8 @@ export function createController(options: ControllerOptions): Controller {
     log,
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
-  const events = new EventRecorder({ client, log });
+  const onResult = (result: EventResult): void => metrics.events.inc({ result });
+  const events = new EventRecorder({ client, log, now, onResult });
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });

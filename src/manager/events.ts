@@ -1,15 +1,15 @@
 /** Writes Events: only for transitions, never per hook call, and never so many that they are a burden. */
 
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "../api/logger.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isAlreadyExists } from "../kube/errors.ts";
+import { isAlreadyExists, isNamespaceTerminating } from "../kube/errors.ts";
 import type { Resource } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
+import { type DatedText, EventBursts } from "./eventbursts.ts";
 import { describeTransition, type EventText } from "./eventtext.ts";
 
 const EVENTS: Resource = {
@@ -20,65 +20,118 @@ const EVENTS: Resource = {
   namespaced: true,
 };
 
-/** Ten thousand Clusters can come near their deadline at once: then some are not told of. */
+/** What one cause brings is bounded (eventbursts.ts); this is for many causes at once. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
 /** Bytes: bound of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
-export class EventRecorder {
-  readonly #client: Pick<KubeClient, "create">;
-  readonly #log: Logger;
-  readonly #waiting: { readonly text: EventText; readonly at: Date }[] = [];
-  #arrived = Promise.withResolvers<void>();
+/** - repeated: another replica was quicker. - refused: the namespace is being deleted, and takes none. */
+export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropped";
 
-  constructor({ client, log }: { readonly client: Pick<KubeClient, "create">; readonly log: Logger }) {
-    this.#client = client;
-    this.#log = log;
+export interface EventRecorderOptions {
+  readonly client: Pick<KubeClient, "create">;
+  readonly log: Logger;
+  readonly onResult?: (result: EventResult) => void;
+  readonly now?: () => Date;
+}
+
+export class EventRecorder {
+  readonly #options: Required<EventRecorderOptions>;
+  readonly #bursts = new EventBursts();
+  readonly #waiting: DatedText[] = [];
+  #arrived = Promise.withResolvers<void>();
+  #dropping = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = { onResult: () => undefined, now: () => new Date(), ...options };
   }
 
+  /** Neither waits nor throws: an answer can be on its way through here. */
   record(transition: Transition): void {
-    const text = describeTransition(transition);
-    this.#log.info(text.note, { reason: text.reason });
-    this.tell(text);
+    const { log, now } = this.#options;
+    try {
+      const text = describeTransition(transition);
+      log.info(text.note, { reason: text.reason });
+      const dated = { text, at: now() };
+      if (this.#bursts.admit(dated)) this.#enqueue(dated);
+      this.#arrived.resolve();
+    } catch (error) {
+      log.error("Failed to tell of a transition", { type: transition.type, error });
+    }
   }
 
   /** Of something that is no transition of a policy, and that its teller logs. */
   tell(text: EventText): void {
-    if (this.#waiting.length >= MAX_WAITING) return;
-    this.#waiting.push({ text, at: new Date() });
+    this.#enqueue({ text, at: this.#options.now() });
     this.#arrived.resolve();
+  }
+
+  #enqueue(dated: DatedText): void {
+    const { log, onResult } = this.#options;
+    if (this.#waiting.length < MAX_WAITING) {
+      this.#waiting.push(dated);
+      return;
+    }
+    if (!this.#dropping) log.warn("Dropping Events: too many wait to be written", { waiting: MAX_WAITING });
+    this.#dropping = true;
+    onResult("dropped");
   }
 
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort");
+    const { now } = this.#options;
     while (!signal.aborted) {
+      for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
       const next = this.#waiting.shift();
       if (next === undefined) {
-        await Promise.race([this.#arrived.promise, stopped]);
-        this.#arrived = Promise.withResolvers<void>();
+        await this.#arrival(signal);
         continue;
       }
-      await this.#write(next.text, next.at, signal);
+      await this.#write(next, signal);
       await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
+  /** Of an Event, of the end of a burst, or of `signal`. */
+  async #arrival(signal: AbortSignal): Promise<void> {
+    this.#dropping = false;
+    const wake = new AbortController();
+    const until = AbortSignal.any([signal, wake.signal]);
+    const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
+    await Promise.race([
+      this.#arrived.promise,
+      pause(rest, undefined, { signal: until, ref: false }).catch(() => undefined),
+    ]);
+    wake.abort();
+    this.#arrived = Promise.withResolvers<void>();
+  }
+
   /** Events are a service, not a promise: one that cannot be written is dropped. */
-  async #write(text: EventText, at: Date, signal: AbortSignal): Promise<void> {
+  async #write({ text, at }: DatedText, signal: AbortSignal): Promise<void> {
+    const { client, log, onResult } = this.#options;
     try {
-      await this.#client.create(EVENTS, toEvent(text, at), { signal });
+      await client.create(EVENTS, toEvent(text, at), { signal });
+      onResult("written");
     } catch (error) {
-      // Another replica was quicker.
-      if (isAlreadyExists(error) || signal.aborted) return;
-      this.#log.warn("Failed to write an Event", { reason: text.reason, error: String(error) });
+      if (signal.aborted) return;
+      const { reason } = text;
+      if (isAlreadyExists(error)) return onResult("repeated");
+      if (isNamespaceTerminating(error)) {
+        log.debug("The namespace is being deleted, and takes no Event", { reason });
+        return onResult("refused");
+      }
+      log.warn("Failed to write an Event", { reason, error: String(error) });
+      onResult("failed");
     }
   }
 }
 
+/** A clock that is set must not let a burst wait for ever. */
+const MAX_REST_MS = 60_000;
+
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
-  const { identity, note, regarding, ...rest } = text;
+  const { identity, note, regarding, series, ...rest } = text;
   const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
   // An Event about an object without a namespace lives in "default".
   const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };
@@ -86,12 +139,19 @@ function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1]
     apiVersion: "events.k8s.io/v1",
     kind: "Event",
     metadata,
-    eventTime: at.toISOString().replace("Z", "000Z"),
+    eventTime: microTime(at),
     reportingController: "hookpolicy.dev/operator",
     reportingInstance: hostname(),
     regarding,
     note: truncateBytes(note, MAX_NOTE),
     ...rest,
+    ...(series !== undefined && {
+      series: { count: series.count, lastObservedTime: microTime(series.lastObservedTime) },
+    }),
   };
   return event;
+}
+
+function microTime(at: Date): string {
+  return at.toISOString().replace("Z", "000Z");
 }

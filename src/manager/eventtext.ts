@@ -24,6 +24,8 @@ export interface EventText {
   readonly note: string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
+  /** It stands for so many. */
+  readonly series?: { readonly count: number; readonly lastObservedTime: Date };
 }
 
 type Of<T extends Transition["type"]> = Extract<Transition, { readonly type: T }>;

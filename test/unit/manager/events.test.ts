@@ -157,6 +157,8 @@ function withoutUntil({ until: _, ...rest }: Extract<Transition, { type: "Window
 }
 
 interface Written {
+  readonly regarding?: { readonly kind: string; readonly name: string };
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly note?: string;
 }
@@ -166,13 +168,17 @@ async function record(
   transitions: readonly Transition[],
   tries: number,
   create: (written: readonly Written[]) => void = () => undefined,
-): Promise<{ written: Written[]; warnings: string[] }> {
+): Promise<{ written: Written[]; warnings: string[]; results: Record<string, number> }> {
+  const clock = { now: NOW };
+  const results: Record<string, number> = {};
   const stop = new AbortController();
   const written: Written[] = [];
   const warnings: string[] = [];
   const log: Logger = { ...silent, warn: (message) => void warnings.push(message) };
   const recorder = new EventRecorder({
     log,
+    now: () => clock.now,
+    onResult: (result) => (results[result] = (results[result] ?? 0) + 1),
     client: {
       create: async (_resource, object) => {
         written.push(object);
@@ -183,8 +189,9 @@ async function record(
     },
   });
   for (const transition of transitions) recorder.record(transition);
+  clock.now = at("+1m");
   await recorder.run(stop.signal);
-  return { written, warnings };
+  return { written, warnings, results };
 }
 
 describe("the recorder", () => {
@@ -210,13 +217,66 @@ describe("the recorder", () => {
     };
     const quicker = await record([deadline, used], 2, refuse(409, "AlreadyExists"));
     assert.deepEqual([quicker.written.length, quicker.warnings], [2, []]);
+    assert.deepEqual(quicker.results, { repeated: 1, written: 1 });
     const refused = await record([deadline, used], 2, refuse(403, "Forbidden"));
     assert.deepEqual([refused.written.length, refused.warnings.length], [2, 1]);
+    assert.deepEqual(refused.results, { failed: 1, written: 1 });
+    const terminating = await record([deadline, used], 2, refuse(403, "NamespaceTerminating"));
+    assert.deepEqual([terminating.results, terminating.warnings], [{ refused: 1, written: 1 }, []]);
   });
 
   test("cuts a note to what the API takes", async () => {
     const policies = Array.from({ length: 60 }, (_, n) => `HookPolicy team-a/policy-with-a-long-name-${n}`);
     const { written } = await record([{ ...used, policies }], 1);
     assert.equal(Buffer.byteLength(written[0]?.note ?? ""), 1024);
+  });
+
+  /** The same deadline of many Clusters. */
+  function many(count: number): Transition[] {
+    return Array.from({ length: count }, (_, n) => ({
+      ...deadline,
+      ask: newAsk(DELETE, cluster({ name: `c${n}`, uid: `uid-c${n}` }), NOW, undefined),
+    }));
+  }
+
+  test("writes the first of many with one cause, and one for all the others, which counts them", async () => {
+    const { written } = await record(many(1000), 21);
+    assert.equal(written.length, 21);
+    const [last] = written.slice(-1);
+    assert.deepEqual(
+      [last?.regarding?.kind, last?.regarding?.name, last?.series?.count],
+      ["HookPolicy", "protect", 980],
+    );
+    assert.equal(
+      last?.note,
+      "980 more at about the same time: team-a/c20, team-a/c21, team-a/c22, team-a/c23, team-a/c24 and 975 more",
+    );
+    assert.match(last?.series?.lastObservedTime ?? "", /^2026-11-21T12:01:00\.000000Z$/);
+  });
+
+  test("calls one that is left over by its name, without a series", async () => {
+    const { written } = await record(many(21), 21);
+    const [last] = written.slice(-1);
+    assert.deepEqual([last?.note, last?.series], ["1 more at about the same time: team-a/c20", undefined]);
+  });
+
+  test("lets one cause take no room from another", async () => {
+    const other: Transition = { ...deadline, policyUID: "uid-other" };
+    const { written } = await record([...many(1000), other], 22);
+    assert.equal(written.filter(({ series }) => series === undefined).length, 21);
+  });
+
+  test("drops what is too much, counts it, and says so once", async () => {
+    const causes = many(1010).map(
+      (transition, n) => ({ ...transition, policyUID: `uid-${n}` }) as Transition,
+    );
+    const { results, warnings } = await record(causes, 1);
+    assert.deepEqual([results, warnings.length], [{ dropped: 10, written: 1 }, 1]);
+  });
+
+  test("cannot fail whoever tells of a transition", async () => {
+    const broken = { type: "DeadlineStep" } as Transition;
+    const { written } = await record([broken, used], 1);
+    assert.equal(written.length, 1);
   });
 });

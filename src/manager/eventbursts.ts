@@ -1,0 +1,87 @@
+/**
+ * Ten thousand Clusters can come near the same deadline at once. Of what one policy or override is the cause, the first
+ * Events of a minute are written one by one, and the others become one that counts them.
+ */
+
+import { policyName } from "../policy/policy.ts";
+import type { EventText, ObjectReference } from "./eventtext.ts";
+
+export interface DatedText {
+  readonly text: EventText;
+  readonly at: Date;
+}
+
+interface Burst {
+  readonly from: Date;
+  admitted: number;
+  readonly others: DatedText[];
+  count: number;
+}
+
+const LENGTH_MS = 30_000;
+const ONE_BY_ONE = 20;
+const NAMED = 5;
+/** Causes at a time; beyond, what comes is not told apart by them. */
+const MAX_BURSTS = 1000;
+
+export class EventBursts {
+  readonly #bursts = new Map<string, Burst>();
+
+  /** Whether it is to be written by itself; else it is counted. */
+  admit({ text, at }: DatedText): boolean {
+    const key = this.#keyOf(text);
+    const burst = this.#bursts.get(key) ?? { from: at, admitted: 0, others: [], count: 0 };
+    this.#bursts.set(key, burst);
+    if (burst.admitted < ONE_BY_ONE) {
+      burst.admitted += 1;
+      return true;
+    }
+    burst.count += 1;
+    if (burst.others.length < NAMED) burst.others.push({ text, at });
+    return false;
+  }
+
+  /** What was counted in bursts that are over by now. */
+  ended(now: Date): EventText[] {
+    const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
+    for (const [key] of over) this.#bursts.delete(key);
+    return over.flatMap(([, burst]) => describeBurst(burst, now));
+  }
+
+  /** When the next one is over, in milliseconds; `undefined`: there is none. */
+  untilNext(now: Date): number | undefined {
+    const [first] = this.#bursts.values();
+    return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
+  }
+
+  #keyOf({ reason, related, regarding }: EventText): string {
+    const key = `${reason} ${(related ?? regarding).uid}`;
+    return this.#bursts.has(key) || this.#bursts.size < MAX_BURSTS ? key : reason;
+  }
+}
+
+function describeBurst({ from, others, count }: Burst, now: Date): EventText[] {
+  const [first] = others;
+  if (first === undefined) return [];
+  const { type, reason, action, related, regarding } = first.text;
+  const named = others.map(({ text }) => nameOf(text.regarding)).join(", ");
+  const rest = count > others.length ? ` and ${count - others.length} more` : "";
+  return [
+    {
+      // Replicas see the same burst within seconds of each other.
+      identity: [(related ?? regarding).uid, "burst", Math.floor(from.getTime() / LENGTH_MS)].join(" "),
+      type,
+      reason,
+      action,
+      note: `${count} more at about the same time: ${named}${rest}`,
+      regarding: related ?? regarding,
+      ...(count > 1 && { series: { count, lastObservedTime: now } }),
+    },
+  ];
+}
+
+function nameOf({ kind, namespace, name }: ObjectReference): string {
+  return kind === "HookPolicy" || kind === "ClusterHookPolicy"
+    ? policyName({ kind, name, ...(namespace !== undefined && { namespace }) })
+    : [namespace, name].filter((part) => part !== undefined).join("/");
+}
