@@ -18,6 +18,7 @@ import {
   warning,
 } from "./doctor.ts";
 import { fieldsOf, listOf, textOf } from "./doctorfields.ts";
+import { operators } from "./doctorinstall.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 
@@ -35,13 +36,12 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
   const { policies, clusters, namespaces } = evidence;
   const objects = [policies, clusters, namespaces].flatMap((read) => (read.ok ? read.value : []));
   const fleet = createFleet(objects, { served, maxOverrideMs, now });
-  const matching = ({ compiled }: FleetPolicy): readonly Cluster[] =>
-    fleet
-      .clusters()
-      .filter(
-        (cluster) =>
-          isInScope(compiled.ref.namespace, cluster) && matches(compiled, fleet.world(cluster)) !== "no",
-      );
+  const clustersIn = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
+  const matching = ({ compiled }: FleetPolicy): readonly Cluster[] => {
+    const { namespace } = compiled.ref;
+    const scope = namespace === undefined ? fleet.clusters() : (clustersIn.get(namespace) ?? []);
+    return scope.filter((cluster) => matches(compiled, fleet.world(cluster)) !== "no");
+  };
   const all = new Map(fleet.policies.map((policy) => [policy, matching(policy)]));
   const gated = new Map([...all].filter(([{ compiled }]) => compiled.rules.some(isGated)));
   const scopes = [...gated].flatMap(([{ compiled }, found]) => [
@@ -54,10 +54,6 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
     matched: new Set([...all.values()].flat().map(clusterKey)),
     namespaces: new Set(scopes),
   };
-}
-
-function isInScope(namespace: string | undefined, { metadata }: Cluster): boolean {
-  return namespace === undefined || namespace === metadata.namespace;
 }
 
 /** The kinds of objects that gates look at, each once. */
@@ -82,19 +78,29 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
     const message = textOf(conditionOf(bad[0].status, CONDITION.Ready)?.["message"]);
     return error(
       `${count(bad.length, "policy")} not Ready: ${some(bad.map(nameOf))} (${message})`,
-      `edit ${nameOf(bad[0])}: the message names the field`,
+      `do what the message says: kubectl edit ${commandName(bad[0])}`,
     );
   }
   const unseen = fleet.policies.filter(
     ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
   );
   if (unseen.length > 0) {
+    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
     return error(
       `the operator has not looked at ${some(unseen.map(nameOf))}`,
-      "kubectl logs -n hookpolicy-system deployment/hookpolicy",
+      `kubectl logs -n ${namespace} deployment/${name}`,
     );
   }
   return ok(`${count(fleet.policies.length, "policy")}, all Ready`);
+}
+
+/** As kubectl takes it. */
+function commandName({ compiled: { ref } }: FleetPolicy): string {
+  return [
+    ref.kind.toLowerCase(),
+    ref.name,
+    ...(ref.namespace === undefined ? [] : ["-n", ref.namespace]),
+  ].join(" ");
 }
 
 function conditionOf(status: object, type: string): ReturnType<typeof fieldsOf> | undefined {
