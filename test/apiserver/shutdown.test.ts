@@ -1,0 +1,164 @@
+/** The end of the operator as a process: asked for, asked for twice, and by a bug. */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { Agent, request as post } from "node:https";
+import { join, resolve } from "node:path";
+import { json } from "node:stream/consumers";
+import { after, afterEach, before, test } from "node:test";
+import type { HookResponse } from "../../src/api/runtimehooks.ts";
+import { hookPath } from "../../src/hooks/catalog.ts";
+import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import {
+  issueServingCertificate,
+  type OperatorPorts,
+  operatorPorts,
+  writeServingCertificate,
+} from "../controlplane/operator.ts";
+import { environment, flags } from "../controlplane/processes.ts";
+import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../e2e/fleet.ts";
+import { type Lab, startLab } from "./operatorlab.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
+const HOOK = "BeforeClusterUpgrade";
+const POLICY = policyRef("team-a", "protect");
+/** More than a test needs: each ends it by a second signal. */
+const LONG = "60s";
+
+let lab: Lab;
+before(async () => {
+  lab = await startLab();
+  await applyPolicy(lab.cp, POLICY, { rules: [approvalRule(HOOK)] });
+  for (const name of ["c1", "c2"]) {
+    await createCluster(lab.cp, { namespace: "team-a", name, version: NEXT_VERSION });
+  }
+});
+after(async () => await lab?.stop());
+
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+});
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly ports: OperatorPorts;
+  readonly output: () => string;
+  readonly code: Promise<number | null>;
+}
+
+/** Not as one of the control plane's daemons, for which an end is a failure. Resolves when it is ready. */
+async function run(
+  name: string,
+  more: Readonly<Record<string, string>>,
+  nodeFlags: readonly string[] = [],
+): Promise<Running> {
+  const { cp, kubeconfig } = lab;
+  const certDir = join(cp.folder, name);
+  await writeServingCertificate(certDir, await issueServingCertificate(cp));
+  const ports = await operatorPorts();
+  const args = flags({
+    kubeconfig,
+    "webhook-cert-dir": certDir,
+    "webhook-host": "127.0.0.1",
+    "webhook-port": ports.webhook,
+    "health-addr": `127.0.0.1:${ports.health}`,
+    "diagnostics-address": `127.0.0.1:${ports.metrics}`,
+    ...more,
+  });
+  const child = spawn(process.execPath, [...nodeFlags, MAIN, "run", ...args], {
+    env: environment(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.add(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
+  const code = once(child, "close").then(([exitCode]) => exitCode as number | null);
+  await cp.waitFor("it to have loaded everything", () => output.includes("Loaded policies"));
+  return { child, ports, output: () => output, code };
+}
+
+const probe = async ({ ports }: Running, path: string): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${ports.health}${path}`)).status;
+
+interface Seen {
+  readonly answer: HookResponse;
+  readonly connection: string | undefined;
+}
+
+async function ask({ ports }: Running, name: string, agent: Agent): Promise<Seen> {
+  const body = JSON.stringify(await lab.requestFor("team-a", name));
+  const response = await new Promise<IncomingMessage>((resolveResponse, reject) => {
+    const options = { method: "POST", agent, ca: lab.cp.authority.certificate };
+    post(`https://127.0.0.1:${ports.webhook}${hookPath(HOOK)}`, options, resolveResponse)
+      .once("error", reject)
+      .end(body);
+  });
+  const { connection } = response.headers;
+  return { answer: (await json(response)) as HookResponse, connection };
+}
+
+test("from SIGTERM on it is not ready, and answers as before for the whole delay", async (t) => {
+  const running = await run("delayed", { "shutdown-delay-duration": LONG });
+  const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => kept.destroy());
+  assert.equal((await ask(running, "c1", kept)).connection, "keep-alive");
+  assert.equal(await probe(running, "/readyz"), 200);
+
+  running.child.kill("SIGTERM");
+  await lab.cp.waitFor("it not to be ready", async () => (await probe(running, "/readyz")) === 503);
+  assert.equal(await probe(running, "/healthz"), 200);
+  const held = await ask(running, "c1", kept);
+  assert.equal(held.answer.retryAfterSeconds, 5);
+  assert.equal(held.connection, "close", "the next call is for another replica");
+
+  // What is new is still seen, and what is asked still written.
+  await createCluster(lab.cp, { namespace: "team-a", name: "late", version: NEXT_VERSION });
+  await lab.cp.waitFor("a new Cluster to be held", async () => {
+    const { answer } = await ask(running, "late", kept);
+    return answer.retryAfterSeconds === 5;
+  });
+  await heldRow(lab.cp, POLICY, "late", HOOK);
+  await approve(lab.cp, "team-a", "c2");
+  await lab.cp.waitFor("a go on a new approval", async () => {
+    const { answer } = await ask(running, "c2", kept);
+    return answer.retryAfterSeconds === 0;
+  });
+});
+
+test("the delay ends by itself, and everything after it with 0", async () => {
+  const running = await run("short", { "shutdown-delay-duration": "1s", "leader-elect": "true" });
+  running.child.kill("SIGTERM");
+  assert.equal(await running.code, 0, running.output());
+  assert.match(running.output(), /Stopped\n$/);
+});
+
+test("a second signal does not wait for the delay", async () => {
+  const running = await run("impatient", { "shutdown-delay-duration": LONG });
+  running.child.kill("SIGTERM");
+  await lab.cp.waitFor("the first to be noticed", () => running.output().includes("Stopping"));
+  running.child.kill("SIGINT");
+  assert.equal(await running.code, 1);
+});
+
+for (const [name, bug] of Object.entries({
+  "a promise that nobody catches": `Promise.reject(new Error("the bug"))`,
+  "an error that nobody catches": `throw new Error("the bug")`,
+})) {
+  test(`${name} ends the process with one log line and 1`, async () => {
+    const code = `process.on("SIGUSR2", () => { ${bug}; })`;
+    const importing = ["--import", `data:text/javascript,${encodeURIComponent(code)}`];
+    const running = await run(name.replaceAll(" ", "-"), {}, importing);
+    running.child.kill("SIGUSR2");
+    assert.equal(await running.code, 1);
+    const errors = running
+      .output()
+      .split("\n")
+      .filter((line) => / ERROR /.test(line));
+    assert.equal(errors.length, 1, running.output());
+    assert.match(errors[0] ?? "", /Bug, exiting.*the bug/);
+  });
+}
