@@ -1,7 +1,7 @@
 /** Whether what is installed protects anything: checks over what was read, each with what to do about it. */
 
 import type { ServedHooks } from "../policy/compile.ts";
-import type { Registration } from "../policy/registration.ts";
+import type { Own, Registration } from "../policy/registration.ts";
 import type { RawObject } from "./kinds.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
@@ -65,8 +65,8 @@ export interface Settings {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** The names of all our handlers. */
-  readonly handlers: ReadonlySet<string>;
+  /** By what our ExtensionConfig is recognized. */
+  readonly own: Own;
   /** By Cluster API minor: the hooks that it knows. */
   readonly knownHooks: (minor: number) => ReadonlySet<string>;
 }

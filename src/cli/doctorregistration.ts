@@ -16,8 +16,8 @@ import {
 import type { Surveyed } from "./doctorcoverage.ts";
 import { capiVersion, minorOf, operators } from "./doctorinstall.ts";
 
-export function ours({ registrations }: Evidence, { handlers }: Pick<Settings, "handlers">): Registration[] {
-  return registrations.ok ? registrations.value.filter((each) => isOurs(each, handlers)) : [];
+export function ours({ registrations }: Evidence, { own }: Pick<Settings, "own">): Registration[] {
+  return registrations.ok ? registrations.value.filter((each) => isOurs(each, own)) : [];
 }
 
 export function registered(evidence: Evidence, settings: Settings): Finding {

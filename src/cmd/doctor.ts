@@ -5,7 +5,7 @@ import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import type { Check, Evidence, Settings } from "../cli/doctor.ts";
 import type { KindsIn } from "../live/doctor.ts";
-import { parseOptions } from "../manager/options.ts";
+import { parseOptions, UsageError } from "../manager/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -44,8 +44,7 @@ async function runDoctor(flags: Flags): Promise<void> {
   const { gather } = await import("../live/doctor.ts");
   const { kindsIn } = await import("../cli/doctorcoverage.ts");
   const { doctorJson, doctorText, examine } = await import("../cli/doctorreport.ts");
-  const options = parseOptions({});
-  const settings = await settingsFor(options.capiVersion.minor, options.maxOverrideMs);
+  const settings = await settingsFor({});
   const kinds: KindsIn = (policies) => kindsIn(policies, settings);
   const evidence = await reading(
     withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
@@ -70,22 +69,36 @@ function isWrong({ failOn }: Flags): (check: Check) => boolean {
   return ({ state }) => state === "error" || (failOn === "warning" && state === "warning");
 }
 
-async function settingsFor(minor: number, maxOverrideMs: number): Promise<Settings> {
+interface Told {
+  readonly "capi-version"?: string | undefined;
+  readonly "webhook-service-name"?: string | undefined;
+  readonly "max-override-duration"?: string | undefined;
+}
+
+/** What the operator's flags make of it. */
+async function settingsFor(told: Told): Promise<Settings> {
   const { handlerName, servedHooks } = await import("../hooks/catalog.ts");
   const { HOOK_NAMES } = await import("../api/runtimehooks.ts");
+  const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
   return {
     now: new Date(),
-    served: servedHooks(minor),
+    served: servedHooks(capiVersion.minor),
     maxOverrideMs,
-    handlers: new Set(HOOK_NAMES.map(handlerName)),
-    knownHooks: (each) => servedHooks(each).advertised,
+    own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName },
+    knownHooks: (minor) => servedHooks(minor).advertised,
   };
 }
 
-/** As the operator that was found is told to run. */
+/** As the operator that was found is told to run; by defaults where it could not start with that. */
 async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
-  const { flagOf, minorOf, operators } = await import("../cli/doctorinstall.ts");
+  const { flagOf, operators } = await import("../cli/doctorinstall.ts");
   const [operator] = operators(evidence);
-  const minor = operator && minorOf(flagOf(operator, "capi-version"));
-  return minor === undefined ? standard : await settingsFor(minor, standard.maxOverrideMs);
+  if (operator === undefined) return standard;
+  const names = ["capi-version", "webhook-service-name", "max-override-duration"] as const;
+  try {
+    return await settingsFor(Object.fromEntries(names.map((name) => [name, flagOf(operator, name)])));
+  } catch (error) {
+    if (error instanceof UsageError) return standard;
+    throw error;
+  }
 }

@@ -14,7 +14,7 @@ import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../man
 import { isSecret } from "../manager/objectrefusal.ts";
 import { extensionConfigs } from "../manager/registrations.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import { EXTENSION_NAME, type Registration, SERVICE_NAME, viewRegistration } from "../policy/registration.ts";
+import { EXTENSION_NAME, type Registration, viewRegistration } from "../policy/registration.ts";
 
 const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
   group,
@@ -136,7 +136,7 @@ async function tryCreation(client: KubeClient): Promise<true> {
     apiVersion: `${kind.group}/${kind.version}`,
     kind: kind.kind,
     metadata: { name: "hookpolicy-doctor" },
-    spec: { clientConfig: { service: { namespace: "hookpolicy-system", name: SERVICE_NAME } } },
+    spec: { clientConfig: { service: { namespace: "hookpolicy-system", name: "hookpolicy-doctor" } } },
   };
   await client.tryCreate(kind, object);
   return true;

@@ -40,6 +40,8 @@ export interface ControllerOptions {
   readonly client: KubeClient;
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
+  /** Of the Service that callers use. */
+  readonly serviceName: string;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -70,7 +72,7 @@ const OBJECTS_BUDGET_MS = 5000;
 const now = (): Date => new Date();
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, served, maxOverrideMs, metrics, log } = options;
+  const { client, served, maxOverrideMs, serviceName, metrics, log } = options;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is only called once all of them are there.
   const objects = createObjects(options, () => store);
@@ -80,7 +82,7 @@ export function createController(options: ControllerOptions): Controller {
   };
   const informers = createInformers(options, clusterResource, { store: () => store, lookAgain });
   const { clusters, namespaces } = informers;
-  const registrations = new Registrations({ client, namespaces, log, onChange: lookAgain });
+  const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: lookAgain });
   const { notCalled } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
   const store = new DecisionStore({

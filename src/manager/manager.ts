@@ -43,7 +43,8 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });
   const { maxOverrideMs } = options;
-  const controller = createController({ client, served, maxOverrideMs, metrics, log });
+  const { webhookServiceName: serviceName } = options;
+  const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, log });
   const readiness = new Readiness(controller);
   const leadership = createLeadership(options, client, log);
   const certificates: Certificates = new Certificates({

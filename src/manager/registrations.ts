@@ -25,11 +25,13 @@ const GROUP = "runtime.cluster.x-k8s.io";
 /** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
 const VERSIONS = ["v1beta2", "v1alpha1"];
 
-export const OWN_HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
+const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
 
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
   readonly namespaces: Pick<Lister<Namespace>, "get">;
+  /** Of the Service that callers use. */
+  readonly serviceName: string;
   readonly log: Logger;
   /** What notCalled() says may be another now. */
   readonly onChange: () => void;
@@ -73,7 +75,8 @@ export class Registrations {
       case "NotServed":
         return notCalled(policy, [], undefined) && NOT_INSTALLED;
       case "Known": {
-        const ours = this.informer.list().filter((each) => isOurs(each, OWN_HANDLERS));
+        const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };
+        const ours = this.informer.list().filter((each) => isOurs(each, own));
         const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
         return notCalled(policy, ours, namespace?.metadata.labels);
       }

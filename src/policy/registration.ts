@@ -8,9 +8,15 @@ import { viewMetadata } from "./cluster.ts";
 import { type CompiledPolicy, isGated } from "./policy.ts";
 import { compileSelector, type Labels } from "./selector.ts";
 
-/** The names of the shipped manifests. */
+/** Of the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";
-export const SERVICE_NAME = "hookpolicy-webhook-service";
+
+/** By what an ExtensionConfig is recognized. */
+export interface Own {
+  /** The names of all handlers that we have. */
+  readonly handlers: ReadonlySet<string>;
+  readonly serviceName: string;
+}
 
 /** An ExtensionConfig, the same for v1alpha1 and v1beta2 (Cluster API: api/runtime/v1beta2/extensionconfig_types.go). */
 export interface Registration {
@@ -88,15 +94,12 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/**
- * By the shipped names; under other ones, by what was discovered there: nothing but handlers of ours. `handlers`: the
- * names of all that we have.
- */
+/** By names; under other ones, by what was discovered there: nothing but handlers of ours. */
 export function isOurs(
   { metadata, service, handlers: discovered }: Registration,
-  handlers: ReadonlySet<string>,
+  { handlers, serviceName }: Own,
 ): boolean {
-  if (metadata.name === EXTENSION_NAME || service?.name === SERVICE_NAME) return true;
+  if (metadata.name === EXTENSION_NAME || service?.name === serviceName) return true;
   return discovered.length > 0 && discovered.every(({ name }) => handlers.has(name));
 }
 

@@ -77,6 +77,7 @@ function running(
   const registrations = new Registrations({
     client,
     namespaces: { get: () => namespace() },
+    serviceName: "s",
     log: silent,
     onChange: () => (changes += 1),
     tuning: FAST,
@@ -96,7 +97,12 @@ const reasonOf = (registrations: Registrations): string | undefined => {
 };
 
 test("nothing is said before the first list", () => {
-  const options = { client: new FakeClient({}), namespaces: { get: () => namespace() }, log: silent };
+  const options = {
+    client: new FakeClient({}),
+    namespaces: { get: () => namespace() },
+    serviceName: "s",
+    log: silent,
+  };
   assert.equal(reasonOf(new Registrations({ ...options, onChange: () => undefined })), "Unknown");
 });
 

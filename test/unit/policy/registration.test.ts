@@ -5,7 +5,10 @@ import test, { describe } from "node:test";
 import { isOurs, notCalled, type Registration, viewRegistration } from "../../../src/policy/registration.ts";
 import { clusterHookPolicy, compiled, hookPolicy, rule } from "../builders.ts";
 
-const HANDLERS = new Set(["before-cluster-delete", "before-cluster-upgrade"]);
+const OWN = {
+  handlers: new Set(["before-cluster-delete", "before-cluster-upgrade"]),
+  serviceName: "hookpolicy-webhook-service",
+};
 const DISCOVERED = { type: "Discovered", status: "True", reason: "Discovered", message: "" };
 
 function raw(spec: object = {}, status: object = {}, name = "hookpolicy"): Record<string, unknown> {
@@ -66,7 +69,7 @@ describe("an ExtensionConfig is ours", () => {
     "not with others' handlers": [registration(foreign, { handlers: [handler] }, "other"), false],
   };
   for (const [name, [view, want]] of Object.entries(cases)) {
-    test(name, () => assert.equal(isOurs(view, HANDLERS), want));
+    test(name, () => assert.equal(isOurs(view, OWN), want));
   }
 });
 
