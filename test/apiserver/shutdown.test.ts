@@ -1,4 +1,4 @@
-/** The end of the operator as a process: asked for, asked for twice, and by a bug. */
+/** The start and the end of the operator as a process; the end asked for, asked for twice, and by a bug. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -100,6 +100,24 @@ async function ask({ ports }: Running, name: string, agent: Agent): Promise<Seen
   const { connection } = response.headers;
   return { answer: (await json(response)) as HookResponse, connection };
 }
+
+test("at its start it lists every kind once, in pages, and then watches", async () => {
+  const { cp, proxy } = lab;
+  proxy.forget();
+  await run("started", {});
+  const plurals = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "clusters", "namespaces"];
+  await cp.waitFor("a watch of every kind", () =>
+    plurals.every((plural) => proxy.requests.some(({ watch, path }) => watch && path.endsWith(`/${plural}`))),
+  );
+  for (const plural of plurals) {
+    const lists = proxy.requests.filter(({ watch, path }) => !watch && path.endsWith(`/${plural}`));
+    assert.deepEqual(
+      lists.map(({ query }) => query.toString()),
+      ["limit=500"],
+      plural,
+    );
+  }
+});
 
 test("from SIGTERM on it is not ready, and answers as before for the whole delay", async (t) => {
   const running = await run("delayed", { "shutdown-delay-duration": LONG });
