@@ -154,7 +154,7 @@ test("a Cluster goes on when the last policy lets it go, and a policy counts its
 
 test("what objects hold cannot steer the terminal", () => {
   const text = heldText(
-    heldBy([policy("a", [row("c1", { gate: "later", message: "\u001B[2J\nx" })])]),
+    heldBy([policy("a", [row("c1", { rule: "\u001B[1m", gate: "later", message: "\u001B[2J\nx" })])]),
     view(),
   );
   assert.ok(!text.includes("\u001B"));
