@@ -98,6 +98,7 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
   const key = { namespace, name: NAME };
   const deployment = await unlessMissing(client.get(DEPLOYMENTS, key));
   if (deployment === undefined) return undefined;
+  if (isScaledDown(deployment) && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
     does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
     run: async () => {
@@ -110,6 +111,11 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
       }
     },
   };
+}
+
+function isScaledDown({ spec }: KubeObject): boolean {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server's own kind
+  return (spec as { replicas?: number }).replicas === 0;
 }
 
 const POLL_MS = 500;

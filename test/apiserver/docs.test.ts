@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
@@ -21,8 +20,18 @@ import { applyPolicy, type Fleet, heldRow, policyRef, startFleet, statusOf } fro
 const run = promisify(execFile);
 
 const ROOT = resolve(import.meta.dirname, "../..");
-/** What is typed there is typed by test/unit/clidocs.test.ts, and by certificates.test.ts beside this. */
-const PAGES_OF_OTHERS = ["docs/cli.md", "docs/gitops.md", "docs/certificates.md"];
+/**
+ * What is typed there is typed by test/unit/clidocs.test.ts, by certificates.test.ts and install/docs.test.ts beside
+ * this, and by test/monitoring.
+ */
+const PAGES_OF_OTHERS = [
+  "docs/cli.md",
+  "docs/gitops.md",
+  "docs/certificates.md",
+  "docs/runbook.md",
+  "docs/install.md",
+  "docs/releasing.md",
+];
 const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)].filter(
   (name) => name.endsWith(".md") && !PAGES_OF_OTHERS.includes(name),
 );
@@ -104,35 +113,20 @@ describe("what the docs say", () => {
   let cp: ControlPlane;
   let operator: Operator;
   let shellPath: string;
-  /** Of the user's own kustomization, as docs/install.md has it beside a copy of this repository. */
-  let installFolder: string;
 
   before(async () => {
     fleet = await startFleet();
     ({ cp, operator } = fleet);
     const { kubectl } = await controlPlaneBinaries();
     shellPath = `${dirname(kubectl)}:${process.env["PATH"]}`;
-    installFolder = await userKustomization();
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
   });
   after(async () => await fleet?.cp.stop());
 
-  async function userKustomization(): Promise<string> {
-    const block = BLOCKS.find(({ page, text }) => page === "docs/install.md" && /^resources:/m.test(text));
-    assert.ok(block, "docs/install.md shows a kustomization");
-    const folder = join(cp.folder, "install/mine");
-    await mkdir(folder, { recursive: true });
-    for (const part of ["manifests", "crds"]) {
-      await copyFolder(join(ROOT, part), join(folder, "../hookpolicy", part), { recursive: true });
-    }
-    await writeFile(join(folder, "kustomization.yaml"), block.text);
-    return folder;
-  }
-
   /** In a shell, as a person would: quotes and backslashes are part of what is tested. */
-  async function sh(command: string, cwd = ROOT): Promise<string> {
+  async function sh(command: string): Promise<string> {
     const env = environment({ KUBECONFIG: cp.adminKubeconfig, PATH: shellPath });
-    return (await run("sh", ["-ec", command], { env, cwd, timeout: 120_000 })).stdout;
+    return (await run("sh", ["-ec", command], { env, cwd: ROOT, timeout: 120_000 })).stdout;
   }
 
   const gone = async (): Promise<void> => await waitUntilGone(cp, TEAM, CLUSTER, 90_000);
@@ -201,7 +195,7 @@ describe("what the docs say", () => {
   const OK_TO_DELETE =
     "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 runtime.cluster.x-k8s.io/ok-to-delete=";
 
-  /** Every command of the docs, in an order that makes few scenes; the last one removes everything. */
+  /** Every command of the docs, in an order that makes few scenes. */
   const KNOWN: Readonly<Record<string, (command: string) => Promise<void>>> = {
     [WHY]: prints(/HookPolicy team-a\/protect-production, rule confirmed-delete.*kubectl annotate /),
     "kubectl get hookpolicy -n team-a": prints(/^protect-production +True +Enforce +1 +1 /m),
@@ -211,8 +205,6 @@ describe("what the docs say", () => {
     "kubectl explain hookpolicy.spec --recursive": prints(/^ +matchConditions\t/m),
     "kubectl get hookpolicy,clusterhookpolicy -A -o wide": prints(/^team-a .*\/protect-production +True /m),
     "kubectl get extensionconfig hookpolicy -o yaml": prints(/type: Discovered/),
-    [`kubectl get extensionconfig hookpolicy -o jsonpath='{.status.conditions[?(@.type=="Discovered")].status}'`]:
-      prints(/^True$/),
     "kubectl delete cluster -n team-a prod-1": async (command) => {
       await heldAlready();
       const deletion = sh(command); // it waits until the Cluster is gone
@@ -249,26 +241,6 @@ describe("what the docs say", () => {
       await sh(OK_TO_DELETE);
       await gone();
     },
-    "kubectl apply -k .": async (command) => {
-      await cp.delete(extensionRef("hookpolicy")); // the fleet's own has a URL where this one has a Service
-      await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
-      assert.match(await sh("kubectl kustomize .", installFolder), /^ +- --capi-version=1\.\d+$/m);
-      const printed = await sh(`${command} --server-side --force-conflicts --dry-run=server`, installFolder);
-      assert.match(printed, /^deployment.apps\/hookpolicy serverside-applied/m);
-      assert.match(
-        printed,
-        /^certificate.cert-manager.io\/hookpolicy-webhook-service-cert serverside-applied/m,
-      );
-    },
-    "kubectl delete hookpolicy,clusterhookpolicy -A --all": async (command) => {
-      await releases("protect")(command);
-      assert.deepEqual(await policies(), []);
-    },
-    "kubectl delete -k .": async (command) => {
-      await operator.daemon.stop();
-      await sh(`${command} --ignore-not-found`, installFolder); // the harness has no Deployment
-      assert.equal(await sh("kubectl get crd -o name | grep hookpolicy || echo none"), "none\n");
-    },
   };
 
   test("in YAML is accepted by a strict API server", async () => {
@@ -296,20 +268,3 @@ describe("what the docs say", () => {
     test(command, async () => await proof(command));
   }
 });
-
-/** For a dry run it is enough that the kind is served. */
-function certManagerDefinition(kind: string): KubeObject {
-  const singular = kind.toLowerCase();
-  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${singular}s.cert-manager.io` },
-    spec: {
-      group: "cert-manager.io",
-      scope: "Namespaced",
-      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
-      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-    },
-  };
-}

@@ -10,6 +10,7 @@ import type { KubeObject, Ref } from "../../controlplane/client.ts";
 import { installClusterDefinition } from "../../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../../controlplane/controlplane.ts";
 import { startOperator, type Operator } from "../../controlplane/operator.ts";
+import { runUninstallJob, UNINSTALL_JOB } from "./job.ts";
 import { CHART, extensionConfigCrd, helmIn, NAMESPACE, output, ROOT } from "./tools.ts";
 
 const RELEASE = ["hookpolicy", "--namespace", NAMESPACE];
@@ -33,12 +34,6 @@ const DEPLOYMENT: Ref = {
   namespace: NAMESPACE,
 };
 const POD: Ref = { apiVersion: "v1", kind: "Pod", name: "hookpolicy-0", namespace: NAMESPACE };
-const JOB: Ref = {
-  apiVersion: "batch/v1",
-  kind: "Job",
-  name: "hookpolicy-uninstall",
-  namespace: NAMESPACE,
-};
 const POLICY: Ref = {
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookPolicy",
@@ -117,27 +112,6 @@ describe("with helm", () => {
     await cp.request("DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${POD.name}?gracePeriodSeconds=0`);
   }
 
-  /** Runs the Job's container on its behalf, and reports it. */
-  async function runJob(): Promise<string> {
-    const job = await cp.waitFor("the Job", async () => await cp.find(JOB));
-    const { serviceAccountName, containers } = job["spec"].template.spec;
-    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, serviceAccountName);
-    const args = [join(ROOT, "dist/main.js"), ...containers[0].args];
-    const printed = await output(process.execPath, args, { KUBECONFIG: kubeconfig });
-    const now = new Date().toISOString();
-    await cp.patchStatus(JOB, {
-      startTime: now,
-      completionTime: now,
-      succeeded: 1,
-      conditions: ["SuccessCriteriaMet", "Complete"].map((type) => ({
-        type,
-        status: "True",
-        lastTransitionTime: now,
-      })),
-    });
-    return printed;
-  }
-
   test("the chart installs into a namespace that it creates", async () => {
     const printed = await helmIn(cp, "install", ...RELEASE, CHART, "--create-namespace");
     assert.match(printed, /STATUS: deployed/);
@@ -202,10 +176,11 @@ describe("with helm", () => {
     assert.ok(await cp.find(EXTENSION), "nothing was done");
 
     const uninstalled = helmIn(cp, "uninstall", ...RELEASE);
-    const [printed] = await Promise.all([runJob(), stopReplicas()]);
+    const [printed] = await Promise.all([runUninstallJob(cp), stopReplicas()]);
     assert.equal(printed, dry.replaceAll(/^would (.*)$/gm, "$1 ... done"));
     assert.match(await uninstalled, /release "hookpolicy" uninstalled/);
-    for (const ref of [EXTENSION, WEBHOOKS, DEPLOYMENT, JOB]) assert.equal(await cp.find(ref), undefined);
+    for (const ref of [EXTENSION, WEBHOOKS, DEPLOYMENT, UNINSTALL_JOB])
+      assert.equal(await cp.find(ref), undefined);
     assert.deepEqual(await finalizers(), ["example.com/other"], "somebody else's stays");
     const left = await cp.kubectl("get", "clusterrole,clusterrolebinding,crd", "-o", "name");
     const ours = left.split("\n").filter((name) => name.includes("hookpolicy"));

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import metadata from "../../../package.json" with { type: "json" };
 import { licenseProblems, productionDependencies } from "../../../release/licenses.ts";
 import { objectsOf } from "../../controlplane/client.ts";
-import { helm, IMAGE, ROOT } from "./tools.ts";
+import { git, release, releaseWorkingTree, runScript } from "./releasing.ts";
+import { helm, IMAGE } from "./tools.ts";
 
 const { version } = metadata;
 const TAG = `${IMAGE}:9.9.9`;
@@ -33,43 +34,9 @@ describe("a release", () => {
 
   before(() => {
     folder = mkdtempSync(join(tmpdir(), "hookpolicy-release-"));
-    out = commitAndRelease();
+    out = releaseWorkingTree(join(folder, "first"), TAG);
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
-
-  function git(cwd: string, ...args: readonly string[]): string {
-    const at = "2026-01-01T00:00:00Z";
-    const who = { GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@example.com", GIT_AUTHOR_DATE: at };
-    const by = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@example.com", GIT_COMMITTER_DATE: at };
-    return execFileSync("git", args, { cwd, encoding: "utf8", env: { ...process.env, ...who, ...by } });
-  }
-
-  /** A commit of the working tree, and what is released from it. */
-  function commitAndRelease(): string {
-    const copy = join(folder, "first");
-    mkdirSync(copy);
-    const tracked = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard");
-    const from = { cwd: ROOT, input: tracked, maxBuffer: 2 ** 28 };
-    const packed = execFileSync("tar", ["c", "--null", "--files-from=-"], from);
-    execFileSync("tar", ["x"], { cwd: copy, input: packed });
-    git(copy, "init", "--quiet");
-    git(copy, "add", "--all");
-    git(copy, "commit", "--quiet", "--message", "a");
-    return release(copy, ROOT);
-  }
-
-  function release(copy: string, builtIn: string, env: Readonly<Record<string, string>> = {}): string {
-    mkdirSync(join(copy, "dist"));
-    cpSync(join(builtIn, "dist/main.js"), join(copy, "dist/main.js"));
-    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    for (const script of ["release/licenses.ts", "release/release.ts"]) run(copy, script, env);
-    return join(copy, "dist/release");
-  }
-
-  function run(cwd: string, script: string, env: Readonly<Record<string, string>>): void {
-    const options = { cwd, stdio: "pipe", env: { ...process.env, IMAGE: TAG, ...env } } as const;
-    execFileSync(process.execPath, [script], options);
-  }
 
   const read = (file: string): string => readFileSync(join(out, file), "utf8");
   const namesIn = (archive: string): string[] =>
@@ -86,7 +53,7 @@ describe("a release", () => {
   test("is the same bytes again, in another folder and time zone", () => {
     const [first, second] = [join(folder, "first"), join(folder, "somewhere/else")];
     git(folder, "clone", "--quiet", first, second);
-    const again = release(second, first, { TZ: "Asia/Tokyo", LC_ALL: "C" });
+    const again = release(second, first, { IMAGE: TAG, TZ: "Asia/Tokyo", LC_ALL: "C" });
     assert.equal(readFileSync(join(again, "SHA256SUMS"), "utf8"), read("SHA256SUMS"));
   });
 
@@ -101,7 +68,10 @@ describe("a release", () => {
     const chart = join(out, `hookpolicy-chart-${version}.tgz`);
     assert.match(await helm("template", "hookpolicy", chart), new RegExp(`image: ${TAG}$`, "m"));
     const copy = join(out, "../..");
-    assert.throws(() => run(copy, "release/release.ts", { IMAGE: "hookpolicy" }), /IMAGE is .*registry/);
+    assert.throws(
+      () => runScript(copy, "release/release.ts", { IMAGE: "hookpolicy" }),
+      /IMAGE is .*registry/,
+    );
   });
 
   test("the chart holds the CRDs and what monitoring needs, and nothing of their sources", () => {

@@ -1,0 +1,41 @@
+/** `make release` in copies of the working tree. */
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./tools.ts";
+
+type Env = Readonly<Record<string, string>>;
+
+export function git(cwd: string, ...args: readonly string[]): string {
+  const at = "2026-01-01T00:00:00Z";
+  const who = { GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@example.com", GIT_AUTHOR_DATE: at };
+  const by = { GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@example.com", GIT_COMMITTER_DATE: at };
+  return execFileSync("git", args, { cwd, encoding: "utf8", env: { ...process.env, ...who, ...by } });
+}
+
+export function runScript(cwd: string, script: string, env: Env): void {
+  execFileSync(process.execPath, [script], { cwd, stdio: "pipe", env: { ...process.env, ...env } });
+}
+
+/** A commit of the working tree in that new folder, and where what is released from it is. */
+export function releaseWorkingTree(folder: string, image: string): string {
+  mkdirSync(folder, { recursive: true });
+  const tracked = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard");
+  const from = { cwd: ROOT, input: tracked, maxBuffer: 2 ** 28 };
+  const packed = execFileSync("tar", ["c", "--null", "--files-from=-"], from);
+  execFileSync("tar", ["x"], { cwd: folder, input: packed });
+  git(folder, "init", "--quiet");
+  git(folder, "add", "--all");
+  git(folder, "commit", "--quiet", "--message", "a");
+  return release(folder, ROOT, { IMAGE: image });
+}
+
+/** In a clone of this repository, with the bundle that was built in another one. */
+export function release(clone: string, builtIn: string, env: Env): string {
+  mkdirSync(join(clone, "dist"));
+  cpSync(join(builtIn, "dist/main.js"), join(clone, "dist/main.js"));
+  symlinkSync(join(ROOT, "node_modules"), join(clone, "node_modules"));
+  for (const script of ["release/licenses.ts", "release/release.ts"]) runScript(clone, script, env);
+  return join(clone, "dist/release");
+}
