@@ -61,7 +61,7 @@ function fieldPaths(schema: unknown, path = ""): string[] {
   return [
     ...properties.flatMap(([name, each]) => {
       const below = path === "" ? name : `${path}.${name}`;
-      return path === "" && name === "metadata" ? [] : [below, ...fieldPaths(each, below)];
+      return [below, ...fieldPaths(each, below)];
     }),
     ...fieldPaths(schema["items"], `${path}[]`),
   ];

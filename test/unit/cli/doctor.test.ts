@@ -72,6 +72,21 @@ describe("installed", () => {
       "warning",
       /1 of 2 .*kubectl describe pods -n ns/,
     ],
+    "an operator that was scaled to nothing": [
+      "operator",
+      runs({ ...deployment(OURS, "", [], { availableReplicas: 0 }), spec: { replicas: 0 } }),
+      "error",
+      /0 of 0 .*kubectl scale deployment -n ns d --replicas=2/,
+    ],
+    "a webhook that says that the gate is off": [
+      "feature gates",
+      () => ({
+        creation: { ...forbidden, message: "can be set only if the RuntimeSDK feature flag is enabled" },
+        deployments: found([]),
+      }),
+      "error",
+      /gate RuntimeSDK of Cluster API is off/,
+    ],
     "a Cluster API of which nothing is known": [
       "Cluster API",
       runs(deployment(OURS, "", [])),

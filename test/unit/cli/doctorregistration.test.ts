@@ -1,5 +1,6 @@
 /** Whether Cluster API asks, and trusts who answers, by what was read. */
 
+import { X509Certificate } from "node:crypto";
 import { describe } from "node:test";
 import type { Evidence, Settings } from "../../../src/cli/doctor.ts";
 import { servedHooks } from "../../../src/hooks/catalog.ts";
@@ -126,6 +127,13 @@ describe("the certificate", () => {
       /is not for hookpolicy-webhook-service/,
     ],
     "that has ended": ["certificate", () => ({}), "error", /ended at/, later(20)],
+    "that should have been renewed": [
+      "certificate",
+      () => ({}),
+      "warning",
+      /ends at .* and has not been renewed/,
+      { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },
+    ],
     "that is nowhere": [
       "certificate",
       () => ({ secrets: new Map([[KEY, absent]]) }),

@@ -129,6 +129,7 @@ describe("the status", () => {
     };
     const key = keyOf(hookPolicy());
     await reconcilerOf(fixture, {}, over).reconcile(key);
+    fixture.setCluster(cluster());
     await reconcilerOf(fixture, {}, over).reconcile(key);
     const policy = { kind: "HookPolicy", namespace: "team-a", name: "protect" };
     const since = "2026-11-21T12:00:00Z";
