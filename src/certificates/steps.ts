@@ -74,10 +74,10 @@ async function writeServing(
     : await store.replace(secretName, stored.serving, data, signal);
 }
 
-/** The authority first, and beside it those before it that have not ended. */
+/** The authority first, and beside it those before it. */
 function published(at: Workplace): X509Certificate[] {
   const old = at.stored.serving === undefined ? [] : parseCertificates(bundleOf(at.stored.serving));
-  return [...signingCertificates(at), ...old.filter(({ validToDate }) => validToDate > at.now)];
+  return [...signingCertificates(at), ...old];
 }
 
 function signingPair({ stored: { authority } }: Workplace): ReturnType<typeof pairOf> {

@@ -3,7 +3,13 @@ import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 
 import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
-import { KEEP_OLD_AUTHORITY_MS, LEAF_LIFE_MS, SETTLE_MS } from "../../../src/certificates/lifetime.ts";
+import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
+import {
+  AUTHORITY_LIFE_MS,
+  KEEP_OLD_AUTHORITY_MS,
+  LEAF_LIFE_MS,
+  SETTLE_MS,
+} from "../../../src/certificates/lifetime.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
 import { authoritySecretName, type SecretStore } from "../../../src/certificates/steps.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/stored.ts";
@@ -237,6 +243,53 @@ test("who falls back to the old authority while it is waited for begins the wait
   lab.pass(SETTLE_MS - 1);
   await keeper.look(SIGNAL);
   assert.deepEqual(lab.actions(), []);
+});
+
+/** Everybody trusts the new authority, and the keeper has just seen it. */
+async function waiting(lab: Lab, keeper: CertificateKeeper): Promise<void> {
+  await keeper.look(SIGNAL);
+  lab.follow();
+  lab.secrets.kept.delete(AUTHORITY);
+  await keeper.look(SIGNAL);
+  lab.follow();
+  await keeper.look(SIGNAL);
+  lab.actions();
+}
+
+test("who leads again begins the wait anew: nobody has looked meanwhile", async () => {
+  const lab = new Lab();
+  const keeper = lab.keeper();
+  await waiting(lab, keeper);
+  lab.leading = false;
+  await keeper.look(SIGNAL);
+  lab.pass(SETTLE_MS);
+  lab.leading = true;
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), []);
+  lab.pass(SETTLE_MS);
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), ["IssueLeaf"]);
+});
+
+test("yet another authority, published by another replica between two looks, begins the wait anew", async () => {
+  const lab = new Lab();
+  const keeper = lab.keeper();
+  await waiting(lab, keeper);
+  lab.secrets.kept.delete(AUTHORITY);
+  await lab.keeper().look(SIGNAL);
+  lab.follow();
+  lab.pass(SETTLE_MS);
+  lab.actions();
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), []);
+  assert.ok(lab.trusts());
+});
+
+test("a serving certificate ends no later than its authority", async () => {
+  const now = new Date();
+  const authority = await createAuthority(new Date(now.getTime() - AUTHORITY_LIFE_MS + 86_400_000));
+  const leaf = new X509Certificate((await issueLeaf(authority, NAMES, now)).cert);
+  assert.deepEqual(leaf.validToDate, new X509Certificate(authority.cert).validToDate);
 });
 
 test("without a look at who calls there is no swap", async () => {

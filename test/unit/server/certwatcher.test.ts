@@ -234,3 +234,17 @@ test("a certificate that ends while it is served is one error line", async (t) =
   await polling(watcher, () => asked > seen + 5);
   assert.equal(errors(), 1);
 });
+
+test("an optional volume may be empty, and is followed without a word when it is filled", async (t) => {
+  const dir = await folder(t, {});
+  const { watcher, log, changes } = watcherOf(dir, { optional: true });
+  let looks = 0;
+  await polling(watcher, () => looks++ > 500); // many times the interval: nothing to say
+  await write(dir, first);
+  await polling(watcher, () => changes.length > 0);
+  assert.deepEqual(changes, [first]);
+  assert.deepEqual(
+    log.entries.filter(({ level }) => level !== "debug"),
+    [],
+  );
+});

@@ -180,7 +180,10 @@ test("strangers cannot fill the log, nor keep a connection by a body that is too
   const { port, log } = await start(t);
   for (let call = 0; call < 5; call++) await ask(port, {});
   assert.equal(log.entries.filter(({ level }) => level === "warn").length, 1);
-  const { text, connection } = await ask(port, {}, { body: "x".repeat(2048) });
+  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  t.after(() => agent.destroy());
+  assert.notEqual((await ask(port, agent)).connection, "close");
+  const { text, connection } = await ask(port, agent, { body: "x".repeat(2048) });
   assert.deepEqual([text, connection], ['"unauthenticated"', "close"]);
 });
 
