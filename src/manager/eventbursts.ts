@@ -1,6 +1,6 @@
 /**
  * Ten thousand Clusters can come near the same deadline at once. Of what one policy or override is the cause, the first
- * Events of a minute are written one by one, and the others become one that counts them.
+ * Events of half a minute are written one by one, and the others become one that counts them.
  */
 
 import { policyName } from "../policy/policy.ts";

@@ -4,12 +4,14 @@
  */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type Lab, startLab } from "../apiserver/operatorlab.ts";
-import { prometheusOperatorCrds } from "../controlplane/binaries.ts";
+import { controlPlaneBinaries, prometheusOperatorCrds } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
@@ -26,9 +28,14 @@ import {
 } from "../e2e/fleet.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 
+const run = promisify(execFile);
+
 const ROOT = join(import.meta.dirname, "../..");
 const MONITORING = join(ROOT, "manifests/monitoring");
 const HOOK = "BeforeClusterUpgrade";
+
+/** Of the Deployment's Pods, which take a kubelet; of cert-manager; and of Cluster API, which is not there, either. */
+const NEEDS_MORE = /^kubectl (logs|get --raw|describe certificate|get extensionconfig)/;
 
 interface Panel {
   readonly title: string;
@@ -36,7 +43,7 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-async function readShipped(name: string): Promise<any> {
+async function readShipped(name: string): Promise<KubeObject> {
   return parse(await readFile(join(MONITORING, name), "utf8"));
 }
 
@@ -59,13 +66,13 @@ describe("Monitoring", () => {
       },
     });
     await lab.start({ flags: { "leader-elect": "true", "audit-log": join(cp.folder, "audit.log") } });
-    const { spec: monitor } = await readShipped("servicemonitor.yaml");
-    const { spec: ruleGroups } = await readShipped("prometheusrule.yaml");
+    const monitor = await readShipped("servicemonitor.yaml");
+    const rule = await readShipped("prometheusrule.yaml");
     prometheus = await startPrometheus(cp, {
       port: lab.operator.ports.metrics,
-      honorLabels: monitor.endpoints[0].honorLabels === true,
+      honorLabels: monitor["spec"].endpoints[0].honorLabels === true,
       labels: { namespace: NAMESPACE, pod: "hookpolicy-0", service: "hookpolicy-metrics" },
-      ruleGroups,
+      ruleGroups: rule["spec"],
     });
   });
   after(async () => await lab?.stop());
@@ -111,8 +118,12 @@ describe("Monitoring", () => {
   test("every query of the dashboard answers with data", async () => {
     await makeHistory();
     await makeMistakes();
-    const { panels }: { panels: readonly Panel[] } = await readShipped("dashboard.json");
-    const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
+    const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
+      await readFile(join(MONITORING, "dashboard.json"), "utf8"),
+    );
+    const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => ({ title, expr })),
+    );
     assert.ok(queries.length > 30, `${queries.length} queries`);
     for (const { title, expr } of queries) {
       const query = expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
@@ -159,14 +170,12 @@ describe("Monitoring", () => {
     const text = await (await fetch(`http://127.0.0.1:${lab.operator.ports.metrics}/metrics`)).text();
     const exposed = [...text.matchAll(/^# TYPE (hookpolicy_\w+) (\w+)$/gm)].map(([, name = "", type]) => {
       const series = text.split("\n").find((line) => new RegExp(`^${name}(_count)?\\{`).test(line)) ?? "";
-      const labels = [...series.matchAll(/(\w+)="/g)].map(([, label]) => label);
-      return { name, type, labels: labels.toSorted() };
+      return { name, type, labels: matchesOf(series, /(\w+)="/g) };
     });
     const page = await readFile(join(ROOT, "docs/metrics.md"), "utf8");
     const listed = [...page.matchAll(/^\| `(hookpolicy_\w+)` +\| (\w+) +\| (.*?) +\|/gm)].map(
       ([, name = "", type, cell = ""]) => {
-        const labels = [...cell.matchAll(/`(\w+)`/g)].map(([, label]) => label);
-        return { name, type, labels: labels.toSorted() };
+        return { name, type, labels: matchesOf(cell, /`(\w+)`/g) };
       },
     );
     const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
@@ -174,6 +183,17 @@ describe("Monitoring", () => {
     for (const { name, labels } of exposed) {
       assert.ok(!labels.includes("cluster"), `${name} is labelled by Cluster`);
     }
+  });
+
+  test("what the runbook has people type works", async () => {
+    const page = await readFile(join(ROOT, "docs/runbook.md"), "utf8");
+    const commands = [...page.matchAll(/`(kubectl [^`]+)`/g)].map(([, command = ""]) => command);
+    const tried = commands.filter((command) => !NEEDS_MORE.test(command));
+    assert.ok(tried.length >= 8, tried.join("\n"));
+    const { kubectl } = await controlPlaneBinaries();
+    const path = `${dirname(kubectl)}:${process.env["PATH"]}`;
+    const env = { ...process.env, PATH: path, KUBECONFIG: cp.adminKubeconfig };
+    for (const command of tried) await run("bash", ["-e", "-o", "pipefail", "-c", command], { env });
   });
 
   test("the component is taken by the API server, and its parts name each other", async () => {
@@ -213,6 +233,12 @@ describe("Monitoring", () => {
     assert.equal(JSON.parse(config["data"]["hookpolicy.json"]).uid, "hookpolicy");
   });
 });
+
+/** What the group of the pattern matches, in a stable order. */
+function matchesOf(text: string, pattern: RegExp): string[] {
+  const found = [...text.matchAll(pattern)].map(([, match = ""]) => match);
+  return found.toSorted((a, b) => (a < b ? -1 : 1));
+}
 
 function isSubset(part: object, whole: Readonly<Record<string, string>> = {}): boolean {
   return Object.entries(part).every(([key, value]) => whole[key] === value);

@@ -217,3 +217,9 @@ test("an answer does not depend on its record", async () => {
   const answer = { status: "Success", retryAfterSeconds: 5, message: "" } as const;
   audit.record({ call: DELETE, cluster: cluster() }, { verdict: "NotLoaded", answer }, at("+1h"));
 });
+
+test("the example of docs/audit-log.md is a line", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/audit-log.md"), "utf8");
+  const [, example = ""] = /```json\n(.*?)```/s.exec(page) ?? [];
+  assert.ok(fits(JSON.parse(example)), JSON.stringify(fits.errors));
+});
