@@ -57,7 +57,7 @@ async function dial(port: number, text: string): Promise<{ socket: TLSSocket; al
 }
 
 /** A connection that had an answer and is kept. */
-async function idle(port: number): Promise<{ all: Promise<string> }> {
+async function idle(port: number): ReturnType<typeof dial> {
   const connection = await dial(port, FAST);
   await once(connection.socket, "data");
   return connection;
@@ -92,6 +92,21 @@ test("idle connections are closed before the request in flight ends", { timeout:
   await closed;
   assert.match(await busy.all, /{}$/);
 });
+
+test(
+  "shedding ends each connection with its next answer, and goes on to accept",
+  { timeout: 5_000 },
+  async (t) => {
+    const { server, port } = await start(t, async () => "{}");
+    const kept = await idle(port);
+    server.shedConnections();
+    const next = await dial(port, FAST);
+    assert.match(await next.all, /^HTTP\/1\.1 200 [^]*connection: close[^]*{}$/);
+    kept.socket.write(FAST);
+    assert.match(await kept.all, /Connection: keep-alive[^]*HTTP\/1\.1 200 [^]*connection: close[^]*{}$/);
+    await server.close(FAR_MS);
+  },
+);
 
 test("a handshake that never ends does not hold the close", { timeout: 5_000 }, async (t) => {
   const { server, port } = await start(t, async () => "{}");
