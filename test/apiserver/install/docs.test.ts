@@ -170,7 +170,7 @@ describe("what docs/install.md says", () => {
   async function prepare(): Promise<void> {
     const planned = await sh(typed("Uninstalling", "hookpolicy prepare-uninstall --dry-run"));
     assert.match(planned, /^would delete ExtensionConfig hookpolicy$/m);
-    await assert.rejects(sh("hookpolicy prepare-uninstall < /dev/null"), /give --yes/);
+    await assert.rejects(sh("hookpolicy prepare-uninstall < /dev/null"), /confirm with --yes/);
     await sh("hookpolicy prepare-uninstall --yes");
     assert.equal(await sh("hookpolicy prepare-uninstall --yes"), "nothing to do\n");
   }
