@@ -1,0 +1,234 @@
+/**
+ * The operator is removed in the documented order, and in each wrong one: nothing of it stays that the documented cure
+ * does not clear. Cluster API is not here; there is no kubelet, so the operator runs beside the Deployment.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { extensionRef } from "../controlplane/extension.ts";
+import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { type Operator, startOperator } from "../controlplane/operator.ts";
+import { applyPolicy, approvalRule, clusterPolicyRef, heldRow, inSeconds, policyRef } from "../e2e/fleet.ts";
+import { extensionConfigCrd, NAMESPACE, output, ROOT } from "./install/tools.ts";
+
+const TEAM = "team-a";
+const CLUSTER = "prod-1";
+const HOOK = "BeforeClusterDelete";
+const FINALIZER = "hookpolicy.dev/hold-clusters";
+const MANIFESTS = join(ROOT, "manifests");
+const POLICY = policyRef(TEAM, "protect");
+const DEPLOYMENT: Ref = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  namespace: NAMESPACE,
+  name: "hookpolicy",
+};
+const PATCH_FINALIZERS = ["--type", "merge", "-p", '{"metadata":{"finalizers":null}}'];
+
+let cp: ControlPlane;
+let operator: Operator;
+let starts = 0;
+
+before(async () => {
+  cp = await startControlPlane();
+  await installClusterDefinition(cp);
+  await cp.apply(await extensionConfigCrd());
+});
+after(async () => await cp?.stop());
+
+/** As on a management cluster that is in use: held Clusters, a status, a finalizer, an override, Secrets, a Lease. */
+beforeEach(async () => {
+  await cp.kubectl("apply", "-k", MANIFESTS);
+  await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
+  starts += 1;
+  operator = await startOperator(cp, { name: `hookpolicy-${starts}`, flags: { "leader-elect": "true" } });
+  await applyPolicy(cp, clusterPolicyRef("platform"), {
+    namespaceSelector: {},
+    rules: [approvalRule("BeforeClusterCreate")],
+  });
+  await cp.apply({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "let-go" },
+    spec: {
+      clusterRef: { namespace: TEAM, name: CLUSTER },
+      hooks: ["BeforeClusterCreate"],
+      reason: "a test",
+      expiresAt: inSeconds(3600),
+    },
+  });
+  await applyPolicy(cp, POLICY, { rules: [approvalRule(HOOK)] });
+  await createCluster(cp, { namespace: TEAM, name: CLUSTER });
+  await cp.waitFor("the finalizer", async () =>
+    (await cp.get(POLICY)).metadata.finalizers?.includes(FINALIZER),
+  );
+  const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, CLUSTER));
+  assert.notEqual((await operator.ask(HOOK, { cluster })).retryAfterSeconds, 0);
+  await heldRow(cp, POLICY, CLUSTER, HOOK);
+});
+
+/** Whatever the order was: the user's own objects were theirs all along, and their namespace can go. */
+afterEach(async () => {
+  await operator.daemon.stop();
+  assert.deepEqual(await ours(), []);
+  const found = await cp.get(clusterRef(TEAM, CLUSTER));
+  assert.deepEqual(found.metadata.annotations ?? {}, {});
+  await cp.kubectl("delete", "namespace", TEAM, "--timeout=60s");
+});
+
+/** Every object of every kind that has our name, our label, our finalizer or our kind. */
+async function ours(): Promise<string[]> {
+  const kinds = await cp.kubectl("api-resources", "--verbs=list", "-o", "name");
+  const names = kinds.trimEnd().split("\n");
+  // An hour later the API server forgets Events; that they are there is no harm.
+  const listed = names.filter((name) => !/^(events|componentstatuses)(\.|$)/.test(name));
+  const objects = await cp.kubectl("get", listed.join(","), "-A", "-o", "json");
+  const { items }: { items: KubeObject[] } = JSON.parse(objects);
+  return items
+    .filter(({ apiVersion, metadata }) => {
+      const { name, namespace, labels = {}, finalizers = [] } = metadata;
+      return (
+        apiVersion.startsWith("hookpolicy.dev/") ||
+        [name, namespace, labels["app.kubernetes.io/name"]].some((text) => text?.includes("hookpolicy")) ||
+        finalizers.some((text) => text.includes("hookpolicy.dev"))
+      );
+    })
+    .map(({ kind, metadata: { namespace = "", name } }) => `${kind} ${namespace}/${name}`);
+}
+
+async function isGone(ref: Ref): Promise<void> {
+  await cp.waitFor(`${ref.kind} ${ref.name} to be gone`, async () => (await cp.find(ref)) === undefined);
+}
+
+/** There is no kubelet and no controller of Deployments: none of its Pods is ever there. */
+async function prepare(): Promise<string> {
+  const main = join(ROOT, "dist/main.js");
+  const env = { KUBECONFIG: cp.adminKubeconfig };
+  return await output(process.execPath, [main, "prepare-uninstall", "--yes"], env);
+}
+
+/** The last step of all: also what is missing already is no error. */
+async function deleteManifests(): Promise<void> {
+  await cp.kubectl("delete", "-k", MANIFESTS, "--ignore-not-found", "--timeout=60s");
+}
+
+async function deleteWithoutWaiting(...args: readonly string[]): Promise<void> {
+  await cp.kubectl("delete", ...args, "--wait=false");
+}
+
+const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map(
+  (plural) => `${plural}.hookpolicy.dev`,
+);
+
+/** Deleted, and still there: without somebody who takes its finalizer away it stays so for ever. */
+async function stays(what: string, ref: Ref): Promise<void> {
+  await cp.waitFor(`${what} to be deleted`, async () => {
+    const object = (await cp.find(ref)) ?? assert.fail(`${what} is gone`);
+    return object.metadata.deletionTimestamp !== undefined;
+  });
+  assert.deepEqual((await cp.get(ref)).metadata.finalizers, [FINALIZER]);
+}
+
+describe("in the documented order", () => {
+  test("prepare-uninstall, then the manifests: nothing is left", async () => {
+    // What the Deployment's controller does when it is scaled to 0.
+    const stopped = cp
+      .waitFor("the Deployment to be scaled", async () => (await cp.get(DEPLOYMENT))["spec"].replicas === 0)
+      .then(async () => await operator.daemon.stop());
+    await prepare();
+    await stopped;
+    assert.deepEqual((await cp.get(POLICY)).metadata.finalizers ?? [], []);
+    assert.equal((await cp.get(POLICY))["status"].blocked, 1, "policies stay, with what they say");
+    await deleteManifests();
+  });
+});
+
+describe("in a wrong order:", () => {
+  test("the operator first: policies wait for it, until prepare-uninstall has released them", async () => {
+    await cp.delete(DEPLOYMENT);
+    await operator.daemon.stop();
+    await deleteWithoutWaiting("hookpolicy", "-n", TEAM, "--all");
+    await stays("the policy", POLICY);
+    await prepare();
+    await isGone(POLICY);
+    await deleteManifests();
+  });
+
+  test("the operator first, its namespace too: the same", async () => {
+    await operator.daemon.stop();
+    await cp.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s");
+    assert.ok(await cp.find(extensionRef("hookpolicy")), "Cluster API goes on asking nobody");
+    await deleteWithoutWaiting("-k", MANIFESTS, "--ignore-not-found");
+    await stays("the policy, with its CRD,", POLICY);
+    await prepare();
+    await cp.waitFor(
+      "the CRDs to be gone",
+      async () => !(await cp.kubectl("get", "crd", "-o", "name")).includes("hookpolicy"),
+    );
+    await deleteManifests();
+  });
+
+  test("all at once: what was not deleted yet waits, until prepare-uninstall has released it", async () => {
+    await deleteWithoutWaiting("-k", MANIFESTS);
+    await operator.daemon.stop("SIGKILL");
+    await prepare();
+    await deleteManifests();
+  });
+
+  test("all at once, and a patch of each policy in place of prepare-uninstall", async () => {
+    await operator.daemon.stop();
+    await deleteWithoutWaiting("-k", MANIFESTS);
+    await stays("the policy", POLICY);
+    await cp.kubectl("patch", "hookpolicy", "-n", TEAM, POLICY.name, ...PATCH_FINALIZERS);
+    await deleteManifests();
+  });
+
+  test("the CRDs first: the operator lets its policies go, and holds everything until it is unregistered", async () => {
+    await cp.kubectl("delete", "crd", ...CRDS, "--timeout=60s");
+    const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, CLUSTER));
+    await cp.waitFor("the operator to know", () =>
+      operator
+        .lines()
+        .some((line) => /Lost contact/.test(line.msg) && /hookpolicies/.test(JSON.stringify(line))),
+    );
+    assert.notEqual((await operator.ask(HOOK, { cluster })).retryAfterSeconds, 0);
+    await cp.kubectl("delete", "extensionconfig", "hookpolicy");
+    await operator.daemon.stop();
+    await deleteManifests();
+  });
+
+  test("the CRDs first, with the operator gone: they wait until prepare-uninstall", async () => {
+    await operator.daemon.stop();
+    await deleteWithoutWaiting("crd", ...CRDS);
+    await stays("the policy", POLICY);
+    await prepare();
+    await deleteManifests();
+  });
+
+  test("a namespace of policies first, with the operator gone: it waits until prepare-uninstall", async () => {
+    await operator.daemon.stop();
+    await deleteWithoutWaiting("namespace", TEAM);
+    await stays("the policy", POLICY);
+    await prepare();
+    await isGone({ apiVersion: "v1", kind: "Namespace", name: TEAM });
+    await deleteManifests();
+    await createCluster(cp, { namespace: TEAM, name: CLUSTER }); // for what is looked at afterwards
+  });
+
+  test("Cluster API first: policies can be deleted all the same", async () => {
+    await cp.delete(clusterRef(TEAM, CLUSTER));
+    await cp.kubectl("delete", "crd", CLUSTER_DEFINITION.name, "extensionconfigs.runtime.cluster.x-k8s.io");
+    await cp.kubectl("delete", "hookpolicy", "-n", TEAM, "--all", "--timeout=60s");
+    await operator.daemon.stop();
+    await prepare();
+    // Everything else goes; that kubectl knows no ExtensionConfig any more is no harm.
+    await assert.rejects(deleteManifests(), /no matches for kind "ExtensionConfig"/);
+    await installClusterDefinition(cp);
+    await cp.apply(await extensionConfigCrd());
+    await createCluster(cp, { namespace: TEAM, name: CLUSTER });
+  });
+});
