@@ -205,6 +205,14 @@ describe("what the docs say", () => {
     "kubectl explain hookpolicy.spec --recursive": prints(/^ +matchConditions\t/m),
     "kubectl get hookpolicy,clusterhookpolicy -A -o wide": prints(/^team-a .*\/protect-production +True /m),
     "kubectl get extensionconfig hookpolicy -o yaml": prints(/type: Discovered/),
+    // In earnest, with the shipped Service: test/e2e/doctor.test.ts.
+    "kubectl apply -f manifests/extensionconfig.yaml": async (command) => {
+      assert.match(await sh(`${command} --dry-run=client`), /extensionconfig.*hookpolicy configured/);
+    },
+    [`kubectl patch extensionconfig hookpolicy --type merge -p '{"spec":{"namespaceSelector":null}}'`]:
+      prints(/patched/),
+    "kubectl annotate extensionconfig hookpolicy --overwrite hookpolicy.dev/discover=again":
+      prints(/annotated/),
     "kubectl delete cluster -n team-a prod-1": async (command) => {
       await heldAlready();
       const deletion = sh(command); // it waits until the Cluster is gone
