@@ -36,15 +36,14 @@ interface Lock {
 interface LockedPackage {
   readonly version?: string;
   readonly license?: string;
+  /** For development alone. */
   readonly dev?: boolean;
-  readonly optional?: boolean;
-  readonly devOptional?: boolean;
 }
 
 /** Everything that `npm ci --omit=dev` installs, in the order of the lock file. */
 export function productionDependencies(lock: Lock = lockFile()): Dependency[] {
   return Object.entries(lock.packages)
-    .filter(([folder, { dev, devOptional }]) => folder !== "" && dev !== true && devOptional !== true)
+    .filter(([folder, { dev }]) => folder !== "" && dev !== true)
     .map(([folder, { version = "", license }]) => {
       const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
       return { name, version, license, folder };

@@ -21,7 +21,8 @@ export function runScript(cwd: string, script: string, env: Env): void {
 /** A commit of the working tree in that new folder, and where what is released from it is. */
 export function releaseWorkingTree(folder: string, image: string): string {
   mkdirSync(folder, { recursive: true });
-  const tracked = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard");
+  const paths = ["--", ".", ":!node_modules"]; // in a scratch clone it is a link, which .gitignore does not mean
+  const tracked = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", ...paths);
   const from = { cwd: ROOT, input: tracked, maxBuffer: 2 ** 28 };
   const packed = execFileSync("tar", ["c", "--null", "--files-from=-"], from);
   execFileSync("tar", ["x"], { cwd: folder, input: packed });
