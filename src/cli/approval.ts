@@ -2,8 +2,8 @@
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import { type Ask, hasEnded } from "../controller/asks.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../api/runtimehooks.ts";
+import { type Ask, hasEnded, newAsk } from "../controller/asks.ts";
 import { targetVersion } from "../policy/call.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
@@ -12,9 +12,10 @@ import { ANY_VALUE, type MetadataField, MISSING, wantedValue } from "../policy/m
 import type { CompiledPolicy, ObjectQuery, PolicyRef } from "../policy/policy.ts";
 import { lookup } from "../policy/selector.ts";
 import type { World } from "../policy/world.ts";
+import { notCalled, omittedRows } from "./caveats.ts";
+import { expectedCall } from "./expectedcall.ts";
 import type { Fleet } from "./fleet.ts";
 import { named } from "./held.ts";
-import { callFor } from "./simulation.ts";
 
 /** An annotation or a label to be set. */
 export interface Mark {
@@ -47,10 +48,7 @@ export interface Obstacle extends GateRef {
   readonly unknown: boolean;
 }
 
-export interface OperationPlan {
-  readonly call: HookCall;
-  /** Absent: Cluster API has not asked yet, as far as is known. */
-  readonly ask?: Ask;
+export interface OperationPlan extends Operation {
   readonly approvals: readonly Approval[];
   readonly obstacles: readonly Obstacle[];
   /** When it goes on by time alone, once approved; absent: not. */
@@ -65,8 +63,18 @@ export interface ApprovalPlan {
   /** Those that are held. */
   readonly operations: readonly OperationPlan[];
   readonly marks: readonly Mark[];
-  /** Other operations that wait, and go on with the same marks. */
-  readonly alsoReleases: readonly HookCall[];
+  /** Other operations that go on with the same marks, or will when Cluster API asks for them. */
+  readonly alsoReleases: readonly Operation[];
+  /** Cluster API asks nobody, and why. */
+  readonly notCalled?: string;
+  /** Why operations can wait that nothing tells of. */
+  readonly omitted?: string;
+}
+
+export interface Operation {
+  readonly call: HookCall;
+  /** Absent: Cluster API has not asked yet, as far as is known. */
+  readonly ask?: Ask;
 }
 
 interface Scene {
@@ -89,7 +97,7 @@ export function planApproval(
   const chosen = hook === undefined ? asks : asks.filter(({ call }) => call.hook === hook);
   const operations: readonly Operation[] =
     hook !== undefined && chosen.length === 0
-      ? [{ call: callFor(hook, cluster) }]
+      ? [{ call: expectedCall(hook, cluster) }]
       : chosen.map((ask) => ({ call: ask.call, ask }));
   const held = operations
     .map((operation) => ({ ...operation, decision: judge(scene, operation) }))
@@ -97,30 +105,46 @@ export function planApproval(
   const approvals = held.map(({ call, decision }) => approvalsOf(scene, call, decision));
   const marks = distinct(approvals.flat());
   const marked = withMarks(scene, marks);
+  const called = notCalled(cluster);
+  const omitted = hook === undefined ? omittedRows(fleet, cluster) : undefined;
   return {
     cluster,
     namespace: fleet.world(cluster).namespace,
-    operations: held.map((operation, index) => ({
-      call: operation.call,
-      ...(operation.ask !== undefined && { ask: operation.ask }),
+    operations: held.map(({ decision, ...operation }, index) => ({
+      ...operation,
       approvals: approvals[index] ?? [],
-      retryAfterSeconds: operation.decision.retryAfterSeconds,
+      retryAfterSeconds: decision.retryAfterSeconds,
       ...prospects(scene, operation, marked),
     })),
     marks,
-    alsoReleases: asks
-      .filter((ask) => !operations.some((operation) => operation.ask === ask))
-      .filter(
-        (ask) =>
-          judge(scene, { call: ask.call, ask }).holds && !judge(scene, { call: ask.call, ask }, marked).holds,
-      )
-      .map(({ call }) => call),
+    alsoReleases: otherOperations(scene, asks, operations).filter((other) =>
+      isReleased(scene, other, marked),
+    ),
+    ...(called !== undefined && { notCalled: called }),
+    ...(omitted !== undefined && { omitted }),
   };
 }
 
-interface Operation {
-  readonly call: HookCall;
-  readonly ask?: Ask;
+/** Those that wait, and those that are still to come: a mark that is there then has approved them. */
+function otherOperations(
+  { cluster, now }: Scene,
+  asks: readonly Ask[],
+  chosen: readonly Operation[],
+): readonly Operation[] {
+  const waiting = asks.map((ask): Operation => ({ call: ask.call, ask }));
+  const known = new Set([...chosen, ...waiting].map(({ call }) => call.hook));
+  const future = HOOK_NAMES.filter((hook) => !known.has(hook))
+    .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
+    .filter(({ call }) => !hasEnded(newAsk(call, cluster, now, undefined), cluster));
+  return [...waiting.filter(({ ask }) => !chosen.some((operation) => operation.ask === ask)), ...future];
+}
+
+/** With the marks it goes on by time alone, and earlier than without. */
+function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
+  const release = (marks?: Marked): number =>
+    forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
+    Infinity;
+  return release(marked) < release();
 }
 
 /** As it would be with the marks. */
@@ -190,10 +214,14 @@ export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 function distinct(approvals: readonly Approval[]): Mark[] {
   const marks = new Map<string, Mark>();
   for (const { mark } of approvals) {
-    const place = [mark.on, mark.field, mark.key].join(" ");
+    const place = placeOf(mark);
     if (!marks.has(place)) marks.set(place, mark);
   }
   return [...marks.values()];
+}
+
+export function placeOf({ on, field, key }: Mark): string {
+  return [on, field, key].join(" ");
 }
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): Marked {
@@ -266,9 +294,29 @@ export function objectQueries(fleet: Fleet, cluster: Cluster, now: Date): readon
     .flatMap(({ rules }) => rules)
     .flatMap(({ hooks, gates }) =>
       [...hooks].flatMap((hook) =>
-        gates.flatMap((gate) => gate.queries?.(world, callFor(hook, cluster), now) ?? []),
+        gates.flatMap((gate) => gate.queries?.(world, expectedCall(hook, cluster), now) ?? []),
       ),
     );
+}
+
+/** Whether carrying out `seen` would set and let go on nothing but what `shown` did. `set`: places that are done. */
+export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
+  const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
+  const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
+  const future = new Set(
+    shown.alsoReleases.filter(({ ask }) => ask === undefined).map(({ call }) => call.hook),
+  );
+  return (
+    seen.cluster.metadata.uid === shown.cluster.metadata.uid &&
+    seen.marks.every((mark) => set.has(placeOf(mark)) || marks.has(JSON.stringify(mark))) &&
+    [...seen.operations, ...seen.alsoReleases].every(
+      (operation) => operations.has(identityOf(operation)) || future.has(operation.call.hook),
+    )
+  );
+}
+
+function identityOf({ call }: Operation): string {
+  return [call.hook, targetVersion(call)].join(" ");
 }
 
 export type Ending = "WentOn" | "NotWanted" | "Gone";

@@ -7,7 +7,16 @@ import { clusterKey } from "../policy/cluster.ts";
 import { timestamp } from "../policy/instant.ts";
 import { shellQuote, truncate } from "../policy/message.ts";
 import { policyName } from "../policy/policy.ts";
-import type { Approval, ApprovalPlan, Ending, GateRef, Mark, Obstacle, OperationPlan } from "./approval.ts";
+import type {
+  Approval,
+  ApprovalPlan,
+  Ending,
+  GateRef,
+  Mark,
+  Obstacle,
+  Operation,
+  OperationPlan,
+} from "./approval.ts";
 import type { Colour } from "./colour.ts";
 import { ageText } from "./heldage.ts";
 import { indented } from "./heldreport.ts";
@@ -49,11 +58,16 @@ export function planText(plan: ApprovalPlan, view: PlanView): string {
   const { operations, alsoReleases } = plan;
   const lines = [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
-    ...alsoReleases.map(
-      (call) => `${view.colour.yellow("lets go on, too")}: ${call.hook}: ${oneLine(effectOf(call))}`,
-    ),
+    ...alsoReleases.map((other) => `${view.colour.yellow("lets go on, too")}: ${otherText(other)}`),
   ];
   return lines.map((line) => `${line}\n`).join("");
+}
+
+/** "BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines" */
+function otherText({ call, ask }: Operation): string {
+  const { hook } = call;
+  if (ask === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
+  return `${hook}: ${oneLine(effectOf(call))}`;
 }
 
 function operationLines(
@@ -130,7 +144,7 @@ export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): stri
     cluster: clusterKey(cluster),
     clusterUID: cluster.metadata.uid,
     operations: operations.map((operation) => operationJson(plan, operation)),
-    alsoReleases: alsoReleases.map(({ hook }) => hook),
+    alsoReleases: alsoReleases.map(({ call }) => call.hook),
     ...outcome,
   };
   return `${JSON.stringify(document, null, 2)}\n`;

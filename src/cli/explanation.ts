@@ -11,6 +11,8 @@ import { forecast } from "../policy/forecast.ts";
 import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
+import { notCalled, omittedRows } from "./caveats.ts";
+import { expectedCall } from "./expectedcall.ts";
 import { mismatchOf } from "./explanationmatch.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./explanationstatus.ts";
 import type { Fleet } from "./fleet.ts";
@@ -91,12 +93,16 @@ export interface ExplainedRule {
 }
 
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
-  const { cluster, at, now, unread } = options;
+  const { cluster, hook, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
-    notes: [...notCalled(cluster), ...unread.map(({ text }) => text), ...omitted(fleet, options)],
+    notes: [
+      notCalled(cluster),
+      ...unread.map(({ text }) => text),
+      hook === undefined ? omittedRows(fleet, cluster) : undefined,
+    ].filter((note) => note !== undefined),
     operations: subjects(fleet, options).map((subject) => explainOperation(fleet, subject, options)),
   };
 }
@@ -112,31 +118,6 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
       .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
       .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
   });
-}
-
-function notCalled({ topology, paused }: Cluster): string[] {
-  if (topology === undefined) return ["Cluster API calls no hook for the Cluster: it has no spec.topology"];
-  return paused ? ["Cluster API calls no hook for the Cluster while it is paused"] : [];
-}
-
-/** A status has a bounded number of rows: an operation can wait without one. */
-function omitted(fleet: Fleet, { hook, cluster }: ExplainOptions): string[] {
-  if (hook !== undefined) return [];
-  const full = fleet
-    .policiesFor(cluster.metadata.namespace ?? "")
-    .filter(
-      (policy) => (statusOf(fleet, policy).decisionsOmitted ?? 0) > 0 && matchesAtAll(fleet, policy, cluster),
-    );
-  if (full.length === 0) return [];
-  return ["a policy's status has more rows than it shows, so that more operations can wait: ask with --hook"];
-}
-
-function matchesAtAll(fleet: Fleet, policy: CompiledPolicy, cluster: Cluster): boolean {
-  return matches(policy, fleet.world(cluster)) !== "no";
-}
-
-function statusOf(fleet: Fleet, policy: CompiledPolicy): Fleet["policies"][number]["status"] {
-  return fleet.policies.find(({ compiled }) => compiled === policy)?.status ?? {};
 }
 
 interface Subject {
@@ -155,17 +136,13 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
       .map((asked) => ({ call: withFrom(asked.call, options), asked, isAsked: true }));
   }
   const known = asks.find(({ call }) => call.hook === hook);
-  const call = known === undefined || options.toVersion !== undefined ? callOf(hook, options) : known.call;
+  const call =
+    known === undefined || options.toVersion !== undefined
+      ? expectedCall(hook, cluster, options.toVersion)
+      : known.call;
   const asked = newAsk(withFrom(call, options), cluster, options.at ?? now, known);
   const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: asked.call, asked, isAsked }];
-}
-
-/** As if Cluster API asked for the version that the Cluster's topology wants. */
-function callOf(hook: HookName, { cluster, toVersion }: ExplainOptions): HookCall {
-  const version = toVersion ?? cluster.topology?.version;
-  const fields = CATALOG[hook].versions.filter((field) => field !== "fromKubernetesVersion");
-  return { hook, ...(version !== undefined && Object.fromEntries(fields.map((field) => [field, version]))) };
 }
 
 /** Nothing tells which version an upgrade comes from: an expression that looks at it is not evaluable. */

@@ -7,8 +7,8 @@ import { decide, matches } from "../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../policy/instant.ts";
 import { type PolicyRef, policyName } from "../policy/policy.ts";
 import { validatePolicy } from "../policy/schema.ts";
+import { expectedCall } from "./expectedcall.ts";
 import type { Fleet } from "./fleet.ts";
-import { callFor } from "./simulation.ts";
 
 export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
   readonly metadata: { readonly name: string };
@@ -75,7 +75,7 @@ export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now
   const covered = (policy: PolicyRef): boolean => named?.has(policyName(policy)) ?? true;
   return wish.hooks.map((hook) => {
     const ask = asks.find(({ call }) => call.hook === hook);
-    const call = ask?.call ?? callFor(hook, cluster);
+    const call = ask?.call ?? expectedCall(hook, cluster);
     const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, ask), call, now);
     const holding = trace.filter(({ holds }) => holds);
     return {

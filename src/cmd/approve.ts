@@ -2,10 +2,11 @@
 
 import { type Command, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import type { ApprovalPlan, Mark } from "../cli/approval.ts";
+import type { ApprovalPlan } from "../cli/approval.ts";
 import type { ApprovalOutcome } from "../cli/approvalreport.ts";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../cli/command.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { confirm } from "./confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, columnsOf, connectionOf, parseTime } from "./liveflags.ts";
 import { type ClusterName, type Sight, withSight } from "./sight.ts";
@@ -76,10 +77,15 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
   });
 }
 
-async function planFor({ look }: Sight, { hook }: Pick<Flags, "hook">): Promise<ApprovalPlan> {
+interface LivePlan extends ApprovalPlan {
+  /** Policies that may not be read are none of it, and can hold the Cluster. */
+  readonly isWhole: boolean;
+}
+
+async function planFor({ look }: Sight, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
   const { planApproval } = await import("../cli/approval.ts");
-  const { fleet, cluster, now } = await look();
-  return planApproval(fleet, cluster, hook, now);
+  const { fleet, cluster, now, isWhole } = await look();
+  return { ...planApproval(fleet, cluster, hook, now), isWhole };
 }
 
 interface Done {
@@ -88,14 +94,15 @@ interface Done {
   readonly problem?: string;
 }
 
-async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise<Done> {
+async function carryOut(plan: LivePlan, sight: Sight, flags: Flags): Promise<Done> {
   const { commandFor, nameOf, planText } = await import("../cli/approvalreport.ts");
   const say = (text: string): void => {
     (flags.output === "json" ? process.stderr : process.stdout).write(text);
   };
   const nothing: ApprovalOutcome = { dryRun: flags.dryRun === true, approved: false, ended: [] };
+  tellCaveats(plan);
   if (plan.operations.length === 0) {
-    say(`${nameOf(plan.cluster)} is not held${flags.hook === undefined ? "" : ` at ${flags.hook}`}\n`);
+    say(`${notHeld(plan, flags.hook)}\n`);
     return { outcome: nothing };
   }
   const colour = colourFor(process.stdout, flags, process.env);
@@ -111,6 +118,7 @@ async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise
   await setAll(plan, sight, { hook: flags.hook, say });
   const approved = { ...nothing, approved: true };
   if (!flags.wait) return { outcome: approved };
+  if (plan.notCalled !== undefined) return { outcome: approved, problem: `approved, but ${plan.notCalled}` };
   const { waitForEnd } = await import("./approvewait.ts");
   const { ended, problem } = await waitForEnd(plan, sight, { timeoutMs: flags.timeout, say });
   if (problem === undefined) return { outcome: { ...approved, ended } };
@@ -121,39 +129,46 @@ async function carryOut(plan: ApprovalPlan, sight: Sight, flags: Flags): Promise
   return { outcome: { ...approved, ended }, problem };
 }
 
-/** Cluster API writes Clusters all the time: as long as the same is to be set, nobody needs to be asked again. */
-const MAX_CONFLICTS = 10;
-
-async function setAll(
-  plan: ApprovalPlan,
-  sight: Sight,
-  { hook, say }: { readonly hook: HookName | undefined; readonly say: (text: string) => void },
-): Promise<void> {
-  const { setMarks } = await import("../live/approve.ts");
-  const { markText } = await import("../cli/approvalreport.ts");
-  const confirmed = new Set(plan.marks.map(identity));
-  let left = plan;
-  for (let conflicts = 0; left.marks.length > 0;) {
-    const on = left.marks[0]?.on ?? "Cluster";
-    const marks = left.marks.filter((mark) => mark.on === on);
-    const target = on === "Cluster" ? left.cluster : left.namespace;
-    if (target === undefined) return;
-    if (await setMarks(sight.client, on, target.metadata, marks)) {
-      for (const mark of marks) say(`set ${markText(mark, left)}\n`);
-      left = { ...left, marks: left.marks.filter((mark) => mark.on !== on) };
-      continue;
-    }
-    conflicts += 1;
-    left = await planFor(sight, hook === undefined ? {} : { hook });
-    const same =
-      left.cluster.metadata.uid === plan.cluster.metadata.uid &&
-      left.marks.every((mark) => confirmed.has(identity(mark)));
-    if (!same || conflicts > MAX_CONFLICTS) {
-      throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
-    }
+function tellCaveats({ notCalled, omitted }: ApprovalPlan): void {
+  for (const note of [notCalled, omitted]) {
+    if (note !== undefined) process.stderr.write(`note: ${note}\n`);
   }
 }
 
-function identity(mark: Mark): string {
-  return JSON.stringify(mark);
+function notHeld({ cluster, isWhole, omitted }: LivePlan, hook: HookName | undefined): string {
+  const isKnown = isWhole && omitted === undefined;
+  const at = hook === undefined ? "" : ` at ${hook}`;
+  return `Cluster ${clusterKey(cluster)} is not ${isKnown ? "" : "known to be "}held${at}`;
+}
+
+/** Cluster API writes Clusters all the time: as long as the same is approved, nobody needs to be asked again. */
+const MAX_WRITES = 10;
+
+/** Looks again before each write: a prompt can stand for hours, and only what was shown is confirmed. */
+async function setAll(
+  shown: ApprovalPlan,
+  sight: Sight,
+  { hook, say }: { readonly hook: HookName | undefined; readonly say: (text: string) => void },
+): Promise<void> {
+  const { isWithin, placeOf } = await import("../cli/approval.ts");
+  const { setMarks } = await import("../live/approve.ts");
+  const { markText } = await import("../cli/approvalreport.ts");
+  const set = new Set<string>();
+  for (let writes = 0; writes < MAX_WRITES; writes += 1) {
+    const seen = await planFor(sight, hook === undefined ? {} : { hook });
+    if (!isWithin(seen, shown, set)) {
+      throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
+    }
+    const left = seen.marks.filter((mark) => !set.has(placeOf(mark)));
+    const [first] = left;
+    if (first === undefined) return;
+    const marks = left.filter(({ on }) => on === first.on);
+    const target = first.on === "Cluster" ? seen.cluster : seen.namespace;
+    if (target === undefined || !(await setMarks(sight.client, first.on, target.metadata, marks))) continue;
+    for (const mark of marks) {
+      set.add(placeOf(mark));
+      say(`set ${markText(mark, seen)}\n`);
+    }
+  }
+  throw new CommandError(FAILED, "the Cluster changes all the time: try again");
 }

@@ -17,6 +17,8 @@ export interface Looked {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly now: Date;
+  /** False: policies that may not be read can hold the Cluster. */
+  readonly isWhole: boolean;
 }
 
 export interface Sight {
@@ -58,7 +60,8 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     process.stderr.write(`warning: you may not ${verb}: what ${what} would say is not known here\n`);
   }
   const fleet = await fleetOf(found.objects, now, found.reader);
-  return { fleet, cluster: clusterIn(fleet, name), now };
+  const isWhole = found.unread.every(({ what }) => what !== "ClusterHookPolicies");
+  return { fleet, cluster: clusterIn(fleet, name), now, isWhole };
 }
 
 function clusterIn(fleet: Fleet, name: ClusterName): Cluster {

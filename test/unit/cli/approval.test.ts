@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
-import { type ApprovalPlan, endingOf, planApproval } from "../../../src/cli/approval.ts";
+import { type ApprovalPlan, endingOf, isWithin, placeOf, planApproval } from "../../../src/cli/approval.ts";
 import { commandFor, planText } from "../../../src/cli/approvalreport.ts";
 import { PLAIN } from "../../../src/cli/colour.ts";
 import { createFleet } from "../../../src/cli/fleet.ts";
@@ -22,6 +22,8 @@ function rawCluster(metadata: object = {}): RawObject {
     spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
   };
 }
+
+const CREATED = { infrastructureRef: { kind: "LabCluster", name: "prod-1" } };
 
 const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", uid: "n1" } };
 
@@ -179,6 +181,94 @@ test("of one hook only; what the same marks let go on besides is told", () => {
   );
   assert.match(text, /\nlets go on, too: BeforeClusterDelete: deletes the Cluster and its machines\n$/);
   assert.equal(plan(objects, undefined, rawCluster(deletion)).operations.length, 2);
+});
+
+test("what is not asked for yet is told, too, if the same mark will let it go on by time alone", () => {
+  const hooks: HookName[] = [UPGRADE, DELETE, "BeforeClusterCreate"];
+  const both = policy("p", [annotation(), later]);
+  const given = plan([{ ...both, spec: { rules: [{ name: "r", hooks, until: [annotation(), later] }] } }]);
+  assert.deepEqual(
+    given.alsoReleases.map(({ call }) => call.hook),
+    ["BeforeClusterCreate", DELETE],
+  );
+  const text = planText(given, { now: NOW, colour: PLAIN });
+  assert.match(
+    text,
+    /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
+  );
+  const created = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), ...CREATED } };
+  const again = plan(
+    [{ ...both, spec: { rules: [{ name: "r", hooks, until: [annotation(), later] }] } }],
+    undefined,
+    created,
+  );
+  assert.deepEqual(
+    again.alsoReleases.map(({ call }) => call.hook),
+    [DELETE],
+  );
+  const bound = policy("p", [annotation(), { name: "uid", annotation: { key: "uid" } }]);
+  const rules = [
+    { name: "r", hooks: [UPGRADE], until: [annotation()] },
+    { name: "d", hooks: [DELETE], until: [annotation(), { name: "uid", annotation: { key: "uid" } }] },
+  ];
+  assert.deepEqual(plan([{ ...bound, spec: { rules } }]).alsoReleases, []);
+});
+
+test("only what was shown is carried out: no other mark, operation, version or Cluster", () => {
+  const shown = plan([policy("p", [annotation()])]);
+  const none = new Set<string>();
+  assert.ok(isWithin(shown, shown, none));
+  assert.ok(isWithin(plan([]), shown, none), "it may be less");
+  const deletion = rawCluster({ deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] });
+  const more = [policy("p", [annotation()]), policy("d", [annotation()], DELETE, false)];
+  const other = plan([policy("p", [annotation({ value: "b" })])]);
+  const elsewhere = plan([policy("p", [annotation()])], undefined, rawCluster({ uid: "u2" }));
+  const replaced = plan(
+    [policy("p", [annotation({ value: "b" })])],
+    undefined,
+    rawCluster({ annotations: { "example.com/ok": "x" } }),
+  );
+  for (const seen of [plan(more), plan(more, undefined, deletion), other, elsewhere, replaced]) {
+    assert.ok(!isWithin(seen, shown, none));
+  }
+  const future = plan(more);
+  assert.ok(isWithin(plan(more, undefined, deletion), future, none), "it was told that it comes");
+  const [mark] = other.marks;
+  assert.ok(mark);
+  assert.ok(isWithin(other, shown, new Set([placeOf(mark)])), "the place is done");
+});
+
+test("an upgrade that nobody has asked for has the version that the topology wants, or none", () => {
+  const gate = annotation({ valueFrom: "TargetVersion" });
+  assert.deepEqual(marks(plan([policy("p", [gate], UPGRADE, false)], UPGRADE)), [
+    "Cluster annotation example.com/ok=v1.35.0",
+  ]);
+  const given = plan([policy("p", [gate], UPGRADE, false)], UPGRADE, { ...rawCluster(), spec: {} });
+  assert.deepEqual(marks(given), []);
+  assert.match(given.operations[0]?.obstacles[0]?.text ?? "", /the call names no version/);
+  const from = policy(
+    "p",
+    [{ name: "from", expression: "request.fromKubernetesVersion == 'v1.35.0'" }],
+    UPGRADE,
+    false,
+  );
+  assert.match(plan([from], UPGRADE).operations[0]?.obstacles[0]?.text ?? "", /cannot be evaluated/);
+});
+
+test("why Cluster API asks nobody is told, and that a status leaves rows out", () => {
+  const held = policy("p", [annotation()]);
+  assert.deepEqual([plan([held]).notCalled, plan([held]).omitted], [undefined, undefined]);
+  assert.match(plan([held], undefined, { ...rawCluster(), spec: {} }).notCalled ?? "", /no spec.topology/);
+  const paused = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), paused: true } };
+  assert.match(plan([held], undefined, paused).notCalled ?? "", /while it is paused/);
+  const full = { ...held, status: { decisions: [], decisionsOmitted: 3 } };
+  assert.match(plan([full]).omitted ?? "", /more operations can wait: ask with --hook/);
+  assert.equal(plan([full], UPGRADE).omitted, undefined);
+  const elsewhere = {
+    ...full,
+    spec: { ...(held["spec"] as object), clusterSelector: { matchLabels: { a: "b" } } },
+  };
+  assert.equal(plan([elsewhere]).omitted, undefined);
 });
 
 test("a hook that is named is approved before Cluster API asks", () => {
