@@ -73,7 +73,7 @@ const MAX_CACHED_NAMESPACES = 10_000;
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
   #haveExpressions = false;
-  /** By namespace; forgotten whole when any policy changes. */
+  /** By namespace; forgotten whole when any policy changes: the same arrays are the same policies. */
   readonly #candidates = new Map<string, Candidates>();
 
   get(key: string): PolicyEntry | undefined {
@@ -92,7 +92,7 @@ export class PolicySet {
   /** Same uid: keeps what is known about its Clusters. */
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
-    this.#candidates.clear();
+    if (before?.compiled !== compiled) this.#candidates.clear();
     // Stays true: to look once too often does no harm.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {

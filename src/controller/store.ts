@@ -35,6 +35,7 @@ import {
   policyKey,
   PolicySet,
 } from "./policyset.ts";
+import { type Standing, standing } from "./standing.ts";
 import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
 
 /** The read side of an informer. */
@@ -269,6 +270,26 @@ export class DecisionStore {
       this.#evaluator.report(remembered, { entries, compiled }, decision, now);
     }
     return decision;
+  }
+
+  /**
+   * Tells, of what ask() has just decided, whether it would decide the same again; it would if all that it was made
+   * from is still the very same. `undefined`: nobody can tell.
+   */
+  standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
+    const { name, namespace, uid } = cluster.metadata;
+    const { clusters, namespaces } = this.#options;
+    const known = clusters.get(`${namespace}/${name}`);
+    // Only what was asked about a Cluster that is known is remembered.
+    if (known?.metadata.uid !== uid || this.#asks.get(uid, call.hook) === undefined) return undefined;
+    const memory = {
+      policies: this.policies,
+      overrides: this.overrides,
+      asks: this.#asks,
+      clusters,
+      namespaces,
+    };
+    return standing(memory, known, { decision, hook: call.hook, at });
   }
 
   /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */

@@ -1,6 +1,7 @@
 /** One log line per call; identical answers collapse, because Cluster API asks every few seconds for days. */
 
 import type { Logger } from "../api/logger.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy.ts";
 import type { Answer, HookRequest } from "./codec.ts";
@@ -13,15 +14,22 @@ export interface Outcome {
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
   readonly decision?: Decision;
+  /** Whether the same request would be answered the same; absent where nobody can tell. */
+  readonly stands?: ((now: Date) => boolean) | undefined;
 }
 
 /** Keeps what was answered. */
 export interface AnswerRecorder {
   record(request: HookRequest, outcome: Outcome, now: Date): void;
+  /** What was recorded last of the Cluster and hook was answered once more, to the same request. */
+  repeat(hook: HookName, clusterUID: string, now: Date): void;
 }
 
 interface Entry {
-  line: string;
+  readonly line: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Line and fields as one text. */
+  readonly said: string;
   loggedAt: number;
   repeated: number;
 }
@@ -52,11 +60,10 @@ export class AnswerLog implements AnswerRecorder {
     const { status, retryAfterSeconds } = outcome.answer;
     const line = `${hook} is called, response is ${status}. retry: ${retryAfterSeconds}`;
     const fields = describe(request, outcome);
-    if (this.#everyCall) return this.#log.info(line, fields);
-    const key = `${request.cluster.metadata.uid}/${hook}`;
+    const key = keyOf(hook, request.cluster.metadata.uid);
     const entry = this.#entries.get(key);
-    const same = `${line} ${JSON.stringify(fields)}`;
-    if (entry?.line === same) return this.#repeat(entry, line, fields, now);
+    const said = `${line} ${JSON.stringify(fields)}`;
+    if (entry?.said === said) return this.#repeat(entry, now);
     if (entry !== undefined && entry.repeated > 0) {
       this.#log.info(`${hook} was answered the same until now`, {
         cluster: fields["cluster"],
@@ -64,10 +71,17 @@ export class AnswerLog implements AnswerRecorder {
       });
     }
     this.#log.info(line, fields);
-    this.#remember(key, { line: same, loggedAt: now.getTime(), repeated: 0 });
+    this.#remember(key, { line, fields, said, loggedAt: now.getTime(), repeated: 0 });
   }
 
-  #repeat(entry: Entry, line: string, fields: Readonly<Record<string, unknown>>, now: Date): void {
+  repeat(hook: HookName, clusterUID: string, now: Date): void {
+    const entry = this.#entries.get(keyOf(hook, clusterUID));
+    if (entry !== undefined) this.#repeat(entry, now);
+  }
+
+  #repeat(entry: Entry, now: Date): void {
+    const { line, fields } = entry;
+    if (this.#everyCall) return this.#log.info(line, fields);
     entry.repeated += 1;
     if (now.getTime() - entry.loggedAt < SUMMARY_EVERY_MS) return;
     this.#log.info(line, { ...fields, repeated: entry.repeated });
@@ -81,6 +95,10 @@ export class AnswerLog implements AnswerRecorder {
     const oldest = this.#entries.keys().next();
     if (this.#entries.size > MAX_ENTRIES && oldest.done !== true) this.#entries.delete(oldest.value);
   }
+}
+
+function keyOf(hook: HookName, clusterUID: string): string {
+  return `${clusterUID}/${hook}`;
 }
 
 function describe({ cluster }: HookRequest, { verdict, decision }: Outcome): Record<string, unknown> {

@@ -42,6 +42,9 @@ export class AuditLog implements AnswerRecorder {
     }
   }
 
+  /** The same answer is recorded already. */
+  repeat(): void {}
+
   #record(request: HookRequest, outcome: Outcome, now: Date): void {
     const { call, cluster } = request;
     const key = `${cluster.metadata.uid}/${call.hook}/${targetVersion(call) ?? ""}`;

@@ -11,6 +11,7 @@ import {
   type HookRequest,
   undecodableResponse,
 } from "./codec.ts";
+import { digestOf, Replays } from "./replays.ts";
 
 /** Where decisions come from (controller/store.ts and controller/confirmation.ts). */
 export interface DecisionSource {
@@ -18,6 +19,10 @@ export interface DecisionSource {
   loaded(): boolean;
   /** The decision from memory; remembers that the operation was asked for. */
   ask(request: HookRequest, now: Date): Decision;
+  /**
+   * Tells, of what ask() has just decided, whether it would decide the same again. `undefined`: nobody can tell.
+   */
+  standing(request: HookRequest, decision: Decision, at: Date): ((now: Date) => boolean) | undefined;
   /** The decision against the present: a go needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
   /** A go was answered. */
@@ -54,9 +59,17 @@ export function createHandler(
   waits: boolean,
   deps: HandlerDeps,
 ): (body: Buffer) => string | Promise<string> {
+  const replays = new Replays();
   return (body) => {
     const started = performance.now();
     const seconds = (): number => (performance.now() - started) / 1000;
+    const digest = digestOf(body);
+    const replay = replays.find(digest, deps.now());
+    if (replay !== undefined) {
+      deps.metrics.answered(hook, replay.verdict, seconds());
+      deps.answers.repeat(hook, replay.clusterUID, deps.now());
+      return replay.text;
+    }
     const request = decodeRequest(hook, body);
     if (request === undefined) {
       deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
@@ -66,7 +79,11 @@ export function createHandler(
     const finish = (outcome: Outcome): string => {
       deps.metrics.answered(hook, outcome.verdict, seconds());
       deps.answers.record(request, outcome, deps.now());
-      return encodeResponse(hook, outcome.answer, waits);
+      const text = encodeResponse(hook, outcome.answer, waits);
+      const { verdict, stands } = outcome;
+      if (stands !== undefined)
+        replays.keep(digest, { clusterUID: request.cluster.metadata.uid, verdict, text, stands });
+      return text;
     };
     const bug = (error: unknown): Outcome => {
       deps.log.error("Failed to decide", { hook, error });
@@ -83,8 +100,10 @@ export function createHandler(
 
 function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {
   if (!deps.source.loaded()) return undecided("NotLoaded", true);
-  const decision = deps.source.ask(request, deps.now());
-  return decision.holds ? decided(decision) : release(request, deps);
+  const at = deps.now();
+  const decision = deps.source.ask(request, at);
+  if (!decision.holds) return release(request, deps);
+  return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
 }
 
 /** Memory may say "not yet"; only the present may say "go". */

@@ -42,5 +42,8 @@ export function recordAll(recorders: readonly AnswerRecorder[]): AnswerRecorder 
     record: (request, outcome, now) => {
       for (const recorder of recorders) recorder.record(request, outcome, now);
     },
+    repeat: (hook, clusterUID, now) => {
+      for (const recorder of recorders) recorder.repeat(hook, clusterUID, now);
+    },
   };
 }

@@ -159,6 +159,7 @@ function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
   return {
     loaded: () => store.loaded,
     ask: (request, at) => store.ask(request, at),
+    standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
     released: (request, decision, at) => store.released(request, decision, at),
   };

@@ -51,7 +51,7 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
       ...evaluate(gate, { world, call, now }),
       ...(usesNow && { changesAt: "Unknown" }),
     }),
-    ...(usesNow && { opensAt: () => "Unknown" }),
+    ...(usesNow && { usesNow, opensAt: () => "Unknown" }),
   };
 }
 

@@ -89,6 +89,8 @@ export interface CompiledGate {
    * is past. "Unknown": it may, but nobody can tell when. Absent: somebody or something has to act.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
+  /** An expression of it looks at the clock. */
+  readonly usesNow?: boolean;
   /** Its time windows, of which the status, events and metrics tell. */
   readonly windows?: readonly NamedWindow[];
   /** The kinds of objects that it looks at. */

@@ -139,6 +139,7 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
       if (situation.broken === true) throw new Error("secret detail");
       return store.ask(request, at);
     },
+    standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
     released: (request, decision, at) => store.released(request, decision, at),
   };

@@ -70,6 +70,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
       source: {
         loaded: () => true,
         ask: () => decision,
+        standing: () => undefined,
         confirm: async () => ({ ok: true, decision }),
         released: () => undefined,
         ...("verdict" in each ? {} : each),

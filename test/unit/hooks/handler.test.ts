@@ -35,6 +35,7 @@ async function run(
     source: {
       loaded: () => true,
       ask: () => blocked,
+      standing: () => undefined,
       confirm: async () => ({ ok: true, decision: allowed }),
       released: () => (released += 1),
       ...over,
@@ -145,6 +146,52 @@ test("a request that cannot be decoded is Failure, and nothing of it comes back"
   const { answer, verdicts } = await run({}, { bytes: [Buffer.from('{"secret":1}')] });
   assert.deepEqual([answer.status, verdicts], ["Failure", ["Undecodable"]]);
   assert.doesNotMatch(JSON.stringify(answer), /secret/);
+});
+
+describe("a request that comes again byte for byte", () => {
+  const other = Buffer.from(JSON.stringify({ cluster: { metadata: { ...cluster().metadata, labels: {} } } }));
+  const counting = (
+    over: Partial<DecisionSource>,
+  ): { source: Partial<DecisionSource>; asked: () => number } => {
+    let asked = 0;
+    const ask = (): Decision => ((asked += 1), blocked);
+    return { source: { ask, standing: () => () => true, ...over }, asked: () => asked };
+  };
+
+  test("is answered the same, counted and logged, without being decided again while the decision stands", async () => {
+    const { source, asked } = counting({});
+    const { answer, verdicts, lines } = await run(source, { bytes: [body, body, body], everyCall: true });
+    assert.equal(asked(), 1);
+    assert.equal(answer.retryAfterSeconds, 10);
+    assert.deepEqual(verdicts, ["Blocked", "Blocked", "Blocked"]);
+    assert.equal(lines.filter(([message]) => message.includes("is called")).length, 3);
+  });
+
+  test("is decided again once the decision does not stand, or where nobody can tell", async () => {
+    const over = [{ standing: () => () => false }, { standing: () => undefined }];
+    for (const each of over) {
+      const { source, asked } = counting(each);
+      await run(source, { bytes: [body, body] });
+      assert.equal(asked(), 2);
+    }
+  });
+
+  test("is decided again where one byte differs", async () => {
+    const { source, asked } = counting({});
+    await run(source, { bytes: [body, other, body] });
+    assert.equal(asked(), 3, "the first was forgotten: there is one per Cluster");
+  });
+
+  test("is confirmed each time where it may go on", async () => {
+    let confirmed = 0;
+    const confirm = async (): ReturnType<DecisionSource["confirm"]> => {
+      confirmed += 1;
+      return { ok: true, decision: allowed };
+    };
+    const { source } = counting({ ask: () => allowed, confirm });
+    await run(source, { bytes: [body, body] });
+    assert.equal(confirmed, 2);
+  });
 });
 
 describe("the log of answers", () => {

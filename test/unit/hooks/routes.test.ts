@@ -13,13 +13,13 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
   const counted: string[] = [];
   const refuse = (): never => assert.fail("asked");
   const deps: HandlerDeps = {
-    source: { loaded: refuse, ask: refuse, confirm: refuse, released: refuse },
+    source: { loaded: refuse, ask: refuse, standing: refuse, confirm: refuse, released: refuse },
     metrics: {
       answered: (hook, verdict) => counted.push(`${hook} ${verdict}`),
       discovered: () => undefined,
       unconfirmed: refuse,
     },
-    answers: { record: refuse },
+    answers: { record: refuse, repeat: refuse },
     log: createRecorder(),
     now: () => new Date(),
   };

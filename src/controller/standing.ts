@@ -1,0 +1,45 @@
+/** Whether a decision from memory, asked for again, would be the same: if all that it was made from is the very same. */
+
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import type { Decision } from "../policy/decision.ts";
+import { standsUntil } from "../policy/standing.ts";
+import type { AskSet } from "./askset.ts";
+import type { OverrideSet } from "./overrideset.ts";
+import type { PolicySet } from "./policyset.ts";
+import type { Lister } from "./store.ts";
+
+/** Whoever changes something in it replaces that as a whole. */
+export interface Memory {
+  readonly policies: PolicySet;
+  readonly overrides: OverrideSet;
+  readonly asks: AskSet;
+  readonly clusters: Lister<Cluster>;
+  readonly namespaces: Lister<Namespace>;
+}
+
+/** Whether the decision still stands. */
+export type Standing = (now: Date) => boolean;
+
+/** Of what was decided at `at` about a Cluster that the informer knows. `undefined`: nobody can tell. */
+export function standing(
+  memory: Memory,
+  cluster: Cluster,
+  { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
+): Standing | undefined {
+  const { namespace = "", name, uid } = cluster.metadata;
+  const look = (): readonly unknown[] => [
+    memory.policies.candidates(namespace).compiled,
+    memory.overrides.ofCluster(cluster),
+    memory.asks.get(uid, hook),
+    memory.clusters.get(`${namespace}/${name}`),
+    memory.namespaces.get(namespace),
+  ];
+  const until = standsUntil(memory.policies.candidates(namespace).compiled, decision);
+  if (until === undefined) return undefined;
+  const before = look();
+  return (now) =>
+    now >= at &&
+    (until === "Never" || now < until) &&
+    look().every((object, index) => object === before[index]);
+}

@@ -1,0 +1,94 @@
+/** What ends the life of an answer: every change that could have made it another. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import {
+  APPROVED,
+  at,
+  cluster,
+  clusterHookPolicy,
+  DELETE,
+  gated,
+  hookOverride,
+  hookPolicy,
+  namespace,
+  NOW,
+} from "../builders.ts";
+import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
+
+const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
+const request = { call: DELETE, cluster: deleting };
+
+function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
+  const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+  const decision = fixture.store.ask(request, NOW);
+  assert.ok(decision.holds);
+  const stands = fixture.store.standing(request, decision, NOW);
+  assert.ok(stands !== undefined);
+  assert.ok(stands(NOW));
+  return { ...fixture, stands: (now = NOW) => stands(now) };
+}
+
+describe("an answer stands", () => {
+  test("while nothing happens, and while statuses are written that tell of others", () => {
+    const fixture = held();
+    assert.ok(fixture.stands(at("+24h")));
+    const status = { ...statusOf(fixture, hookPolicy()), decisions: [] };
+    fixture.setPolicy({ ...hookPolicy({}, { resourceVersion: "900" }), status });
+    assert.ok(fixture.stands(at("+24h")));
+  });
+
+  test("while other Clusters and Namespaces change", () => {
+    const fixture = held();
+    fixture.setCluster(cluster({ name: "prod-2", uid: "uid-2", labels: { a: "b" } }));
+    fixture.setNamespace(namespace({ name: "team-b" }));
+    assert.ok(fixture.stands());
+  });
+});
+
+describe("an answer does not stand", () => {
+  const ends: Record<string, (fixture: Fixture) => void> = {
+    "once the Cluster changes": (fixture) =>
+      fixture.setCluster(
+        cluster({
+          deletionTimestamp: "2026-11-21T11:00:00Z",
+          annotations: { [APPROVED]: "" },
+          resourceVersion: "200",
+        }),
+      ),
+    "once the Cluster is gone": (fixture) => fixture.setCluster(undefined, "team-a/prod-1"),
+    "once its Namespace changes": (fixture) => fixture.setNamespace(namespace({ labels: { a: "b" } })),
+    "once its policy is edited": (fixture) =>
+      fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 })),
+    "once its policy is gone": (fixture) => fixture.deletePolicy(hookPolicy()),
+    "once another policy comes": (fixture) => fixture.setPolicy(clusterHookPolicy({}, { name: "other" })),
+    "once an override of the Cluster comes": (fixture) => fixture.setOverride(hookOverride()),
+    "once the operation is asked for in other words": (fixture) => {
+      fixture.store.ask(
+        { call: DELETE, cluster: cluster({ ...deleting.metadata, resourceVersion: "300" }) },
+        NOW,
+      );
+    },
+  };
+  for (const [name, change] of Object.entries(ends)) {
+    test(name, () => {
+      const fixture = held();
+      change(fixture);
+      assert.ok(!fixture.stands());
+    });
+  }
+
+  test("ahead of the edge of a window, nor before it was given", () => {
+    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const fixture = held(gated([{ name: "w", window: { allow } }]));
+    assert.ok(fixture.stands(at("+59m")));
+    assert.ok(!fixture.stands(at("+1h")));
+    assert.ok(!fixture.stands(new Date(NOW.getTime() - 1)), "the clock was set back");
+  });
+
+  test("for Clusters that the informer does not know", () => {
+    const { store } = storeWith({ policies: [hookPolicy()] });
+    assert.equal(store.standing(request, store.ask(request, NOW), NOW), undefined);
+  });
+});
