@@ -6,6 +6,7 @@ import { targetVersion } from "../policy/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { timestamp } from "../policy/instant.ts";
 import { shellQuote, truncate } from "../policy/message.ts";
+import { commandToSet } from "../policy/metadatagate.ts";
 import { policyName } from "../policy/policy.ts";
 import type {
   Approval,
@@ -114,15 +115,9 @@ function releaseText({ release }: Obstacle): string {
 }
 
 /** What a person would type instead. */
-export function commandFor({ on, field, key, value, replaces }: Mark, targets: Targets): string {
-  const { name, namespace = "" } = targets.cluster.metadata;
-  const verb = field === "annotation" ? "annotate" : "label";
-  const object =
-    on === "Namespace"
-      ? `namespace ${namespaceOf(targets)}`
-      : `clusters.cluster.x-k8s.io -n ${namespace} ${name}`;
-  const overwrite = replaces === undefined ? "" : " --overwrite";
-  return `kubectl ${verb} ${object} ${shellQuote(`${key}=${value}`)}${overwrite}`;
+export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
+  const target = mark.on === "Cluster" ? targets.cluster.metadata : { name: namespaceOf(targets) };
+  return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
 }
 
 function namespaceOf({ cluster }: Targets): string {

@@ -2,6 +2,7 @@
 
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
+import { UNPRINTABLE } from "../policy/message.ts";
 import { policyName } from "../policy/policy.ts";
 import type { Colour } from "./colour.ts";
 
@@ -39,5 +40,5 @@ function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour):
 
 /** What objects and suites hold must not steer a terminal, nor break a line. */
 export function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, " ");
+  return text.replaceAll(UNPRINTABLE, " ");
 }

@@ -1,6 +1,6 @@
 /** Gates on an annotation or a label of the Cluster or its Namespace. */
 
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { MetadataGateSpec } from "../api/hookpolicy.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
@@ -87,14 +87,33 @@ function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): 
 
 function remedy(
   field: MetadataField,
-  spec: MetadataGateSpec,
-  target: Cluster | Namespace,
-  { value, overwrite }: { readonly value: string | undefined; readonly overwrite: boolean },
+  { from: on = "Cluster", key }: MetadataGateSpec,
+  { metadata }: Cluster | Namespace,
+  { value = ANY_VALUE, overwrite }: { readonly value: string | undefined; readonly overwrite: boolean },
 ): string {
-  const { namespace, name } = target.metadata;
-  const verb = field === "annotation" ? "annotate" : "label";
-  const object =
-    spec.from === "Namespace" ? `namespace ${name}` : `clusters.cluster.x-k8s.io -n ${namespace} ${name}`;
-  const pair = shellQuote(`${spec.key}=${value ?? ANY_VALUE}`);
-  return `kubectl ${verb} ${object} ${pair}${overwrite ? " --overwrite" : ""}`;
+  return commandToSet({ on, field, key, value, overwrite }, metadata);
+}
+
+export interface Setting {
+  readonly on: "Cluster" | "Namespace";
+  readonly field: MetadataField;
+  readonly key: string;
+  readonly value: string;
+  /** There is another value now. */
+  readonly overwrite: boolean;
+}
+
+/** What a person types to set it. */
+export function commandToSet(
+  { on, field, key, value, overwrite }: Setting,
+  { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,
+): string {
+  const words = [
+    field === "annotation" ? "annotate" : "label",
+    ...(on === "Namespace" ? ["namespace"] : ["clusters.cluster.x-k8s.io", "-n", namespace]),
+    name,
+    `${key}=${value}`,
+    ...(overwrite ? ["--overwrite"] : []),
+  ];
+  return ["kubectl", ...words].map(shellQuote).join(" ");
 }
