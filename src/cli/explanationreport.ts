@@ -22,6 +22,8 @@ export interface TextOptions {
   readonly columns?: number;
   /** How the program was called: for commands that are printed. */
   readonly program: string;
+  /** Behind those commands, to be about the same cluster: " --context prod". */
+  readonly connection: string;
   /** The instant was chosen: it is not now. */
   readonly chosen: boolean;
 }
@@ -32,7 +34,7 @@ export function explanationText(explanation: Explanation, options: TextOptions):
   const blocks = operations.map((operation) => operationLines(operation, explanation, options));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
-    `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete`,
+    `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
   const all = blocks.length === 0 ? [none] : blocks;
   const warnings = notes.map((note) => options.colour.yellow(`note: ${oneLine(note)}`));
@@ -46,10 +48,10 @@ function operationLines(
   { cluster, at }: Explanation,
   options: TextOptions,
 ): string[] {
-  const { colour, columns } = options;
+  const { columns } = options;
   const name = `${cluster.namespace}/${cluster.name}`;
-  const top = [...stepDetails(operation, colour), ...outlook(operation, name, options)];
-  const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, colour), columns));
+  const top = [...stepDetails(operation, options), ...outlook(operation, name, options)];
+  const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, options), columns));
   return [
     ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
     ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
@@ -86,15 +88,15 @@ function painted(verdict: Verdict | "Skipped", colour: Colour): string {
   return paint[verdict](verdict);
 }
 
-function stepDetails({ steps }: ExplainedOperation, colour: Colour): Detail[] {
+function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
   return steps.flatMap((step, index) => {
     const next = steps[index + 1];
     const isLast = next?.rule !== step.rule || policyName(next.policy) !== policyName(step.policy);
-    return [...deedOf(step, index === 0 ? "" : "and ", colour), ...(isLast ? said(step) : [])];
+    return [...deedOf(step, index === 0 ? "" : "and ", options), ...(isLast ? said(step) : [])];
   });
 }
 
-function deedOf(step: Step, and: string, colour: Colour): Detail[] {
+function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
   const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
   const what = {
@@ -103,10 +105,14 @@ function deedOf(step: Step, and: string, colour: Colour): Detail[] {
   };
   if (first === undefined) return [what];
   return [
-    { label: `${and}run`, text: colour.cyan(oneLine(first)), whole: true },
-    ...others.map((command) => ({ label: "or run", text: colour.cyan(oneLine(command)), whole: true })),
+    { label: `${and}run`, text: commandText(first, options), whole: true },
+    ...others.map((command) => ({ label: "or run", text: commandText(command, options), whole: true })),
     what,
   ];
+}
+
+function commandText(command: string, { colour, connection }: TextOptions): string {
+  return colour.cyan(oneLine(`${command}${connection}`));
 }
 
 /** What the policy's author says, once for each rule. */
@@ -117,13 +123,13 @@ function said({ message }: Step): Detail[] {
 function outlook(
   { verdict, holds, release, firstAsked, hook, retryAfterSeconds }: ExplainedOperation,
   name: string,
-  { program }: TextOptions,
+  { program, connection }: TextOptions,
 ): Detail[] {
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
   if (!holds) return [{ label: "goes on", text: goesOn(verdict, firstAsked !== undefined) }];
-  const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'`;
+  const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
   const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
   return [
     { label: "goes on", text: `${byTime(release)}${firstAsked === undefined ? "" : retry}` },
@@ -155,8 +161,9 @@ function rankOf({ trace }: ExplainedPolicy): number {
 
 function policyBranch(
   { trace, mismatch, release, rules, otherRules, status }: ExplainedPolicy,
-  colour: Colour,
+  options: TextOptions,
 ): Branch {
+  const { colour } = options;
   const name = colour.bold(policyName(trace.policy));
   const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
   const notes = notesOf(trace, otherRules.length).map((note) => `, ${note}`);
@@ -167,7 +174,7 @@ function policyBranch(
       ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release) }] : []),
       ...statusDetails(status, colour),
     ],
-    branches: rules.map((rule) => ruleBranch(rule, colour)),
+    branches: rules.map((rule) => ruleBranch(rule, options)),
   };
 }
 
@@ -191,7 +198,7 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
   return [{ label: "status", text: `${colour.yellow("differs")}: ${oneLine(text)}` }];
 }
 
-function ruleBranch({ trace, release }: ExplainedRule, colour: Colour): Branch {
+function ruleBranch({ trace, release }: ExplainedRule, options: TextOptions): Branch {
   const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
@@ -200,9 +207,9 @@ function ruleBranch({ trace, release }: ExplainedRule, colour: Colour): Branch {
     ...(deadlineAt === undefined ? [] : [deadline(deadlineAt, deadlineReleases === true)]),
   ];
   return {
-    text: `${ruleName(rule)}: ${painted(verdict, colour)} (${why})`,
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
     details,
-    branches: gates.map((gate) => gateBranch(gate, colour)),
+    branches: gates.map((gate) => gateBranch(gate, options)),
   };
 }
 
@@ -215,7 +222,8 @@ function deadline(at: Date, releases: boolean): Detail {
   return { label: "deadline", text: `${timestamp(at)}, which ${releases ? "lets go" : "does not let go"}` };
 }
 
-function gateBranch(gate: GateTrace, colour: Colour): Branch {
+function gateBranch(gate: GateTrace, options: TextOptions): Branch {
+  const { colour } = options;
   const { holds, wanted, observed, remedy, members = [] } = gate;
   const marks = {
     true: colour.green("holds"),
@@ -224,7 +232,7 @@ function gateBranch(gate: GateTrace, colour: Colour): Branch {
   };
   const head = `gate ${oneLine(gate.gate)}: ${marks[`${holds}`]}`;
   if (members.length > 0) {
-    const branches = members.map((member) => gateBranch(member, colour));
+    const branches = members.map((member) => gateBranch(member, options));
     return { text: `${head} (one of ${members.length})`, branches };
   }
   if (holds === true) return { text: `${head}: ${oneLine(`${wanted}; ${observed}`)}` };
@@ -233,7 +241,7 @@ function gateBranch(gate: GateTrace, colour: Colour): Branch {
     details: [
       { label: "wanted", text: oneLine(wanted) },
       { label: holds === undefined ? "because" : "observed", text: oneLine(observed) },
-      ...(remedy === undefined ? [] : [{ label: "run", text: colour.cyan(oneLine(remedy)), whole: true }]),
+      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
     ],
   };
 }

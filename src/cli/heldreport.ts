@@ -1,6 +1,7 @@
 /** What is held, as tables, as blocks for narrow terminals, and as JSON. */
 
 import { type PolicyRef, policyName } from "../policy/policy.ts";
+import { shellQuote } from "../policy/message.ts";
 import type { Colour } from "./colour.ts";
 import { oneLine } from "./reporttrace.ts";
 import type { Held, HeldFleet } from "./held.ts";
@@ -16,10 +17,14 @@ export interface HeldView {
   readonly by: Grouping;
   /** How the program was called, for the commands that it names. */
   readonly program: string;
+  /** Behind those commands, to be about the same cluster: " --context prod". */
+  readonly connection: string;
   /** Of the terminal; absent: as wide as it gets. */
   readonly columns?: number;
   readonly colour: Colour;
 }
+
+type CommandView = "program" | "connection";
 
 export function heldText(fleet: HeldFleet, view: HeldView): string {
   const [wide, narrow] = tablesOf(fleet, view);
@@ -47,7 +52,7 @@ function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string, string
 
 export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
 
-export function cells(held: Held, view: Pick<HeldView, "now" | "program">): string[] {
+export function cells(held: Held, view: Pick<HeldView, "now" | CommandView>): string[] {
   const { policy, row } = held;
   return [
     `${row.namespace}/${row.cluster}`,
@@ -70,9 +75,13 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
 }
 
 /** The command, where there is one; else what the policy says. */
-export function wayOut({ approvable, row }: Held, { program }: Pick<HeldView, "program">): string {
+export function wayOut(
+  { approvable, row }: Held,
+  { program, connection }: Pick<HeldView, CommandView>,
+): string {
   const { namespace, cluster, hook, message } = row;
-  return approvable ? `${program} approve ${namespace}/${cluster} --hook ${hook}` : oneLine(message);
+  const name = shellQuote(`${namespace}/${cluster}`);
+  return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : oneLine(message);
 }
 
 /** An operation, and below it every policy that holds it. */
@@ -91,7 +100,7 @@ function detailsOf(held: Held, view: HeldView): Detail[] {
   const { policy, row } = held;
   return [
     { label: "held by", text: oneLine(`${policyName(policy)} ${ruleAndGate(held)} (${row.reason})`) },
-    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
+    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: oneLine(row.earliestRelease) }]),
     { label: "unblock", text: wayOut(held, view), whole: held.approvable },
   ];
 }
@@ -119,7 +128,8 @@ function byCluster(held: readonly Held[], { now }: HeldView): string {
   return table(
     ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
     groups.map((rows) => {
-      const [cluster = "", hook = ""] = rows[0] === undefined ? [] : cells(rows[0], { now, program: "" });
+      const [cluster = "", hook = ""] =
+        rows[0] === undefined ? [] : cells(rows[0], { now, program: "", connection: "" });
       const times = releases(rows);
       return [
         cluster,

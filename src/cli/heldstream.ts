@@ -10,6 +10,7 @@ type Event = "Held" | "Changed" | "Released";
 interface StreamOptions {
   readonly json: boolean;
   readonly program: string;
+  readonly connection: string;
 }
 
 const GAP = "   ";
@@ -45,7 +46,7 @@ export class HeldStream {
       return events.map(([event, held]) => `${JSON.stringify({ event, ...heldObject(held) })}\n`).join("");
     }
     const rows = events.map(([event, held]) => {
-      const [cluster = "", ...rest] = cells(held, { now, program: this.#options.program });
+      const [cluster = "", ...rest] = cells(held, { now, ...this.#options });
       return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
     });
     const headings =

@@ -8,7 +8,14 @@ import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../cli/command.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, columnsOf, connectionOf, parseTime } from "./liveflags.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  connectionWords,
+  parseTime,
+} from "./liveflags.ts";
 import { type ClusterName, type Sight, withSight } from "./sight.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -110,7 +117,7 @@ async function carryOut(plan: LivePlan, sight: Sight, flags: Flags): Promise<Don
   if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
   if (flags.dryRun === true) {
     say(
-      `nothing was changed; by hand:\n${plan.marks.map((mark) => `  ${commandFor(mark, plan)}\n`).join("")}`,
+      `nothing was changed; by hand:\n${plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}\n`).join("")}`,
     );
     return { outcome: nothing };
   }

@@ -20,7 +20,13 @@ import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  connectionOf,
+  connectionWords,
+  reading,
+} from "./liveflags.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -101,6 +107,7 @@ async function explainCluster(name: Name, flags: Flags, program: string): Promis
     colour: colourFor(process.stdout, flags, process.env),
     ...(isTTY && { columns }),
     program,
+    connection: connectionWords(flags),
     chosen: flags.at !== undefined,
   });
   process.stdout.write(text);

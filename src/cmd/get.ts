@@ -13,6 +13,7 @@ import {
   type ConnectionFlags,
   columnsOf,
   connectionOf,
+  connectionWords,
   reading,
   tellLost,
 } from "./liveflags.ts";
@@ -97,6 +98,7 @@ function viewFor({ flags, program }: Place): HeldView {
     now: new Date(),
     by: flags.by,
     program,
+    connection: connectionWords(flags),
     colour: colourFor(process.stdout, flags, process.env),
     ...columnsOf(process.stdout),
   };
@@ -147,7 +149,11 @@ async function watcherFor(
       draw();
     };
   }
-  const stream = new HeldStream({ json: flags.output === "json", program });
+  const stream = new HeldStream({
+    json: flags.output === "json",
+    program,
+    connection: connectionWords(flags),
+  });
   return (policies) => {
     process.stdout.write(stream.next(heldBy(policies, namespace), new Date()));
   };

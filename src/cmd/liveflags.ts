@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { CommandError, USAGE } from "../cli/command.ts";
 import type { Connection } from "../live/fleet.ts";
 import { parseDuration } from "../policy/duration.ts";
+import { shellQuote } from "../policy/message.ts";
 import { VERSION } from "../version.ts";
 
 export interface ConnectionFlags {
@@ -23,6 +24,15 @@ export function connectionOf({ kubeconfig, context }: ConnectionFlags): Connecti
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
   };
+}
+
+/** Behind a printed command, so that it is about the same cluster: " --context prod". */
+export function connectionWords({ kubeconfig, context }: ConnectionFlags): string {
+  const words = [
+    ...(kubeconfig === undefined ? [] : ["--kubeconfig", kubeconfig]),
+    ...(context === undefined ? [] : ["--context", context]),
+  ];
+  return words.map((word) => ` ${shellQuote(word)}`).join("");
 }
 
 /** In milliseconds. */

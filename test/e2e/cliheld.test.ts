@@ -79,7 +79,7 @@ describe("what is held", () => {
       assert.match(all.stdout, /^CLUSTER +HOOK +POLICY +RULE\/GATE +HELD +RELEASE +UNBLOCK\n/);
       assert.match(
         all.stdout,
-        /\nlisted\/c1 +BeforeClusterCreate +HookPolicy\/p +approval\/confirmed +\d+s +- +hookpolicy approve listed\/c1 --hook BeforeClusterCreate\n/,
+        /\nlisted\/c1 +BeforeClusterCreate +HookPolicy\/p +approval\/confirmed +\d+s +- +hookpolicy approve listed\/c1 --hook BeforeClusterCreate --kubeconfig \S+\n/,
       );
       const policies = await run("get", "-n", "listed", "--by", "policy");
       assert.match(policies.stdout, /\nHookPolicy listed\/p +1 +\d+s +-\n$/);

@@ -31,6 +31,7 @@ function text(objects: readonly object[], options: object = {}): string {
   return explanationText(explanation, {
     colour: PLAIN,
     program: "kubectl hookpolicy",
+    connection: "",
     chosen: false,
     ...options,
   });
@@ -46,6 +47,13 @@ const POLICY = gated([APPROVED, WINDOW], {
 });
 
 const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/approved=yes";
+
+test("commands are about the cluster that was asked", () => {
+  const lines = text([POLICY], { connection: " --context prod" }).split("\n");
+  const commands = lines.filter((line) => /kubectl/.test(line));
+  assert.equal(commands.length, 3);
+  for (const command of commands) assert.match(command, / --context prod$/);
+});
 
 test("a terminal's lines are broken between words, but never a command", () => {
   const lines = text([POLICY], { columns: 60 }).split("\n");

@@ -105,6 +105,7 @@ const view = (columns?: number): Parameters<typeof heldText>[1] => ({
   now: NOW,
   by: "operation",
   program: "kubectl hookpolicy",
+  connection: "",
   colour: PLAIN,
   ...(columns !== undefined && { columns }),
 });
@@ -162,7 +163,7 @@ test("what objects hold cannot steer the terminal", () => {
 });
 
 test("a stream tells what comes, changes and goes, and nothing twice", () => {
-  const stream = new HeldStream({ json: false, program: "hookpolicy" });
+  const stream = new HeldStream({ json: false, program: "hookpolicy", connection: "" });
   const next = (decisions: readonly object[], status: object = {}): string[] =>
     stream
       .next(heldBy([policy("a", decisions, {}, status)]), NOW)
@@ -185,4 +186,10 @@ test("ages are told as kubectl tells them", () => {
     [ageText(NaN), until(undefined, NOW), until("2026-11-21T11:00:00Z", NOW)],
     ["?", "-", "now"],
   );
+});
+
+test("the way out is about the cluster that was asked, and one word of a shell each", () => {
+  const given = heldBy([policy("a", [row("c 1")])]);
+  const text = heldText(given, { ...view(), connection: " --context 'my prod'" });
+  assert.match(text, /kubectl hookpolicy approve 'team-a\/c 1' --hook \S+ --context 'my prod'\n/);
 });
