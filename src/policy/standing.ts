@@ -13,9 +13,9 @@ export function standsUntil(
   policies: readonly CompiledPolicy[],
   { trace, retryAfterSeconds }: Decision,
 ): Date | "Never" | undefined {
-  const volatile = trace.some(({ matched, rules }, index) =>
+  const volatile = trace.some(({ rules }, index) =>
     policies[index]?.rules.some(
-      (rule) => matched && isVolatile(rule) && rules.some(({ rule: name }) => name === rule.name),
+      (rule) => isVolatile(rule) && rules.some(({ rule: name }) => name === rule.name),
     ),
   );
   if (volatile) return undefined;

@@ -21,7 +21,8 @@ const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const request = { call: DELETE, cluster: deleting };
 
 function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
-  const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+  // What follows from a change is left to a later turn: the answer must not wait for it.
+  const fixture = storeWith({ policies: [policy], clusters: [deleting], turnMs: -1 });
   const decision = fixture.store.ask(request, NOW);
   assert.ok(decision.holds);
   const stands = fixture.store.standing(request, decision, NOW);

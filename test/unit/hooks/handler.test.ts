@@ -176,6 +176,16 @@ describe("a request that comes again byte for byte", () => {
     }
   });
 
+  test("is not asked for whether it stands once it did not", async () => {
+    let looks = 0;
+    const { source } = counting({
+      ask: () => (looks === 0 ? blocked : allowed),
+      standing: () => () => ((looks += 1), false),
+    });
+    await run(source, { bytes: [body, body, body] });
+    assert.equal(looks, 1);
+  });
+
   test("is decided again where one byte differs", async () => {
     const { source, asked } = counting({});
     await run(source, { bytes: [body, other, body] });
