@@ -21,8 +21,8 @@ const run = promisify(execFile);
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /**
- * What is typed there is typed by test/unit/clidocs.test.ts, by certificates.test.ts and install/docs.test.ts beside
- * this, and by test/monitoring.
+ * What is typed there is typed by test/unit/clidocs.test.ts, by certificates.test.ts, uninstall.test.ts and
+ * install/docs.test.ts beside this, and by test/monitoring.
  */
 const PAGES_OF_OTHERS = [
   "docs/cli.md",
@@ -31,6 +31,9 @@ const PAGES_OF_OTHERS = [
   "docs/runbook.md",
   "docs/install.md",
   "docs/releasing.md",
+  "docs/uninstall.md",
+  "docs/upgrade.md",
+  "docs/permissions.md",
 ];
 const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)].filter(
   (name) => name.endsWith(".md") && !PAGES_OF_OTHERS.includes(name),

@@ -10,7 +10,7 @@ import { parse } from "yaml";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { argoHealthOf, kstatusOf, type Shown } from "../controlplane/gitops.ts";
+import { argoHealthOf, fluxHealthOf, kstatusOf, type Shown } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import {
@@ -64,6 +64,9 @@ describe("in each state", () => {
   const unknownZone = { name: "weekend", hooks: [HOOK], until: [{ name: "weekend", window: zone }] };
   let cp: ControlPlane;
   let operator: Operator;
+  /** What docs/gitops.md has for who wants a Kustomization to fail while Cluster API does not ask. */
+  const expressions = kustomizationOf(readFileSync(join(ROOT, "docs/gitops.md"), "utf8")).spec
+    .healthCheckExprs[0];
 
   before(async () => {
     cp = await startControlPlane();
@@ -79,11 +82,13 @@ describe("in each state", () => {
   after(async () => await cp?.stop());
 
   /** The message of kstatus is the library's own, unless a condition has one. */
-  async function shows(ref: Ref, kstatus: string | Shown, argo: Shown): Promise<void> {
+  async function shows(ref: Ref, kstatus: string | Shown, argo: Shown, flux?: string): Promise<void> {
     const object = await cp.get(ref);
     const found = await kstatusOf(object);
     assert.deepEqual(typeof kstatus === "string" ? found.status : found, kstatus, ref.name);
     assert.deepEqual(await argoHealthOf(object, HEALTH), argo, ref.name);
+    if (ref.kind === "HookOverride") return;
+    assert.equal((await fluxHealthOf(object, expressions)).status, flux ?? found.status, ref.name);
   }
 
   async function messageOf(ref: Ref, type: string): Promise<string> {
@@ -123,7 +128,7 @@ describe("in each state", () => {
       await conditionIs(cp, ref, "Ready", "Loaded");
       // There is no Cluster API here: it says so where it can be read, and the object is ready all the same.
       const message = await messageOf(ref, "NotCalled");
-      await shows(ref, "Current", { status: "Healthy", message });
+      await shows(ref, "Current", { status: "Healthy", message }, "Failed");
     }
     await cp.kubectl(
       "wait",
@@ -182,6 +187,11 @@ describe("in each state", () => {
     assert.equal((await kstatusOf(await cp.get(policy))).status, "Terminating");
   });
 });
+
+function kustomizationOf(page: string): KubeObject {
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => parse(block));
+  return blocks.find(({ kind }) => kind === "Kustomization") ?? assert.fail("no Kustomization of Flux");
+}
 
 /** As Cluster API leaves it: all hooks discovered. */
 async function registered(cp: ControlPlane): Promise<void> {
@@ -345,6 +355,13 @@ describe("nothing to correct", () => {
     await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE);
     assert.deepEqual(await versions(objects), earlier);
     await operator.daemon.stop();
+  });
+
+  test("Helm leaves the CRDs as they are, where the way back is taken without them", async () => {
+    const definitions = await kustomize(join(ROOT, "crds"));
+    const earlier = await versions([...definitions, git]);
+    await helmIn(cp, "upgrade", "hookpolicy", CHART, "--namespace", NAMESPACE, "--set", "crds.enabled=false");
+    assert.deepEqual(await versions([...definitions, git]), earlier);
   });
 });
 

@@ -37,6 +37,21 @@ export function titleOf({ verb, group, resource, subresource, name }: Grant): st
   return `${verb} ${what}${name === undefined ? "" : ` named ${name}`}`;
 }
 
+/** For a table: a verb, its resources, and what is the same for all of them. */
+export function rowsOf(titles: readonly (readonly [title: string, text: string])[]): string[][] {
+  const rows = new Map<string, string[]>();
+  for (const [title, said] of titles) {
+    const [verb = "", resource = ""] = title.split(/ (.*)/);
+    const resources = rows.get(`${verb} ${said}`)?.[1];
+    rows.set(`${verb} ${said}`, [
+      verb,
+      resources === undefined ? resource : `${resources}, ${resource}`,
+      said,
+    ]);
+  }
+  return [...rows.values()];
+}
+
 /** Of the roles that are bound to the ServiceAccount; what aggregation puts into one is not in the manifests. */
 export function grantsTo(account: string, rendered: readonly KubeObject[]): Grant[] {
   return rendered.filter(isBinding).flatMap(({ kind, metadata: { namespace }, roleRef, subjects }) => {

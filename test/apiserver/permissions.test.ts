@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { request as post } from "node:https";
 import { join } from "node:path";
@@ -27,7 +28,16 @@ import {
   policyRef,
   storePolicy,
 } from "../e2e/fleet.ts";
-import { AuditLog, type Grant, grantsTo, isAbout, isSameRole, narrowRole, titleOf } from "./grants.ts";
+import {
+  AuditLog,
+  type Grant,
+  grantsTo,
+  isAbout,
+  isSameRole,
+  narrowRole,
+  rowsOf,
+  titleOf,
+} from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "./install/tools.ts";
 import { Lab } from "./operatorlab.ts";
 
@@ -249,7 +259,7 @@ const loads = (kind: string): Case => ({
 
 const follows = (kind: string): Case => ({
   when: "start",
-  sees: "a log line, Lost contact with the API server, and changes that come late",
+  sees: "a log line “Lost contact with the API server”, and changes that come late",
   shows: logs(new RegExp(`Lost contact.*cannot watch resource .*${kind.split(".")[0]}`)),
 });
 
@@ -270,7 +280,7 @@ const confirms: Case = {
 const trusted: Omit<Case, "does"> = {
   when: "start",
   flags: withAuthorityFile,
-  sees: "a log line, Cannot keep the caBundle",
+  sees: "a log line “Cannot keep the caBundle of webhooks current”",
   shows: logs(/Cannot keep the caBundle.*grant get and patch/),
 };
 
@@ -278,7 +288,7 @@ const leads = (does: () => Promise<unknown>): Case => ({
   when: "start",
   does,
   flags: () => leading,
-  sees: "a log line, Cannot get or renew the lease",
+  sees: "a log line “Cannot get or renew the lease”, and nobody leads",
   shows: logs(/Cannot get or renew the lease.*grant get, create and patch/),
 });
 
@@ -286,7 +296,7 @@ const issues = (does: () => Promise<unknown>): Case => ({
   when: "start",
   does,
   flags: ownCertificates,
-  sees: "no certificate, so that it does not begin to serve",
+  sees: "no serving certificate: it does not start",
   shows: notServing,
 });
 
@@ -328,20 +338,20 @@ const NEEDED: Readonly<Record<string, Case>> = {
   "watch namespaces": follows("namespaces"),
   "list extensionconfigs.runtime.cluster.x-k8s.io": {
     when: "start",
-    sees: "a log line, Lost contact with the API server, and no condition NotCalled",
+    sees: "a log line “Lost contact with the API server”, and no condition NotCalled",
     shows: logs(/Lost contact.*cannot list resource .*extensionconfigs/),
   },
   "watch extensionconfigs.runtime.cluster.x-k8s.io": follows("extensionconfigs"),
   "create events.events.k8s.io": {
     when: "run",
     does: async () => await useOverride(),
-    sees: "a log line, Failed to write an Event",
+    sees: "a log line “Failed to write an Event”",
     shows: logs(/Failed to write an Event/),
   },
   "create subjectaccessreviews.authorization.k8s.io": {
     when: "run",
     does: async () => await review(),
-    sees: "a log line, and policies with an object gate are refused",
+    sees: "a log line “Failed to check what the author of a policy may read”, and no policy with a new object gate",
     shows: logs(/Failed to check what the author of a policy may read/),
   },
   "get validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
@@ -371,10 +381,19 @@ const NEEDED: Readonly<Record<string, Case>> = {
 let unmarked: Ref;
 
 /** Those that need no start of their own come first: they share an operator. */
-const ordered = Object.entries(NEEDED).toSorted(([, a], [, b]) => (a.when.localeCompare(b.when)));
+const ordered = Object.entries(NEEDED).toSorted(([, a], [, b]) => a.when.localeCompare(b.when));
 
 test("every verb that is granted has its proof here", () => {
   assert.deepEqual(Object.keys(NEEDED).toSorted(), grants.map(titleOf).toSorted());
+});
+
+test("docs/permissions.md says what is seen here", () => {
+  const page = readFileSync(join(ROOT, "docs/permissions.md"), "utf8");
+  const [, table = ""] = page.split("## Of the operator");
+  const rows = [...table.matchAll(/^\|(.*)\|$/gm)].map(([, row = ""]) =>
+    row.split("|").map((cell) => cell.trim().replaceAll("`", "")),
+  );
+  assert.deepEqual(rows.slice(2), rowsOf(Object.entries(NEEDED).map(([title, { sees }]) => [title, sees])));
 });
 
 async function provoke({ when, does, flags }: Case): Promise<void> {

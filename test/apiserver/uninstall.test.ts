@@ -4,8 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
@@ -27,13 +29,13 @@ const DEPLOYMENT: Ref = {
   namespace: NAMESPACE,
   name: "hookpolicy",
 };
-const PATCH_FINALIZERS = ["--type", "merge", "-p", '{"metadata":{"finalizers":null}}'];
 
 let cp: ControlPlane;
 let operator: Operator;
 let starts = 0;
 
 before(async () => {
+  assert.deepEqual(TYPED, [PREPARE, DELETE, UNREGISTER, UNMARK], "docs/uninstall.md has what is typed here");
   cp = await startControlPlane();
   await installClusterDefinition(cp);
   await cp.apply(await extensionConfigCrd());
@@ -104,17 +106,28 @@ async function isGone(ref: Ref): Promise<void> {
   await cp.waitFor(`${ref.kind} ${ref.name} to be gone`, async () => (await cp.find(ref)) === undefined);
 }
 
-/** There is no kubelet and no controller of Deployments: none of its Pods is ever there. */
-async function prepare(): Promise<string> {
+const PAGE = readFileSync(join(ROOT, "docs/uninstall.md"), "utf8");
+const TYPED = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) =>
+  block.trimEnd().split("\n"),
+);
+const PREPARE = "hookpolicy prepare-uninstall --yes";
+const DELETE = "kubectl delete -k . --ignore-not-found";
+const UNREGISTER =
+  "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy --ignore-not-found";
+const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"metadata":{"finalizers":null}}'`;
+
+/** As a person does who reads the page. */
+async function type(command: string): Promise<string> {
+  const { kubectl } = await controlPlaneBinaries();
+  const env = { KUBECONFIG: cp.adminKubeconfig, PATH: `${dirname(kubectl)}:${process.env["PATH"]}` };
   const main = join(ROOT, "dist/main.js");
-  const env = { KUBECONFIG: cp.adminKubeconfig };
-  return await output(process.execPath, [main, "prepare-uninstall", "--yes"], env);
+  const line = command.replace(/^hookpolicy /, `'${process.execPath}' '${main}' `);
+  return await output("sh", ["-ec", `cd '${MANIFESTS}'; ${line}`], env);
 }
 
-/** The last step of all: also what is missing already is no error. */
-async function deleteManifests(): Promise<void> {
-  await cp.kubectl("delete", "-k", MANIFESTS, "--ignore-not-found", "--timeout=60s");
-}
+const prepare = async (): Promise<string> => await type(PREPARE);
+/** The last step of all; what is missing already is no error. */
+const deleteManifests = async (): Promise<string> => await type(DELETE);
 
 async function deleteWithoutWaiting(...args: readonly string[]): Promise<void> {
   await cp.kubectl("delete", ...args, "--wait=false");
@@ -179,11 +192,12 @@ describe("in a wrong order:", () => {
     await deleteManifests();
   });
 
-  test("all at once, and a patch of each policy in place of prepare-uninstall", async () => {
+  test("all at once, and the same by hand in place of prepare-uninstall", async () => {
     await operator.daemon.stop();
     await deleteWithoutWaiting("-k", MANIFESTS);
     await stays("the policy", POLICY);
-    await cp.kubectl("patch", "hookpolicy", "-n", TEAM, POLICY.name, ...PATCH_FINALIZERS);
+    await type(UNREGISTER);
+    await type(UNMARK);
     await deleteManifests();
   });
 

@@ -31,7 +31,7 @@ const PARTS = {
     seconds: 60,
   },
   promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
-  gitops: { module: "gitops", main: ".", seconds: 30 },
+  gitops: { module: "gitops", main: ".", seconds: 100 },
 } as const;
 
 type Part = keyof typeof PARTS;

@@ -16,6 +16,17 @@ export async function kstatusOf(object: KubeObject): Promise<Shown> {
   return await judge(object, "kstatus");
 }
 
+export interface HealthCheckExpressions {
+  readonly inProgress?: string;
+  readonly failed?: string;
+  readonly current: string;
+}
+
+/** By Flux, for a Kustomization with these `healthCheckExprs`. */
+export async function fluxHealthOf(object: KubeObject, expressions: HealthCheckExpressions): Promise<Shown> {
+  return await judge(object, "exprs", JSON.stringify(expressions));
+}
+
 /** By Argo CD's Lua. */
 export async function argoHealthOf(object: KubeObject, script: string): Promise<Shown> {
   return await judge(object, "health", script);

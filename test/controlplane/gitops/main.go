@@ -1,12 +1,14 @@
 // What GitOps tools make of an object, said with the libraries that they say it with.
 //
-//	gitops kstatus < objects     Flux, Helm and kubectl wait: one line {"status", "message"} per object
-//	gitops health LUA < objects  Argo CD: the same, by the script in the file LUA
+//	gitops kstatus < objects      Flux and Helm: one line {"status", "message"} per object
+//	gitops exprs JSON < objects   Flux with these healthCheckExprs {"inProgress", "failed", "current"}
+//	gitops health LUA < objects   Argo CD, by the script in the file LUA
 //
 // Objects are JSON, one after the other.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 	"os"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/runtime/cel"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -38,8 +42,11 @@ func judgeOf(args []string) (func(*unstructured.Unstructured) (answer, error), e
 	if len(args) == 1 && args[0] == "kstatus" {
 		return kstatus, nil
 	}
+	if len(args) == 2 && args[0] == "exprs" {
+		return expressions(args[1])
+	}
 	if len(args) != 2 || args[0] != "health" {
-		return nil, errors.New("usage: gitops kstatus | gitops health LUA")
+		return nil, errors.New("usage: gitops kstatus | gitops exprs JSON | gitops health LUA")
 	}
 	script, err := os.ReadFile(args[1])
 	if err != nil {
@@ -77,6 +84,24 @@ func kstatus(object *unstructured.Unstructured) (answer, error) {
 		return answer{}, err
 	}
 	return answer{Status: result.Status.String(), Message: result.Message}, nil
+}
+
+func expressions(text string) (func(*unstructured.Unstructured) (answer, error), error) {
+	exprs := &kustomize.HealthCheckExpressions{}
+	if err := json.Unmarshal([]byte(text), exprs); err != nil {
+		return nil, err
+	}
+	evaluator, err := cel.NewStatusEvaluator(exprs)
+	if err != nil {
+		return nil, err
+	}
+	return func(object *unstructured.Unstructured) (answer, error) {
+		result, err := evaluator.Evaluate(context.Background(), object)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{Status: result.Status.String(), Message: result.Message}, nil
+	}, nil
 }
 
 // health runs the script as Argo CD does: its Lua, and of the standard library what its sandbox has (util/lua there).
