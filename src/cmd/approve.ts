@@ -122,7 +122,13 @@ async function carryOut(plan: LivePlan, sight: Sight, flags: Flags): Promise<Don
     return { outcome: nothing };
   }
   await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
-  await setAll(plan, sight, { hook: flags.hook, say });
+  const { setMarks } = await import("../live/approve.ts");
+  const { writeMarks } = await import("./approvewrite.ts");
+  await writeMarks(plan, {
+    look: async () => await planFor(sight, flags),
+    set: async (...mark) => await setMarks(sight.client, ...mark),
+    say,
+  });
   const approved = { ...nothing, approved: true };
   if (!flags.wait) return { outcome: approved };
   if (plan.notCalled !== undefined) return { outcome: approved, problem: `approved, but ${plan.notCalled}` };
@@ -146,36 +152,4 @@ function notHeld({ cluster, isWhole, omitted }: LivePlan, hook: HookName | undef
   const isKnown = isWhole && omitted === undefined;
   const at = hook === undefined ? "" : ` at ${hook}`;
   return `Cluster ${clusterKey(cluster)} is not ${isKnown ? "" : "known to be "}held${at}`;
-}
-
-/** Cluster API writes Clusters all the time: as long as the same is approved, nobody needs to be asked again. */
-const MAX_WRITES = 10;
-
-/** Looks again before each write: a prompt can stand for hours, and only what was shown is confirmed. */
-async function setAll(
-  shown: ApprovalPlan,
-  sight: Sight,
-  { hook, say }: { readonly hook: HookName | undefined; readonly say: (text: string) => void },
-): Promise<void> {
-  const { isWithin, placeOf } = await import("../cli/approval.ts");
-  const { setMarks } = await import("../live/approve.ts");
-  const { markText } = await import("../cli/approvalreport.ts");
-  const set = new Set<string>();
-  for (let writes = 0; writes < MAX_WRITES; writes += 1) {
-    const seen = await planFor(sight, hook === undefined ? {} : { hook });
-    if (!isWithin(seen, shown, set)) {
-      throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
-    }
-    const left = seen.marks.filter((mark) => !set.has(placeOf(mark)));
-    const [first] = left;
-    if (first === undefined) return;
-    const marks = left.filter(({ on }) => on === first.on);
-    const target = first.on === "Cluster" ? seen.cluster : seen.namespace;
-    if (target === undefined || !(await setMarks(sight.client, first.on, target.metadata, marks))) continue;
-    for (const mark of marks) {
-      set.add(placeOf(mark));
-      say(`set ${markText(mark, seen)}\n`);
-    }
-  }
-  throw new CommandError(FAILED, "the Cluster changes all the time: try again");
 }

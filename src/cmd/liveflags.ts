@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandError, USAGE } from "../cli/command.ts";
+import { oneLine } from "../cli/reporttrace.ts";
 import type { Connection } from "../live/fleet.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { shellQuote } from "../policy/message.ts";
@@ -54,7 +55,7 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
 
 /** A watch goes on by itself. */
 export function tellLost(message: string): void {
-  process.stderr.write(`warning: ${message}; trying again\n`);
+  process.stderr.write(`warning: ${oneLine(message)}; trying again\n`);
 }
 
 /** Of a terminal; whatever else reads gets lines as long as they are. */

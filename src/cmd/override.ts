@@ -85,7 +85,10 @@ function howLong(text: string): number {
 async function override(name: ClusterName, flags: Flags): Promise<void> {
   await withSight(connectionOf(flags), name, async (sight) => {
     const { fleet, cluster, now } = await sight.look();
+    const { notCalled } = await import("../cli/caveats.ts");
     const { liftedBy, newOverride, overrideProblems } = await import("../cli/heldoverride.ts");
+    const called = notCalled(cluster);
+    if (called !== undefined) process.stderr.write(`note: ${called}\n`);
     const policies = await policiesNamed(fleet, cluster, flags.policy);
     const wish: OverrideWish = {
       hooks: [...new Set(flags.hook)],

@@ -45,6 +45,9 @@ export interface ClusterWait {
   readonly onLost: (message: string) => void;
 }
 
+/** Longer timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** Whether it came in time. */
 export async function waitForCluster(
   client: KubeClient,
@@ -53,7 +56,7 @@ export async function waitForCluster(
 ): Promise<boolean> {
   const resource = await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS));
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), timeoutMs);
+  const timer = setTimeout(() => stop.abort(), Math.min(timeoutMs, MAX_TIMER_MS));
   let came = false;
   const onObjects = ([object]: readonly KubeObject[]): void => {
     came ||= until(object && viewCluster(object));

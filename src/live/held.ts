@@ -1,7 +1,6 @@
 /** The policies of a fleet, once or for as long as somebody watches. */
 
 import type { RawObject } from "../cli/kinds.ts";
-import { oneLine } from "../cli/reporttrace.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
 import { isForbidden, isNotFound, KubeError } from "../kube/errors.ts";
@@ -86,12 +85,7 @@ export async function followHeld(
           );
           if (known.size === resources.length) onPolicies([...known.values()].flat());
         };
-        await follow(
-          client,
-          scope,
-          { onObjects, onLost: (error) => onLost(oneLine(error.message)) },
-          signals,
-        );
+        await follow(client, scope, { onObjects, onLost: (error) => onLost(error.message) }, signals);
       }),
     );
   } finally {

@@ -3,7 +3,6 @@
 import { CONDITION, type HookOverride } from "../api/hookpolicy.ts";
 import type { Condition } from "../api/meta.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isForbidden } from "../kube/errors.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { OVERRIDES, viewOverride } from "../manager/apiserver.ts";
 import { follow } from "./follow.ts";
@@ -28,8 +27,8 @@ export async function createOverride(
   const scope = { resource: OVERRIDES, name: override.metadata.name };
   try {
     await follow(client, scope, { onObjects, onLost: () => undefined }, stop.signal);
-  } catch (error) {
-    if (!isForbidden(error)) throw error; // to create, nobody must be let list and watch
+  } catch {
+    // It is created, whatever cannot be read: to create, nobody must be let list and watch.
   } finally {
     clearTimeout(timer);
   }
