@@ -101,7 +101,7 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
   const what = {
     label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
-    text: `${oneLine(step.wanted)} (${place})`,
+    text: oneLine(`${step.wanted} (${place})`),
   };
   if (first === undefined) return [what];
   return [
@@ -164,7 +164,7 @@ function policyBranch(
   options: TextOptions,
 ): Branch {
   const { colour } = options;
-  const name = colour.bold(policyName(trace.policy));
+  const name = colour.bold(oneLine(policyName(trace.policy)));
   const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
   const notes = notesOf(trace, otherRules.length).map((note) => `, ${note}`);
   return {
@@ -181,7 +181,7 @@ function policyBranch(
 function notesOf({ mode, matched, overriddenBy, rules }: PolicyTrace, others: number): string[] {
   return [
     ...(mode === "Audit" && rules.length > 0 ? ["mode Audit, so it holds nothing"] : []),
-    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
+    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${oneLine(overriddenBy)}`]),
     ...(matched && rules.length === 0
       ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
       : []),
@@ -192,7 +192,9 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
   if (status === undefined) return [];
   const { row, differences, because } = status;
   if (differences.length === 0) {
-    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
+    return [
+      { label: "status", text: `says the same${row === undefined ? "" : `, since ${oneLine(row.since)}`}` },
+    ];
   }
   const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
   return [{ label: "status", text: `${colour.yellow("differs")}: ${oneLine(text)}` }];
@@ -207,7 +209,7 @@ function ruleBranch({ trace, release }: ExplainedRule, options: TextOptions): Br
     ...(deadlineAt === undefined ? [] : [deadline(deadlineAt, deadlineReleases === true)]),
   ];
   return {
-    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${oneLine(why)})`,
     details,
     branches: gates.map((gate) => gateBranch(gate, options)),
   };

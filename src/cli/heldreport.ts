@@ -134,7 +134,7 @@ function byCluster(held: readonly Held[], { now }: HeldView): string {
       return [
         cluster,
         hook,
-        rows.map(({ policy }) => shortName(policy)).join(","),
+        oneLine(rows.map(({ policy }) => shortName(policy)).join(",")),
         oldest(rows, now),
         until(times.length === rows.length ? times.at(-1) : undefined, now),
       ];
@@ -153,7 +153,7 @@ function releases(rows: readonly Held[]): string[] {
 function notes({ omitted, wouldBlock }: HeldFleet): string {
   const lines = [
     ...omitted.map(
-      ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
+      ({ policy, count }) => `and ${count} more that the status of ${oneLine(policyName(policy))} leaves out`,
     ),
     ...(wouldBlock === 0
       ? []

@@ -14,6 +14,7 @@ import {
 } from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { RawObject } from "../cli/kinds.ts";
+import { oneLine } from "../cli/reporttrace.ts";
 import type { PolicyWindows } from "../cli/windowlist.ts";
 import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
@@ -89,7 +90,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   );
   const invalid = all.invalid.filter(isMeant);
   for (const policy of invalid) {
-    process.stderr.write(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'\n`);
+    process.stderr.write(`error: ${oneLine(policyName(policy))} is not valid: see 'hookpolicy validate'\n`);
   }
   if (!isWhole) throw new CommandError(USAGE);
   if (invalid.length > 0) throw new CommandError(FAILED);

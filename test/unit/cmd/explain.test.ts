@@ -178,9 +178,21 @@ test("a rule that cannot be evaluated says why, and what is wrong with the whole
 
 test("nothing that stands in objects steers the terminal", async (t) => {
   const rule = deletion([{ name: "a", annotation: { key: "a", value: "\u001B[2J" } }]);
-  const stdout = await explained(t, [cluster(DELETING), policy("protect", [rule])]);
-  assert.match(stdout, /wanted +annotation a=' \[2J' on Cluster/);
-  assert.equal(/[^\P{Cc}\n]/u.test(stdout), false);
+  const row = { namespace: "team-a", cluster: "prod-1", clusterUID: "5d2c", hook: "BeforeClusterDelete" };
+  const status = {
+    decisions: [
+      { ...row, firstAsked: NOW, since: "\u001B[2J", rule: "confirmed\u001B[2J", verdict: "\u001B[2J" },
+    ],
+  };
+  const objects = [
+    cluster({ ...DELETING, labels: { tier: "\u001B[2J" } }),
+    { ...policy("p\u001B[2J\u202E", [rule]), status },
+    fleetWide("c\u001B[2J", [rule], { clusterSelector: { matchLabels: { tier: "x" } } }),
+  ];
+  const stdout = await explained(t, objects);
+  assert.match(stdout, /wanted +annotation a=\$'\\033\[2J' on Cluster/);
+  assert.match(stdout, /run +kubectl annotate \S+ -n team-a prod-1 \$'a=\\033\[2J'\n/);
+  assert.equal(/[^\P{Cc}\n]|\u202E/u.test(stdout), false);
 });
 
 test("without --hook, a Cluster that nothing is asked about has nothing to tell", async (t) => {
