@@ -8,11 +8,8 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { request as post } from "node:https";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
-import { ADMISSION_PATH } from "../../src/admission/handler.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { startControlPlane } from "../controlplane/controlplane.ts";
@@ -28,6 +25,7 @@ import {
   policyRef,
   storePolicy,
 } from "../e2e/fleet.ts";
+import { askAdmission } from "./admissioncall.ts";
 import {
   AuditLog,
   type Grant,
@@ -143,40 +141,13 @@ async function useOverride(meanwhile: (override: Ref) => Promise<void> = async (
 }
 
 async function review(): Promise<string> {
-  const { operator } = lab;
-  const object = {
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "ready" };
+  const rules = [{ ...approvalRule("BeforeClusterDelete"), until: [{ name: "there", object }] }];
+  return await askAdmission(lab, {
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookPolicy",
     metadata: { namespace: TEAM, name: "reviewed" },
-    spec: {
-      rules: [
-        {
-          name: "looks",
-          hooks: ["BeforeClusterDelete"],
-          until: [{ name: "there", object: { apiVersion: "v1", kind: "ConfigMap", name: "ready" } }],
-        },
-      ],
-    },
-  };
-  const request = {
-    uid: randomUUID(),
-    kind: { group: "hookpolicy.dev", version: "v1alpha1", kind: "HookPolicy" },
-    resource: { group: "hookpolicy.dev", version: "v1alpha1", resource: "hookpolicies" },
-    operation: "CREATE",
-    namespace: TEAM,
-    name: "reviewed",
-    userInfo: { username: "jane", groups: ["devs"] },
-    object,
-  };
-  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  return await new Promise((resolve, reject) => {
-    const url = `${operator.url.slice(0, -1)}${ADMISSION_PATH}`;
-    const headers = { "content-type": "application/json" };
-    post(url, { method: "POST", ca: lab.cp.authority.certificate, agent: false, headers }, (response) => {
-      text(response).then(resolve, reject);
-    })
-      .once("error", reject)
-      .end(body);
+    spec: { rules },
   });
 }
 
@@ -432,9 +403,30 @@ describe("without", () => {
   }
 });
 
+/** Granted as docs/policy.md says. */
+async function lookAtConfigMaps(): Promise<void> {
+  const role = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: "gates-read-configmaps", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
+    rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }],
+  };
+  await lab.cp.apply(role);
+  await lab.cp.waitFor("the grant to be aggregated", async () => {
+    const { rules } = await lab.cp.get({ ...role, name: "hookpolicy-objects" });
+    return JSON.stringify(rules).includes("configmaps");
+  });
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "ready", absent: true };
+  const rule = { ...approvalRule("BeforeClusterUpgrade"), until: [{ name: "none", object }] };
+  await applyPolicy(lab.cp, policyRef(TEAM, nextName()), { rules: [rule] });
+  const { retryAfterSeconds } = await lab.ask("BeforeClusterUpgrade", TEAM, "free");
+  assert.equal(retryAfterSeconds ?? 0, 0, "it has looked, and found none");
+}
+
 test("with all of them it is refused nothing, and uses each", async () => {
   await lab.start();
   const from = audit.position();
+  await lookAtConfigMaps();
   const missing = (): Grant[] =>
     grants.filter(
       (grant) => !audit.seen(from).some((seen) => seen.decision === "allow" && isAbout(seen, grant)),

@@ -1,0 +1,32 @@
+/** Calls the validating webhook as an API server does that can reach it; here none can. */
+
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { request as post } from "node:https";
+import { text } from "node:stream/consumers";
+import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import type { KubeObject } from "../controlplane/client.ts";
+import type { Lab } from "./operatorlab.ts";
+
+/** About the creation of a HookPolicy by a person without rights; returns the AdmissionReview. */
+export async function askAdmission({ cp, operator }: Lab, object: KubeObject): Promise<string> {
+  const { name, namespace } = object.metadata;
+  const request = {
+    uid: randomUUID(),
+    kind: { group: "hookpolicy.dev", version: "v1alpha1", kind: "HookPolicy" },
+    resource: { group: "hookpolicy.dev", version: "v1alpha1", resource: "hookpolicies" },
+    operation: "CREATE",
+    namespace,
+    name,
+    userInfo: { username: "jane", groups: ["devs"] },
+    object,
+  };
+  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+  const url = `${operator.url.slice(0, -1)}${ADMISSION_PATH}`;
+  const headers = { "content-type": "application/json" };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = { method: "POST", ca: cp.authority.certificate, agent: false, headers };
+    post(url, options, resolve).once("error", reject).end(body);
+  });
+  return await text(response);
+}
