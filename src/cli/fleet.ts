@@ -1,7 +1,7 @@
 /** The world that objects from files or from an API server describe, as decide() looks at it. */
 
-import { isFields } from "../api/fields.ts";
-import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
+import { type Fields, isFields } from "../api/fields.ts";
+import { CONDITION, type DecisionRow, type HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { adoptRow, type Ask, deletionAsk, hasEnded } from "../controller/asks.ts";
@@ -66,7 +66,7 @@ export class Fleet {
     this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
     this.overrides = unique
       .filter((raw) => ownKind(raw) === "HookOverride")
-      .map((raw) => compileOverride(viewOverride(raw, options.now), options.maxOverrideMs))
+      .map((raw) => fleetOverride(raw, options))
       .toSorted((a, b) => compare(a.name, b.name));
     this.#overrides = Map.groupBy(
       this.overrides,
@@ -174,6 +174,19 @@ function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
       raw,
     },
   ];
+}
+
+/** An operator whose --max-override-duration is shorter than the one that is known here has said so. */
+function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Override {
+  const object = viewOverride(raw, now);
+  const compiled = compileOverride(object, maxOverrideMs);
+  const conditions: unknown = isFields(raw["status"]) ? raw["status"]["conditions"] : undefined;
+  const refused = (Array.isArray(conditions) ? conditions : []).find(
+    (each): each is Fields => isFields(each) && each["type"] === CONDITION.Active,
+  );
+  if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
+    return compiled;
+  return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
 }
 
 /** ClusterUID in a gate must not mean the empty text, which an annotation can be. */

@@ -102,6 +102,19 @@ test("an override that is not created yet counts from now, and one that lasts to
   assert.equal(verdict(fleet([...objects, override("2026-11-27T12:00:00Z", old)])).verdict, "Blocked");
 });
 
+test("an override that the operator has refused as too long has no effect, until it is another one", () => {
+  const refused = { type: "Active", status: "False", reason: "TooLong", message: "m", observedGeneration: 2 };
+  const objects = [rawPolicy("a", [byUID]), rawCluster()];
+  const given = (generation: number, conditions: unknown): string =>
+    verdict(
+      fleet([...objects, { ...override("2026-11-27T12:00:00Z", { generation }), status: { conditions } }]),
+    ).verdict;
+  assert.equal(given(2, [null, refused]), "Blocked");
+  assert.equal(given(3, [refused]), "Allowed");
+  assert.equal(given(2, [{ ...refused, reason: "Active", status: "True" }]), "Allowed");
+  assert.equal(given(2, "none"), "Allowed");
+});
+
 test("objects without a namespace are in the one that kubectl would use", () => {
   const objects = [
     rawCluster({ namespace: undefined }),
