@@ -9,6 +9,7 @@ import { Ajv } from "ajv";
 import type { GateSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, deleteCluster } from "../controlplane/lab.ts";
+import { onTerminal } from "../unit/cmd/terminal.ts";
 import { hookpolicy, MAIN, type Outcome, outputSchema } from "../unit/cmd/program.ts";
 import {
   applyPolicy,
@@ -233,6 +234,60 @@ describe("what is held", () => {
     });
   });
 
+  describe("is asked about", { concurrency: true }, () => {
+    const approve = (cluster: string): string[] => [
+      MAIN,
+      "approve",
+      cluster,
+      "--no-wait",
+      "--kubeconfig",
+      fleet.cp.adminKubeconfig,
+    ];
+
+    test("before it is approved: a yes sets what was shown, a no nothing", async () => {
+      await held("prompted");
+      const no = await onTerminal(approve("prompted/c1"), () => "n\r");
+      assert.equal(no.code, 1);
+      assert.match(no.seen, /\nerror: not confirmed: nothing was changed\r\n$/);
+      assert.equal((await annotations(clusterRef("prompted", "c1")))["example.com/uid"], undefined);
+      const yes = await onTerminal(approve("prompted/c1"), async () => {
+        // Another write of the Cluster is no reason to ask again.
+        await fleet.cp.patch(clusterRef("prompted", "c1"), { metadata: { labels: { other: "x" } } });
+        return "y\r";
+      });
+      assert.equal(yes.code, 0, yes.seen);
+      assert.match(yes.seen, /\nset annotation example.com\/uid=/);
+      await isCreated(fleet.cp, "prompted", "c1");
+    });
+
+    test("and what has changed while the question stood is not approved", async () => {
+      const policy = await held("raced");
+      const { code, seen } = await onTerminal(approve("raced/c1"), async () => {
+        const until = [{ name: "confirmed", annotation: { key: "example.com/uid", value: "other" } }];
+        await applyPolicy(fleet.cp, policy, { rules: [{ ...approvalRule(CREATE), until }] });
+        return "y\r";
+      });
+      assert.equal(code, 1);
+      assert.match(seen, /\nerror: what holds the Cluster has changed meanwhile: look at it again\r\n$/);
+      assert.equal((await annotations(clusterRef("raced", "c1")))["example.com/uid"], undefined);
+      await isNotCreated(fleet.cp, "raced", "c1");
+    });
+
+    test("and what is let go on later is told, and that nobody asks while the Cluster is paused", async () => {
+      const ref = policyRef("later", "p");
+      await applyPolicy(fleet.cp, ref, { rules: [{ ...approvalRule(CREATE), hooks: [CREATE, DELETE] }] });
+      await createCluster(fleet.cp, { namespace: "later", name: "c1" });
+      await heldRow(fleet.cp, ref, "c1", CREATE);
+      const dry = await run("approve", "later/c1", "--dry-run");
+      assert.match(dry.stdout, /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes /);
+      await fleet.cp.patch(clusterRef("later", "c1"), { spec: { paused: true } });
+      const { code, stderr } = await run("approve", "later/c1", "-y");
+      assert.equal(code, 1);
+      const why = "Cluster API calls no hook for the Cluster while it is paused";
+      assert.equal(stderr, `note: ${why}\nerror: approved, but ${why}\n`);
+    });
+  });
+
   describe("is overridden", { concurrency: true }, () => {
     test("for a time, and the Cluster goes on", async () => {
       const policy = await held("broken-glass", [{ name: "never", expression: "false" }]);
@@ -262,6 +317,7 @@ describe("what is held", () => {
       assert.equal(code, 1);
       assert.match(stdout, /^created HookOverride \S+: without effect: lasts longer than 2h [^\n]+\n$/);
       assert.match(stderr, /\nerror: it is not known to be in force\n$/);
+      assert.match((await run("explain", "too-long/c1")).stdout, /^Blocked: BeforeClusterCreate /);
     });
 
     test("only of the policies that are named", async () => {

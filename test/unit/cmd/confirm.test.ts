@@ -1,9 +1,7 @@
-/** The question on a real terminal, which `script` (util-linux) gives. */
-
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import test from "node:test";
+import { onTerminal } from "./terminal.ts";
 
 const CONFIRM = resolve(import.meta.dirname, "../../../src/cmd/confirm.ts");
 const PROGRAM = `
@@ -12,35 +10,25 @@ const PROGRAM = `
     await confirm("Delete it?", false);
     console.log("went on");
   } catch (error) {
-    console.log(\`exit \${error.exitCode}: \${error.message}\`);
+    console.log(error.message);
+    process.exitCode = error.exitCode;
   }`;
 
-async function answered(keys: string): Promise<string> {
-  const command = `"$NODE" --input-type=module -e "$PROGRAM"`;
-  const env = { ...process.env, NODE: process.execPath, PROGRAM };
-  const child = spawn("script", ["-qec", command, "/dev/null"], { env, stdio: ["pipe", "pipe", "inherit"] });
-  let seen = "";
-  for await (const chunk of child.stdout) {
-    const asked = seen.includes("[y/N] ");
-    seen += String(chunk);
-    if (!asked && seen.includes("[y/N] ")) child.stdin.write(keys);
-  }
-  return seen;
-}
-
-const ANSWERS: Readonly<Record<string, RegExp>> = {
-  "y\r": /went on/,
-  "YES\r": /went on/,
-  "n\r": /exit 1: not confirmed: nothing was changed/,
-  "\r": /exit 1: not confirmed/,
-  "yesterday\r": /exit 1: not confirmed/,
-  "y\u0003": /exit 1: not confirmed/,
-  "\u0004": /exit 1: not confirmed/,
+const NO = /\nnot confirmed: nothing was changed\r\n/;
+const ANSWERS: Readonly<Record<string, { code: number; says: RegExp }>> = {
+  "y\r": { code: 0, says: /\nwent on\r\n/ },
+  "YES\r": { code: 0, says: /\nwent on\r\n/ },
+  "n\r": { code: 1, says: NO },
+  "\r": { code: 1, says: NO },
+  "yesterday\r": { code: 1, says: NO },
+  "y\u0003": { code: 1, says: NO },
+  "\u0004": { code: 1, says: NO },
 };
-for (const [keys, says] of Object.entries(ANSWERS)) {
+for (const [keys, { code, says }] of Object.entries(ANSWERS)) {
   test(`only a yes is one: ${JSON.stringify(keys)}`, async () => {
-    const seen = await answered(keys);
-    assert.match(seen, /Delete it\? \[y\/N\] /);
-    assert.match(seen, says);
+    const answered = await onTerminal(["--input-type=module", "-e", PROGRAM], () => keys);
+    assert.equal(answered.code, code);
+    assert.match(answered.seen, /Delete it\? \[y\/N\] /);
+    assert.match(answered.seen, says);
   });
 }
