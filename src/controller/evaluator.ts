@@ -19,7 +19,7 @@ import type { OverrideSet } from "./overrideset.ts";
 import { type Candidates, noteResult, type PolicyEntry, type PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
 import { Turn } from "./turn.ts";
-import { deadlineSteps, nextStep } from "./transitions.ts";
+import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 
 export interface Memory {
   readonly policies: PolicySet;
@@ -140,6 +140,9 @@ export class Evaluator {
       for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
       const before = entry.held.get(key);
       const row = heldRow(ask, trace, before, now);
+      if (row?.holds === true) entry.hasHeld.add(key);
+      const { ref: policy, uid: policyUID } = entry.compiled;
+      if (beginsToHold(before, row)) this.#options.onTransition({ type: "Held", policy, policyUID, row });
       if (sameRow(before, row)) continue;
       if (row === undefined) entry.held.delete(key);
       else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, now) });

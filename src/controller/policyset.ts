@@ -29,6 +29,8 @@ export interface PolicyEntry {
   readonly matched: Set<string>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held: Map<string, HeldRow>;
+  /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
+  readonly hasHeld: Set<string>;
   /** What this replica knew when it last computed the status. */
   known: Known;
   /** The last results, for the status; merging them again changes nothing. */
@@ -106,6 +108,7 @@ export class PolicySet {
       compiled,
       matched: new Set(),
       held: new Map(),
+      hasHeld: new Set(),
       known: NOTHING_KNOWN,
       recent: [],
       recorded: new Set(),

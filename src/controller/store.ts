@@ -346,6 +346,9 @@ export class DecisionStore {
   #record(entry: PolicyEntry, result: RecentResult): void {
     if (!noteResult(entry, result)) return;
     entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
+    const wasHeld = entry.hasHeld.delete(askKey(result.clusterUID, result.hook));
+    const { ref: policy, uid: policyUID } = entry.compiled;
+    if (wasHeld) this.#options.onTransition({ type: "Released", policy, policyUID, result });
     this.#options.onDirty(entry.key);
   }
 
@@ -401,6 +404,7 @@ export class DecisionStore {
       for (const deadline of entry.deadlines.keys()) {
         if (deadline.startsWith(`${key} `)) entry.deadlines.delete(deadline);
       }
+      entry.hasHeld.delete(key);
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }
   }

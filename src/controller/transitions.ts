@@ -1,6 +1,6 @@
-/** What people are told of when it happens: deadlines that come nearer, windows that open and close, overrides that are used. */
+/** What people are told of when it happens: holds that begin and end, deadlines that come nearer, windows that open and close, overrides that are used. */
 
-import { CONDITION, type HookPolicyStatus } from "../api/hookpolicy.ts";
+import { CONDITION, type HookPolicyStatus, type RecentResult } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
@@ -9,11 +9,25 @@ import type { Override } from "../policy/override.ts";
 import { type PolicyRef, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "./asks.ts";
+import type { HeldRow } from "./held.ts";
 import type { PolicyEntry, WindowLook } from "./policyset.ts";
 
 export type DeadlineStep = 50 | 80 | 100;
 
 export type Transition =
+  | {
+      readonly type: "Held";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly row: HeldRow;
+    }
+  | {
+      /** An operation that the policy has held goes on. */
+      readonly type: "Released";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly result: RecentResult;
+    }
   | {
       readonly type: "DeadlineStep";
       readonly policy: PolicyRef;
@@ -52,6 +66,11 @@ export type Transition =
       /** Of the condition; of its absence, since when it had been there. */
       readonly since: string;
     };
+
+/** Whether the policy has just begun to hold the operation; one that it held before a restart is no news. */
+export function beginsToHold(before: HeldRow | undefined, row: HeldRow | undefined): row is HeldRow {
+  return row?.holds === true && before?.holds !== true && before?.verdict !== row.verdict;
+}
 
 /** What a status says otherwise than the one before about whether the policy is asked. */
 export function callsChanged(

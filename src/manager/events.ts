@@ -52,7 +52,8 @@ export class EventRecorder {
     const { log, now } = this.#options;
     try {
       const text = describeTransition(transition);
-      log.info(text.note, { reason: text.reason });
+      // That a decision has changed has a line of its own (controller/evaluator.ts).
+      if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
       const dated = { text, at: now() };
       if (this.#bursts.admit(dated)) this.#enqueue(dated);
       this.#arrived.resolve();

@@ -32,6 +32,10 @@ type Of<T extends Transition["type"]> = Extract<Transition, { readonly type: T }
 
 export function describeTransition(transition: Transition): EventText {
   switch (transition.type) {
+    case "Held":
+      return held(transition);
+    case "Released":
+      return released(transition);
     case "DeadlineStep":
       return deadlineStep(transition);
     case "WindowChanged":
@@ -41,6 +45,42 @@ export function describeTransition(transition: Transition): EventText {
     case "CallsChanged":
       return callsChanged(transition);
   }
+}
+
+function held({ policy, policyUID, row }: Of<"Held">): EventText {
+  const {
+    namespace,
+    cluster,
+    clusterUID,
+    hook,
+    rule,
+    verdict,
+    message,
+    firstAsked,
+    targetVersion = "",
+  } = row;
+  return {
+    identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, firstAsked, rule].join(" "),
+    type: verdict === "NotEvaluable" ? "Warning" : "Normal",
+    reason: "Held",
+    action: hook,
+    note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function released({ policy, policyUID, result }: Of<"Released">): EventText {
+  const { namespace, cluster, clusterUID, hook, reason, targetVersion = "", time } = result;
+  return {
+    identity: ["Released", policyUID, askKey(clusterUID, hook), targetVersion, time].join(" "),
+    type: "Normal",
+    reason: "Released",
+    action: hook,
+    note: `${hook} goes on: ${policyName(policy)} does not hold it any more (${reason})`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
 }
 
 function deadlineStep({

@@ -9,6 +9,7 @@ import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts"
 import { holdsFor, type Operator, startOperator } from "../controlplane/operator.ts";
 import {
   applyPolicy,
+  APPROVED,
   approvalRule,
   conditionIs,
   eventAbout,
@@ -76,6 +77,7 @@ describe("Events", () => {
         ["DeadlineApproaching", "50"],
         ["DeadlineApproaching", "80"],
         ["DeadlinePassed", undefined],
+        ["Held", undefined],
       ],
     );
     await askBoth("steps");
@@ -90,6 +92,35 @@ describe("Events", () => {
     assert.match(row.message, /the deadline passed at/);
   });
 
+  test("tell once that a hold begins, and once that the operation goes on, to whichever operator soever", async () => {
+    await held("released");
+    await askBoth("released");
+    const about = { kind: "Cluster", namespace: "released", name: "c1" };
+    const begun = await eventAbout(cp, about, "Held");
+    assert.deepEqual([begun["type"], begun["action"], begun["related"].name], ["Normal", HOOK, "p"]);
+    assert.match(
+      begun["note"],
+      /^BeforeClusterUpgrade is held by HookPolicy released\/p, rule .*: gate approved/,
+    );
+    await cp.patch(clusterRef("released", "c1"), { metadata: { annotations: { [APPROVED]: "" } } });
+    await cp.waitFor("the go of each operator", async () => {
+      const request = await lab.requestFor("released", "c1");
+      const answers = await Promise.all(
+        [lab.operator, second].map((operator) => operator.ask(HOOK, request)),
+      );
+      return answers.every(({ retryAfterSeconds }) => retryAfterSeconds === 0);
+    });
+    const ended = await eventAbout(cp, about, "Released");
+    assert.match(
+      ended["note"],
+      /^BeforeClusterUpgrade goes on: HookPolicy released\/p does not hold it any more/,
+    );
+    await holdsFor(1000, async () => {
+      const reasons = (await events("released")).map((event) => event["reason"]);
+      assert.deepEqual(reasons.toSorted(), ["Held", "Released"]);
+    });
+  });
+
   test("tell of no call, and of no deadline that is not enforced", async () => {
     await held("audited", { after: "1s", onExpiry: "Allow" }, { mode: "Audit" });
     await held("calls");
@@ -99,7 +130,11 @@ describe("Events", () => {
       return Date.now() > Date.parse(row.firstAsked) + 2000;
     });
     await holdsFor(1000, async () => {
-      assert.deepEqual([await notes("audited"), await notes("calls")], [[], []]);
+      assert.deepEqual(await notes("audited"), []);
+      assert.deepEqual(
+        (await notes("calls")).map((note) => note.split(":")[0]),
+        ["Held"],
+      );
     });
   });
 
@@ -125,7 +160,8 @@ describe("Events", () => {
     const used = await cp.waitFor("the use to be told", async () => (await cp.get(override))["status"].used);
     assert.equal(used.length, 1);
     await holdsFor(2000, async () => {
-      assert.equal((await events("overridden")).length, 1);
+      const used = (await events("overridden")).filter((event) => event["reason"] === "OverrideUsed");
+      assert.equal(used.length, 1);
       const { status } = await cp.get(override);
       assert.deepEqual([status.used.length, status.usedCount], [1, 1]);
     });

@@ -39,7 +39,10 @@ export interface Fixture {
   readonly store: DecisionStore;
   readonly dirty: string[];
   readonly clock: { now: Date };
+  /** But for holds. */
   readonly transitions: Transition[];
+  /** That they begin and end. */
+  readonly holds: Transition[];
   readonly latencies: number[];
   cluster(key: string): Cluster | undefined;
   setCluster(cluster: Cluster | undefined, key?: string): void;
@@ -79,6 +82,7 @@ export function storeWith(given: Given = {}): Fixture {
   const namespaces = new MapLister<Namespace>();
   const dirty: string[] = [];
   const transitions: Transition[] = [];
+  const holds: Transition[] = [];
   const latencies: number[] = [];
   const { objects, turnMs } = world;
   const clock = { now: NOW };
@@ -94,7 +98,8 @@ export function storeWith(given: Given = {}): Fixture {
     onDirty: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
     onDemands: () => undefined,
-    onTransition: (transition) => transitions.push(transition),
+    onTransition: (transition) =>
+      (transition.type === "Held" || transition.type === "Released" ? holds : transitions).push(transition),
     onAnswerChanged: (latencyMs) => latencies.push(latencyMs),
   });
   const fixture: Fixture = {
@@ -102,6 +107,7 @@ export function storeWith(given: Given = {}): Fixture {
     dirty,
     clock,
     transitions,
+    holds,
     latencies,
     cluster: (key) => clusters.get(key),
     setCluster: (now, key = `${now?.metadata.namespace}/${now?.metadata.name}`) => {

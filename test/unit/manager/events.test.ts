@@ -23,6 +23,34 @@ const deadline: Transition = {
   deadlineAt: at("+1h"),
   releases: true,
 };
+const operation = {
+  namespace: "team-a",
+  cluster: "prod-1",
+  clusterUID: "uid-prod-1",
+  hook: "BeforeClusterDelete",
+} as const;
+const held: Transition = {
+  type: "Held",
+  policy,
+  policyUID: "uid-protect",
+  row: {
+    ...operation,
+    verdict: "Blocked",
+    rule: "r",
+    reason: "WaitingForAnnotation",
+    message: "gate approved waits",
+    firstAsked: "2026-11-21T11:00:00Z",
+    since: "2026-11-21T11:00:00Z",
+    holds: true,
+    basis: "",
+  },
+};
+const released: Transition = {
+  type: "Released",
+  policy,
+  policyUID: "uid-protect",
+  result: { ...operation, verdict: "Allowed", reason: "GatesHold", time: "2026-11-21T12:00:00Z" },
+};
 const windowChanged: Transition = {
   type: "WindowChanged",
   policy: fleet,
@@ -74,6 +102,16 @@ describe("the text of whether a policy is asked", () => {
 
 describe("the text", () => {
   const cases: Record<string, { transition: Transition; reason: string; note: RegExp }> = {
+    "of a hold that begins": {
+      transition: held,
+      reason: "Held",
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r: gate approved waits$/,
+    },
+    "of an operation that goes on": {
+      transition: released,
+      reason: "Released",
+      note: /^BeforeClusterDelete goes on: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
+    },
     "of a deadline that comes nearer": {
       transition: deadline,
       reason: "DeadlineApproaching",
