@@ -11,11 +11,12 @@ export async function confirm(question: string, yes: boolean): Promise<void> {
     throw new UsageError("standard input is no terminal to ask on: confirm with --yes");
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const closed = new Promise<string>((resolve) => {
-    terminal.once("close", () => resolve(""));
+  const closed = new Promise<undefined>((resolve) => {
+    terminal.once("close", () => resolve(undefined));
   });
   const answer = await Promise.race([terminal.question(`${question} [y/N] `), closed]);
   terminal.close();
-  if (!/^y(?:es)?$/i.test(answer.trim()))
+  if (answer === undefined) process.stderr.write("\n"); // Ctrl-C and Ctrl-D leave the line of the question
+  if (!/^y(?:es)?$/i.test((answer ?? "").trim()))
     throw new CommandError(FAILED, "not confirmed: nothing was changed");
 }
