@@ -214,7 +214,9 @@ export class Evaluator {
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
-    if (mine === undefined) entry.held.set(key, { ...row, holds: row.verdict === "Blocked", basis: "" });
+    const holds = row.verdict === "Blocked";
+    if (holds) entry.hasHeld.add(key);
+    if (mine === undefined) entry.held.set(key, { ...row, holds, basis: "" });
     else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);

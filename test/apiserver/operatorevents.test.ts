@@ -116,7 +116,7 @@ describe("Events", () => {
       /^BeforeClusterUpgrade goes on: HookPolicy released\/p does not hold it any more/,
     );
     await holdsFor(1000, async () => {
-      const reasons = (await events("released")).map((event) => event["reason"]);
+      const reasons = (await events("released")).map((event): string => event["reason"]);
       assert.deepEqual(reasons.toSorted(), ["Held", "Released"]);
     });
   });
@@ -160,8 +160,8 @@ describe("Events", () => {
     const used = await cp.waitFor("the use to be told", async () => (await cp.get(override))["status"].used);
     assert.equal(used.length, 1);
     await holdsFor(2000, async () => {
-      const used = (await events("overridden")).filter((event) => event["reason"] === "OverrideUsed");
-      assert.equal(used.length, 1);
+      const told = (await events("overridden")).filter((event) => event["reason"] === "OverrideUsed");
+      assert.equal(told.length, 1);
       const { status } = await cp.get(override);
       assert.deepEqual([status.used.length, status.usedCount], [1, 1]);
     });

@@ -57,6 +57,14 @@ describe("a hold", () => {
     assert.deepEqual(told(second), [["Released", "GatesHold"]]);
   });
 
+  test("that ended while no replica was there is told of when the operation goes on", () => {
+    const first = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    const status = statusOf(first, hookPolicy());
+    const second = storeWith({ policies: [{ ...hookPolicy(), status }], clusters: [approved] });
+    release(second);
+    assert.deepEqual(told(second), [["Released", "GatesHold"]]);
+  });
+
   test("that time ends and begins again is told of again", () => {
     const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
     const fixture = storeWith({
