@@ -2,21 +2,13 @@
 
 import type { RawObject } from "../cli/kinds.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { discoverResource } from "../kube/discovery.ts";
 import { isForbidden, isNotFound } from "../kube/errors.ts";
 import { type ObjectKey, type Resource, resourceName } from "../kube/resource.ts";
 import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
-import { isSecret, refusalOf, SECRETS_REFUSED } from "../manager/objectrefusal.ts";
-import { viewMetadata } from "../policy/cluster.ts";
-import {
-  type FoundObjects,
-  objectKindKey,
-  type ObjectKind,
-  type ObjectReader,
-  type WatchedObject,
-} from "../policy/objects.ts";
+import { objectKindKey, type ObjectKind, type ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { clusterNames } from "./names.ts";
+import { listIfServed, NOT_READ, readKind, typed } from "./objects.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -92,37 +84,6 @@ async function find(client: KubeClient, resource: Resource, key: ObjectKey): Pro
   }
 }
 
-/** Without the operator's CRDs there are no policies yet. */
-async function listIfServed(
-  client: KubeClient,
-  resource: Resource,
-  namespace?: string,
-): Promise<readonly RawObject[]> {
-  try {
-    return await list(client, resource, namespace);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
-}
-
-async function list(
-  client: KubeClient,
-  resource: Resource,
-  namespace?: string,
-): Promise<readonly RawObject[]> {
-  const { items } = await client.list(resource, {
-    ...(namespace !== undefined && { namespace }),
-    project: (raw) => typed(resource, raw),
-  });
-  return items;
-}
-
-/** The items of a list do not say their kind. */
-function typed({ group, version, kind }: Resource, raw: object): RawObject {
-  return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
-}
-
 async function unlessForbidden(
   what: Unread["what"],
   verb: "get" | "list",
@@ -137,7 +98,7 @@ async function unlessForbidden(
   }
 }
 
-/** What gates look at for one Cluster, in the namespaces where they look for it. */
+/** What gates look at for one Cluster, in the namespaces where they look for it: all of it, since which one they name can depend on the time. */
 async function readGateObjects(client: KubeClient, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
   const places = new Map(queries.map((query) => [placeOf(query.kind, query.namespace), query]));
   const found = new Map(
@@ -152,31 +113,4 @@ async function readGateObjects(client: KubeClient, queries: readonly ObjectQuery
 
 function placeOf(kind: ObjectKind, namespace: string): string {
   return `${objectKindKey(kind)} ${namespace}`;
-}
-
-const NOT_READ: FoundObjects = {
-  ok: false,
-  reason: "ObjectsNotRead",
-  message: "the objects of this kind were not read",
-};
-
-/** All of them, also where a gate names one: which one can depend on the time. */
-async function readKind(client: KubeClient, kind: ObjectKind, namespace: string): Promise<FoundObjects> {
-  if (isSecret(kind)) return SECRETS_REFUSED;
-  let resource: Resource | undefined;
-  try {
-    resource = await discoverResource(client, kind);
-    const raws = await list(client, resource, resource.namespaced ? namespace : undefined);
-    const objects = raws.map((raw): WatchedObject => ({ metadata: viewMetadata(raw["metadata"]), raw }));
-    return { ok: true, namespaced: resource.namespaced, objects };
-  } catch (error) {
-    const refusal = refusalOf(kind, error);
-    if (refusal === undefined) throw error;
-    if (!isForbidden(error)) return refusal;
-    // Not the operator is refused, but whoever runs the command.
-    const where = resource?.namespaced === true ? ` in namespace ${namespace}` : "";
-    const what =
-      resource === undefined ? `discover kind ${kind.kind}` : `list ${resourceName(resource)}${where}`;
-    return { ...refusal, message: `you may not ${what}` };
-  }
 }

@@ -8,6 +8,7 @@ import { type KubeObject, type Resource, resourceName } from "../kube/resource.t
 import { POLICY_RESOURCES } from "../manager/apiserver.ts";
 import type { Connection } from "./fleet.ts";
 import { follow } from "./follow.ts";
+import { listTyped, typed } from "./objects.ts";
 
 /** Of the context, "default" if it names none: where kubectl looks. */
 export function contextNamespace({ version: _, ...source }: Connection): string {
@@ -23,8 +24,7 @@ export interface PolicyView {
 
 /** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as they may be read. */
 export async function readHeld(client: KubeClient, namespace?: string): Promise<PolicyView> {
-  const scope = namespace === undefined ? {} : { namespace };
-  const own = await list(client, POLICY_RESOURCES.HookPolicy, scope);
+  const own = await list(client, POLICY_RESOURCES.HookPolicy, namespace);
   try {
     return { policies: [...own, ...(await list(client, POLICY_RESOURCES.ClusterHookPolicy))] };
   } catch (error) {
@@ -36,11 +36,10 @@ export async function readHeld(client: KubeClient, namespace?: string): Promise<
 async function list(
   client: KubeClient,
   resource: Resource,
-  scope: { readonly namespace?: string } = {},
+  namespace?: string,
 ): Promise<readonly RawObject[]> {
   try {
-    const { items } = await client.list(resource, scope);
-    return items.map((item) => typed(resource, item));
+    return await listTyped(client, resource, namespace);
   } catch (error) {
     throw isNotFound(error) ? notInstalled(resource) : error;
   }
@@ -49,11 +48,6 @@ async function list(
 function notInstalled(resource: Resource): KubeError {
   const message = `list ${resourceName(resource)}: not found: HookPolicy is not installed in this cluster`;
   return new KubeError(message, { code: 404, reason: "NotFound" });
-}
-
-/** The items of a list do not say their kind. */
-function typed({ group, version, kind }: Resource, object: KubeObject): RawObject {
-  return { ...object, apiVersion: `${group}/${version}`, kind };
 }
 
 export interface PolicyFollower {
