@@ -26,7 +26,7 @@ interface Lab {
   readonly counts: { written: number; dropped: number };
   readonly said: string[];
   /** Until so many lines were written or dropped. */
-  reached(result: "written" | "dropped", count: number): Promise<void>;
+  readonly reached: (result: "written" | "dropped", count: number) => Promise<void>;
 }
 
 function writing(target: LineTarget, maxBytes?: number): Lab {

@@ -92,17 +92,17 @@ describe("the metrics", () => {
     });
     const audit = hookPolicy({ mode: "Audit" }, { name: "audit", uid: "audit" });
     const fixture = storeWith({ policies: [hookPolicy(), audit], clusters: [younger, deleting] });
-    const delete_ = "hook=BeforeClusterDelete";
+    const deletes = "hook=BeforeClusterDelete";
     assert.deepEqual(await scraped(fixture, "hookpolicy_policy_decisions"), {
-      [`${of},${delete_},verdict=Blocked`]: 2,
-      [`kind=HookPolicy,namespace=team-a,policy=audit,${delete_},verdict=WouldBlock`]: 2,
+      [`${of},${deletes},verdict=Blocked`]: 2,
+      [`kind=HookPolicy,namespace=team-a,policy=audit,${deletes},verdict=WouldBlock`]: 2,
     });
     assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
-      [`${of},${delete_}`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+      [`${of},${deletes}`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
     });
     fixture.setCluster(undefined, "team-a/prod-1");
     assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
-      [`${of},${delete_}`]: NOW.getTime() / 1000,
+      [`${of},${deletes}`]: NOW.getTime() / 1000,
     });
   });
 
