@@ -30,6 +30,16 @@ const DEPLOYMENT: Ref = {
   name: "hookpolicy",
 };
 
+const PAGE = readFileSync(join(ROOT, "docs/uninstall.md"), "utf8");
+const TYPED = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) =>
+  block.trimEnd().split("\n"),
+);
+const PREPARE = "hookpolicy prepare-uninstall --yes";
+const DELETE = "kubectl delete -k . --ignore-not-found";
+const UNREGISTER =
+  "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy --ignore-not-found";
+const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"metadata":{"finalizers":null}}'`;
+
 let cp: ControlPlane;
 let operator: Operator;
 let starts = 0;
@@ -105,16 +115,6 @@ async function ours(): Promise<string[]> {
 async function isGone(ref: Ref): Promise<void> {
   await cp.waitFor(`${ref.kind} ${ref.name} to be gone`, async () => (await cp.find(ref)) === undefined);
 }
-
-const PAGE = readFileSync(join(ROOT, "docs/uninstall.md"), "utf8");
-const TYPED = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) =>
-  block.trimEnd().split("\n"),
-);
-const PREPARE = "hookpolicy prepare-uninstall --yes";
-const DELETE = "kubectl delete -k . --ignore-not-found";
-const UNREGISTER =
-  "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy --ignore-not-found";
-const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"metadata":{"finalizers":null}}'`;
 
 /** As a person does who reads the page. */
 async function type(command: string): Promise<string> {
@@ -241,6 +241,7 @@ describe("in a wrong order:", () => {
     await prepare();
     // Everything else goes; that kubectl knows no ExtensionConfig any more is no harm.
     await assert.rejects(deleteManifests(), /no matches for kind "ExtensionConfig"/);
+    await isGone({ apiVersion: "v1", kind: "Namespace", name: NAMESPACE }); // it did not wait
     await installClusterDefinition(cp);
     await cp.apply(await extensionConfigCrd());
     await createCluster(cp, { namespace: TEAM, name: CLUSTER });
