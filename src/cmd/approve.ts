@@ -15,8 +15,8 @@ import {
   connectionOf,
   connectionWords,
   parseTime,
-} from "./liveflags.ts";
-import { type ClusterName, type Sight, withSight } from "./sight.ts";
+} from "./connection.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "./livecluster.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -73,9 +73,9 @@ export function addApprove(program: Command): void {
 }
 
 async function approve(name: ClusterName, flags: Flags): Promise<void> {
-  await withSight(connectionOf(flags), name, async (sight) => {
-    const plan = await planFor(sight, flags);
-    const done = await carryOut(plan, sight, flags);
+  await withLiveCluster(connectionOf(flags), name, async (live) => {
+    const plan = await planFor(live, flags);
+    const done = await carryOut(plan, live, flags);
     if (flags.output === "json") {
       const { approvalJson } = await import("../cli/approvalreport.ts");
       process.stdout.write(approvalJson(plan, done.outcome));
@@ -89,7 +89,7 @@ interface LivePlan extends ApprovalPlan {
   readonly isWhole: boolean;
 }
 
-async function planFor({ look }: Sight, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
+async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
   const { planApproval } = await import("../cli/approval.ts");
   const { fleet, cluster, now, isWhole } = await look();
   return { ...planApproval(fleet, cluster, hook, now), isWhole };
@@ -101,7 +101,7 @@ interface Done {
   readonly problem?: string;
 }
 
-async function carryOut(plan: LivePlan, sight: Sight, flags: Flags): Promise<Done> {
+async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<Done> {
   const { commandFor, nameOf, planText } = await import("../cli/approvalreport.ts");
   const say = (text: string): void => {
     (flags.output === "json" ? process.stderr : process.stdout).write(text);
@@ -125,19 +125,19 @@ async function carryOut(plan: LivePlan, sight: Sight, flags: Flags): Promise<Don
   const { setMarks } = await import("../live/approve.ts");
   const { writeMarks } = await import("./approvewrite.ts");
   await writeMarks(plan, {
-    look: async () => await planFor(sight, flags),
-    set: async (...mark) => await setMarks(sight.client, ...mark),
+    look: async () => await planFor(live, flags),
+    set: async (...mark) => await setMarks(live.client, ...mark),
     say,
   });
   const approved = { ...nothing, approved: true };
   if (!flags.wait) return { outcome: approved };
   if (plan.notCalled !== undefined) return { outcome: approved, problem: `approved, but ${plan.notCalled}` };
   const { waitForEnd } = await import("./approvewait.ts");
-  const { ended, problem } = await waitForEnd(plan, sight, { timeoutMs: flags.timeout, say });
+  const { ended, problem } = await waitForEnd(plan, live, { timeoutMs: flags.timeout, say });
   if (problem === undefined) return { outcome: { ...approved, ended } };
   if (flags.output === "text")
     say(
-      `\n${planText(await planFor(sight, flags), { now: new Date(), colour, ...columnsOf(process.stdout) })}`,
+      `\n${planText(await planFor(live, flags), { now: new Date(), colour, ...columnsOf(process.stdout) })}`,
     );
   return { outcome: { ...approved, ended }, problem };
 }

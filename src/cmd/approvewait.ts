@@ -3,8 +3,8 @@
 import type { Cluster } from "../api/meta.ts";
 import type { ApprovalPlan, OperationPlan } from "../cli/approval.ts";
 import type { ApprovalOutcome } from "../cli/approvalreport.ts";
-import { tellLost } from "./liveflags.ts";
-import type { Sight } from "./sight.ts";
+import { tellLost } from "./connection.ts";
+import type { LiveCluster } from "./livecluster.ts";
 
 interface Waiting {
   readonly timeoutMs: number;
@@ -20,7 +20,7 @@ interface Waited {
 /** Waits for what can go on in time; of what cannot, nothing is to be expected. */
 export async function waitForEnd(
   plan: ApprovalPlan,
-  sight: Sight,
+  live: LiveCluster,
   { timeoutMs, say }: Waiting,
 ): Promise<Waited> {
   for (const { call } of plan.operations.filter(({ ask }) => ask === undefined)) {
@@ -28,7 +28,7 @@ export async function waitForEnd(
   }
   const asked = plan.operations.filter(({ ask }) => ask !== undefined);
   const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
-  const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, sight, { timeoutMs, say });
+  const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, live, { timeoutMs, say });
   const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));
   if (held.length > 0) {
     const names = held.map(({ call }) => call.hook).join(", ");
@@ -48,7 +48,7 @@ function endsWithin({ goesOnAt, obstacles }: OperationPlan, timeoutMs: number): 
 async function watchEnds(
   { cluster }: ApprovalPlan,
   operations: readonly OperationPlan[],
-  { client }: Sight,
+  { client }: LiveCluster,
   { timeoutMs, say }: Waiting,
 ): Promise<ApprovalOutcome["ended"]> {
   const { endingOf } = await import("../cli/approval.ts");

@@ -4,7 +4,7 @@ import { Argument, type Command } from "commander";
 import { addExamples } from "../cli/command.ts";
 import { completionScript, type Live, type Shell, SHELLS } from "../cli/completion.ts";
 import { answerText, answerTo, flagValue, offer } from "../cli/completionanswer.ts";
-import { connectionOf } from "./liveflags.ts";
+import { connectionOf } from "./connection.ts";
 
 const EXAMPLES = `\
   # bash, in ~/.bashrc

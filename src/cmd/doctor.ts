@@ -6,7 +6,7 @@ import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command
 import type { Check, Evidence, Settings } from "../cli/doctor.ts";
 import type { KindsIn } from "../live/doctor.ts";
 import { parseOptions, UsageError } from "../manager/options.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
 
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;

@@ -1,6 +1,7 @@
 /** `hookpolicy explain`: why a Cluster may go on or not, and what lets it go on. */
 
 import { type Command, Option } from "commander";
+import type { Cluster } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { colourFor } from "../cli/colour.ts";
 import {
@@ -15,18 +16,17 @@ import {
   USAGE,
 } from "../cli/command.ts";
 import type { ExplainOptions, Explanation } from "../cli/explanation.ts";
-import type { Fleet, FleetOptions } from "../cli/fleet.ts";
-import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
-import { nearest } from "../policy/fieldmessage.ts";
+import type { Unread } from "../live/clusterworld.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
   connectionOf,
   connectionWords,
   reading,
-} from "./liveflags.ts";
+} from "./connection.ts";
+import { clusterIn, type ClusterName, fleetOf, readCluster } from "./livecluster.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -40,8 +40,6 @@ interface Flags extends ConnectionFlags {
   readonly output: (typeof FORMATS)[number];
   readonly color: boolean;
 }
-
-type Name = ReturnType<typeof clusterName>;
 
 const EXAMPLES = `\
   # It is 3 a.m. and a Cluster does not go on: what holds it, and what lets it go on?
@@ -82,12 +80,12 @@ export function addExplain(program: Command): void {
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
-  command.action(async (cluster: Name, _: unknown, self: Command) => {
+  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
     await explainCluster(cluster, self.optsWithGlobals<Flags>(), programName(self));
   });
 }
 
-async function explainCluster(name: Name, flags: Flags, program: string): Promise<void> {
+async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });
   if (flags.toVersion !== undefined && flags.hook === undefined)
     throw new UsageError("--to-version needs --hook");
@@ -125,7 +123,11 @@ interface Settings {
   readonly options: Options;
 }
 
-async function explainFiles(name: Name, paths: readonly string[], settings: Settings): Promise<Explanation> {
+async function explainFiles(
+  name: ClusterName,
+  paths: readonly string[],
+  settings: Settings,
+): Promise<Explanation> {
   const { loadPaths } = await import("../files/load.ts");
   const { explain } = await import("../cli/explanation.ts");
   const { objects, problems } = await loadPaths(paths);
@@ -135,43 +137,25 @@ async function explainFiles(name: Name, paths: readonly string[], settings: Sett
   const now = settings.flags.at ?? new Date();
   const fleet = await fleetOf(
     objects.map(({ object }) => object),
-    now,
-    settings,
+    { now, ...settings },
   );
-  const clusters = fleet.clusters().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-  if (!clusters.includes(`${name.namespace}/${name.name}`)) throw noCluster(name, clusters);
-  return explain(fleet, explainOptions(fleet, name, { now, ...settings }));
-}
-
-async function fleetOf(
-  objects: readonly RawObject[],
-  now: Date,
-  { options }: Settings,
-  more: Pick<FleetOptions, "objects"> = {},
-): Promise<Fleet> {
-  const { createFleet } = await import("../cli/fleet.ts");
-  const { servedHooks } = await import("../hooks/catalog.ts");
-  const served = servedHooks(options.capiVersion.minor);
-  return createFleet(objects, { served, maxOverrideMs: options.maxOverrideMs, now, ...more });
+  return explain(fleet, explainOptions(clusterIn(fleet, name), { now, ...settings }));
 }
 
 function explainOptions(
-  fleet: Fleet,
-  { namespace, name }: Name,
+  cluster: Cluster,
   {
-    flags,
+    flags: { hook, at, toVersion, fromVersion },
     now,
-    ...more
+    unread = [],
+    live = false,
   }: Settings & { readonly now: Date } & Partial<Pick<ExplainOptions, "unread" | "live">>,
 ): ExplainOptions {
-  const { hook, at, toVersion, fromVersion } = flags;
-  const cluster = fleet.cluster(namespace, name);
-  if (cluster === undefined) throw noCluster({ namespace, name }, []);
   return {
     cluster,
     now,
-    unread: more.unread ?? [],
-    live: more.live ?? false,
+    unread,
+    live,
     ...(hook !== undefined && { hook }),
     ...(at !== undefined && { at }),
     ...(toVersion !== undefined && { toVersion }),
@@ -179,40 +163,22 @@ function explainOptions(
   };
 }
 
-function noCluster({ namespace, name }: Name, others: readonly string[]): UsageError {
-  const meant = nearest(`${namespace}/${name}`, others);
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  return new UsageError(`there is no Cluster ${namespace}/${name}${hint}`);
-}
-
-async function explainLive(name: Name, flags: Flags, options: Options): Promise<Explanation> {
+async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../live/fleet.ts");
-  const { readClusterWorld } = await import("../live/clusterworld.ts");
   const { explain, queriesFor } = await import("../cli/explanation.ts");
   const settings = { flags, options, now: new Date(), live: true };
-  const world = await reading(
+  const { fleet, cluster, unread } = await reading(
     withApiServer(connectionOf(flags), async (client) =>
-      readClusterWorld(client, name, async (objects) => {
-        const fleet = await fleetOf(objects, settings.now, settings);
-        return queriesFor(fleet, explainOptions(fleet, name, settings));
+      readCluster(client, name, {
+        ...settings,
+        queries: (seen, found) => queriesFor(seen, explainOptions(found, settings)),
       }),
     ),
   );
-  if ("others" in world) {
-    const others = world.others.map((each) => `${each.namespace}/${each.name}`);
-    throw noCluster(name, others);
-  }
-  const fleet = await fleetOf(world.objects, settings.now, settings, { objects: world.reader });
-  return explain(fleet, explainOptions(fleet, name, { ...settings, unread: world.unread.map(unreadNote) }));
+  return explain(fleet, explainOptions(cluster, { ...settings, unread: unread.map(unreadNote) }));
 }
 
-function unreadNote({
-  what,
-  verb,
-}: {
-  readonly what: string;
-  readonly verb: string;
-}): ExplainOptions["unread"][number] {
+function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
   const policies = what === "ClusterHookPolicies";
   const may = policies
     ? "one of them can hold the Cluster"

@@ -16,7 +16,7 @@ import {
   connectionWords,
   reading,
   tellLost,
-} from "./liveflags.ts";
+} from "./connection.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];

@@ -11,8 +11,14 @@ import { parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { PolicyRef } from "../policy/policy.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, columnsOf, connectionOf, parseTime } from "./liveflags.ts";
-import { type ClusterName, type Sight, withSight } from "./sight.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  parseTime,
+} from "./connection.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "./livecluster.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -83,8 +89,8 @@ function howLong(text: string): number {
 }
 
 async function override(name: ClusterName, flags: Flags): Promise<void> {
-  await withSight(connectionOf(flags), name, async (sight) => {
-    const { fleet, cluster, now } = await sight.look();
+  await withLiveCluster(connectionOf(flags), name, async (live) => {
+    const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../cli/caveats.ts");
     const { liftedBy, newOverride, overrideProblems } = await import("../cli/heldoverride.ts");
     const called = notCalled(cluster);
@@ -99,7 +105,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
     const made = newOverride(cluster, wish, now);
     const [problem] = overrideProblems(made);
     if (problem !== undefined) throw new UsageError(problem);
-    await create(made, liftedBy(fleet, cluster, wish, now), { sight, flags });
+    await create(made, liftedBy(fleet, cluster, wish, now), { live, flags });
   });
 }
 
@@ -122,7 +128,7 @@ async function policiesNamed(
 async function create(
   made: NewOverride,
   lifted: readonly Lifted[],
-  { sight, flags }: { readonly sight: Sight; readonly flags: Flags },
+  { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
   const { liftedText, overrideJson, overrideYaml } = await import("../cli/heldoverridereport.ts");
   const colour: Colour = colourFor(process.stderr, flags, process.env);
@@ -136,7 +142,7 @@ async function create(
   if (!dryRun) {
     await confirm("Create this HookOverride?", flags.yes === true);
     const { createOverride } = await import("../live/override.ts");
-    active = await createOverride(sight.client, made, ANSWER_MS);
+    active = await createOverride(live.client, made, ANSWER_MS);
   }
   const inForce = active?.status === "True";
   if (flags.output === "json") process.stdout.write(overrideJson(made, lifted, { dryRun, inForce }));

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import { addExamples } from "../cli/command.ts";
 import type { Plan } from "../live/uninstall.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./connection.ts";
 
 interface Flags extends ConnectionFlags {
   readonly namespace: string;

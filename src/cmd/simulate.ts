@@ -22,7 +22,7 @@ import type { Times } from "../cli/simulationreport.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf } from "./connection.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
 const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;

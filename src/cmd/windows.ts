@@ -19,7 +19,7 @@ import type { PolicyWindows } from "../cli/windowlist.ts";
 import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../policy/policy.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./liveflags.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
