@@ -39,6 +39,12 @@ export interface KeeperOptions {
   readonly intervalMs?: number;
 }
 
+/** What the last look has found, if it came to its end. */
+interface Trusted {
+  readonly fingerprint: string;
+  readonly since: Date;
+}
+
 export interface Step {
   readonly action: Action;
   /** Another for each time. */
@@ -62,7 +68,7 @@ export class CertificateKeeper {
   readonly #options: KeeperOptions;
   #stored: Stored = { authority: undefined, serving: undefined };
   #state: State = {};
-  #trusted: { readonly fingerprint: string; readonly since: Date } | undefined;
+  #trusted: Trusted | undefined;
   readonly #taken: Step[] = [];
   /** The same on every look, it is reported once. */
   #said = "";
@@ -111,6 +117,8 @@ export class CertificateKeeper {
 
   async #gather(signal: AbortSignal): Promise<void> {
     const { store, secretName, names, now, onPair, onStep } = this.#options;
+    const trustedBefore = this.#trusted;
+    this.#trusted = undefined;
     const [authority, serving] = await Promise.all([
       store.read(authoritySecretName(secretName), signal),
       store.read(secretName, signal),
@@ -119,27 +127,26 @@ export class CertificateKeeper {
     if (serving !== undefined) onPair(pairOf(serving));
     for (const step of this.#taken.splice(0)) onStep(step);
     const state = judge(this.#stored, names, now());
-    const trustedSince = await this.#trustedSince(state, signal);
-    this.#state = { ...state, ...(trustedSince !== undefined && { trustedSince }) };
+    this.#trusted = await this.#trust(state, trustedBefore, signal);
+    this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
   }
 
   /** Kept in memory only: another leader looks for itself, which makes the wait longer and never shorter. */
-  async #trustedSince(state: State, signal: AbortSignal): Promise<Date | undefined> {
+  async #trust(state: State, before: Trusted | undefined, signal: AbortSignal): Promise<Trusted | undefined> {
     const { trust, leading, now } = this.#options;
     const certificate = this.#authorityInUse();
     const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
-    if (!waits || !leading()) return (this.#trusted = undefined);
+    if (!waits || !leading()) return undefined;
     const distrusting = await trust.distrusting(certificate, signal);
     if (distrusting.length > 0) {
       this.#sayOnce("Waiting until the new certificate authority is trusted", {
         waitingFor: distrusting,
         remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
       });
-      return (this.#trusted = undefined);
+      return undefined;
     }
     const fingerprint = certificate.fingerprint256;
-    if (this.#trusted?.fingerprint !== fingerprint) this.#trusted = { fingerprint, since: now() };
-    return this.#trusted.since;
+    return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
   }
 
   #authorityInUse(): X509Certificate | undefined {

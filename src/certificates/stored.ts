@@ -69,7 +69,9 @@ function judgeServing(
   if (certificate === undefined || !names.every((name) => certificate.checkHost(name) !== undefined)) {
     return { bundle };
   }
-  const signer = authorities.find((authority) => isSignedBy(certificate, authority))?.fingerprint256;
+  const signer = authorities.find(
+    (authority) => hasBegun(authority, now) && isSignedBy(certificate, authority),
+  )?.fingerprint256;
   const leaf: Leaf = { ...validityOf(certificate), ...(signer !== undefined && { signer }) };
   return { leaf, bundle };
 }
@@ -77,10 +79,16 @@ function judgeServing(
 function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
   try {
     checkPair(pair, now);
-    return new X509Certificate(pair.cert);
+    const certificate = new X509Certificate(pair.cert);
+    return hasBegun(certificate, now) ? certificate : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** If not, it was issued by a clock that was ahead: its clients refuse it until then, which may be months. */
+function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
+  return validFromDate <= now;
 }
 
 function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {

@@ -2,128 +2,17 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 
-import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
+import type { CertificateKeeper } from "../../../src/certificates/keeper.ts";
 import {
   AUTHORITY_LIFE_MS,
   KEEP_OLD_AUTHORITY_MS,
   LEAF_LIFE_MS,
   SETTLE_MS,
 } from "../../../src/certificates/lifetime.ts";
-import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
-import { authoritySecretName, type SecretStore } from "../../../src/certificates/steps.ts";
-import type { SecretData, StoredSecret } from "../../../src/certificates/stored.ts";
-import type { KeyPair } from "../../../src/server/certificate.ts";
-import { MemoryLogger } from "../kube/fixtures.ts";
+import { parseCertificates } from "../../../src/certificates/pem.ts";
 import { issue } from "../server/certificates.ts";
-
-const SERVING = "serving";
-const AUTHORITY = authoritySecretName(SERVING);
-const NAMES = ["hooks.system.svc", "hooks.system.svc.cluster.local"] as const;
-const SIGNAL = new AbortController().signal;
-
-/** Secrets as the API server keeps them: created once, replaced by who has seen the last version. */
-class Secrets implements SecretStore {
-  readonly kept = new Map<string, StoredSecret>();
-  /** Called before each write; throws where it is to fail. */
-  beforeWrite: (name: string) => void = () => undefined;
-  afterWrite: (name: string) => void = () => undefined;
-  failure: Error | undefined;
-  #version = 0;
-
-  put(name: string, data: SecretData, ours = true): void {
-    this.#version += 1;
-    this.kept.set(name, { uid: `uid-${name}`, resourceVersion: String(this.#version), ours, data });
-  }
-
-  async read(name: string): Promise<StoredSecret | undefined> {
-    if (this.failure !== undefined) throw this.failure;
-    return this.kept.get(name);
-  }
-
-  async create(name: string, data: SecretData): Promise<boolean> {
-    this.beforeWrite(name);
-    if (this.kept.has(name)) return false;
-    this.put(name, data);
-    this.afterWrite(name);
-    return true;
-  }
-
-  async replace(name: string, { resourceVersion }: StoredSecret, data: SecretData): Promise<boolean> {
-    this.beforeWrite(name);
-    const now = this.kept.get(name);
-    if (now?.resourceVersion !== resourceVersion) return false;
-    this.put(name, { ...now.data, ...data });
-    this.afterWrite(name);
-    return true;
-  }
-
-  get(name: string, key: string): string {
-    return this.kept.get(name)?.data[key] ?? "";
-  }
-}
-
-class Lab {
-  now = new Date("2026-11-21T12:00:00Z");
-  readonly secrets = new Secrets();
-  readonly log = new MemoryLogger();
-  readonly steps: Step[] = [];
-  readonly pairs: KeyPair[] = [];
-  /** What the one object that calls us trusts; `undefined`: there is none. */
-  clientBundle: string | undefined;
-  leading = true;
-  trustFailure: Error | undefined;
-
-  keeper(more: Partial<KeeperOptions> = {}): CertificateKeeper {
-    return new CertificateKeeper({
-      store: this.secrets,
-      trust: {
-        distrusting: async (authority) => {
-          if (this.trustFailure !== undefined) throw this.trustFailure;
-          const { clientBundle } = this;
-          return clientBundle === undefined || holds(clientBundle, authority)
-            ? []
-            : ["extensionconfigs hookpolicy"];
-        },
-      },
-      secretName: SERVING,
-      names: NAMES,
-      leading: () => this.leading,
-      log: this.log,
-      now: () => this.now,
-      onPair: (pair) => this.pairs.push(pair),
-      onStep: (step) => this.steps.push(step),
-      remedyOf: () => "grant it",
-      intervalMs: 1,
-      ...more,
-    });
-  }
-
-  pass(ms: number): void {
-    this.now = new Date(this.now.getTime() + ms);
-  }
-
-  actions(): string[] {
-    return this.steps.splice(0).map(({ action }) => action);
-  }
-
-  warnings(): MemoryLogger["lines"] {
-    return this.log.lines.filter(({ level }) => level === "warn");
-  }
-
-  leaf(): X509Certificate {
-    return new X509Certificate(this.secrets.get(SERVING, "tls.crt"));
-  }
-
-  /** Whether the client trusts what is served. */
-  trusts(): boolean {
-    return parseCertificates(this.clientBundle ?? "").some((each) => this.leaf().verify(each.publicKey));
-  }
-
-  follow(): void {
-    this.clientBundle = this.secrets.get(SERVING, "ca.crt");
-  }
-}
+import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeperlab.ts";
 
 test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {
   const lab = new Lab();
@@ -271,6 +160,25 @@ test("who leads again begins the wait anew: nobody has looked meanwhile", async 
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
 });
 
+test("looks that fail are none: after them the wait begins anew", async () => {
+  for (const what of ["trust", "secrets"] as const) {
+    const lab = new Lab();
+    const keeper = lab.keeper();
+    await waiting(lab, keeper);
+    const failure = new Error("the API server is away");
+    if (what === "trust") lab.trustFailure = failure;
+    else lab.secrets.failure = failure;
+    await assert.rejects(keeper.look(SIGNAL), failure);
+    lab.trustFailure = lab.secrets.failure = undefined;
+    lab.pass(SETTLE_MS);
+    await keeper.look(SIGNAL);
+    assert.deepEqual(lab.actions(), [], what);
+    lab.pass(SETTLE_MS);
+    await keeper.look(SIGNAL);
+    assert.deepEqual(lab.actions(), ["IssueLeaf"], what);
+  }
+});
+
 test("yet another authority, published by another replica between two looks, begins the wait anew", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
@@ -331,38 +239,6 @@ test("a crash before or after any write is continued by another process, and the
   }
 });
 
-test("what is damaged in our Secrets is made anew", async () => {
-  const damages: Record<string, SecretData> = {
-    "no key": { "tls.key": "" },
-    "another key": { "tls.key": (await issue("other")).key },
-    "no certificate": { "tls.crt": "nonsense" },
-    "somebody else's certificate": { ...rename(await issue("other")) },
-    "no authorities": { "ca.crt": "" },
-  };
-  for (const [name, damage] of Object.entries(damages)) {
-    const lab = new Lab();
-    const keeper = lab.keeper();
-    await keeper.look(SIGNAL);
-    lab.secrets.put(SERVING, { ...lab.secrets.kept.get(SERVING)?.data, ...damage });
-    await keeper.look(SIGNAL);
-    lab.follow();
-    assert.ok(lab.trusts(), name);
-    assert.ok(lab.leaf().checkHost(NAMES[0]), name);
-  }
-});
-
-test("a damaged authority is replaced, and rotated to", async () => {
-  const lab = new Lab();
-  const keeper = lab.keeper();
-  await keeper.look(SIGNAL);
-  lab.follow();
-  lab.secrets.put(AUTHORITY, rename(await issue("no authority")));
-  lab.actions();
-  await keeper.look(SIGNAL);
-  assert.deepEqual(lab.actions(), ["ReplaceAuthority", "PublishAuthority"]);
-  assert.ok(lab.trusts());
-});
-
 test("other names are a new serving certificate at once", async () => {
   const lab = new Lab();
   await lab.keeper().look(SIGNAL);
@@ -376,7 +252,7 @@ test("what somebody else has made is served and left alone, and said once", asyn
   const pair = await issue("theirs");
   for (const name of [SERVING, AUTHORITY]) {
     const lab = new Lab();
-    lab.secrets.put(name, rename(pair), false);
+    lab.secrets.put(name, secretOf(pair), false);
     lab.secrets.beforeWrite = (written) => assert.fail(`wrote ${written}`);
     const keeper = lab.keeper();
     for (let look = 0; look < 3; look++) await keeper.look(SIGNAL);
@@ -399,7 +275,3 @@ test("a failing API server is said once with its remedy, and tried again", async
   assert.equal(lab.log.messages("warn").length, 1);
   assert.equal(lab.warnings()[0]?.fields["remedy"], "grant it");
 });
-
-function rename({ cert, key }: KeyPair): SecretData {
-  return { "tls.crt": cert, "tls.key": key };
-}

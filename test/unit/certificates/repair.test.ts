@@ -1,0 +1,83 @@
+/** Secrets that hold what nobody can trust: whatever has happened to them, what comes next can be. */
+
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { test } from "node:test";
+
+import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
+import { LEAF_LIFE_MS } from "../../../src/certificates/lifetime.ts";
+import type { SecretData } from "../../../src/certificates/stored.ts";
+import { issue } from "../server/certificates.ts";
+import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeperlab.ts";
+
+test("what is damaged in our Secrets is made anew", async () => {
+  const damages: Record<string, SecretData> = {
+    "no key": { "tls.key": "" },
+    "another key": { "tls.key": (await issue("other")).key },
+    "no certificate": { "tls.crt": "nonsense" },
+    "somebody else's certificate": { ...secretOf(await issue("other")) },
+    "no authorities": { "ca.crt": "" },
+  };
+  for (const [name, damage] of Object.entries(damages)) {
+    const lab = new Lab();
+    const keeper = lab.keeper();
+    await keeper.look(SIGNAL);
+    lab.secrets.put(SERVING, { ...lab.secrets.kept.get(SERVING)?.data, ...damage });
+    await keeper.look(SIGNAL);
+    lab.follow();
+    assert.ok(lab.trusts(), name);
+    assert.ok(lab.leaf().checkHost(NAMES[0]), name);
+  }
+});
+
+test("a damaged authority is replaced, and rotated to", async () => {
+  const lab = new Lab();
+  const keeper = lab.keeper();
+  await keeper.look(SIGNAL);
+  lab.follow();
+  lab.secrets.put(AUTHORITY, secretOf(await issue("no authority")));
+  lab.actions();
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), ["ReplaceAuthority", "PublishAuthority"]);
+  assert.ok(lab.trusts());
+});
+
+test("what was issued by a clock that was ahead is not waited for: it is made anew", async () => {
+  const lab = new Lab();
+  await lab.keeper().look(SIGNAL);
+  const { now } = lab;
+  lab.pass(LEAF_LIFE_MS * 0.7);
+  const keeper = lab.keeper();
+  await keeper.look(SIGNAL);
+  lab.follow();
+  lab.now = now;
+  lab.actions();
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), ["IssueLeaf"]);
+  assert.ok(lab.leaf().validFromDate <= now && lab.trusts());
+});
+
+test("an authority of a clock that was ahead is replaced with its serving certificate at once", async () => {
+  const lab = new Lab();
+  const { now } = lab;
+  lab.pass(LEAF_LIFE_MS);
+  const keeper = lab.keeper();
+  await keeper.look(SIGNAL);
+  lab.now = now;
+  lab.actions();
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), ["ReplaceAuthority", "IssueLeaf"]);
+  const authority = new X509Certificate(lab.secrets.get(AUTHORITY, "tls.crt"));
+  assert.ok(authority.validFromDate <= now && lab.leaf().verify(authority.publicKey));
+});
+
+test("a serving certificate whose authority is not valid yet is made anew at once", async () => {
+  const lab = new Lab();
+  const keeper = lab.keeper();
+  await keeper.look(SIGNAL);
+  const signer = await createAuthority(new Date(lab.now.getTime() + LEAF_LIFE_MS));
+  lab.secrets.put(SERVING, { ...secretOf(await issueLeaf(signer, NAMES, lab.now)), "ca.crt": signer.cert });
+  lab.actions();
+  await keeper.look(SIGNAL);
+  assert.deepEqual(lab.actions(), ["IssueLeaf"]);
+});
