@@ -37,11 +37,14 @@ export interface PolicyEntry {
   recent: readonly RecentResult[];
   /** resultKeys of what was recorded already: an operation that is asked for again is no new result. */
   readonly recorded: Set<string>;
-  /** The step that each running deadline has passed, 0 before the first: by askKey and rule. */
-  readonly deadlines: Map<string, number>;
+  /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
+  readonly deadlines: Map<string, ReadonlyMap<string, DeadlineStep | 0>>;
   /** Whether each window was open at the last look, by rule and gate. */
   windows: ReadonlyMap<string, WindowLook>;
 }
+
+/** Per cent of a deadline's time. */
+export type DeadlineStep = 50 | 80 | 100;
 
 /** Beyond it a result may be recorded twice. */
 const MAX_RECORDED = 10_000;

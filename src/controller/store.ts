@@ -401,9 +401,7 @@ export class DecisionStore {
     const key = askKey(ask.clusterUID, ask.call.hook);
     this.#alarm.set(askAlarm(ask), undefined);
     for (const entry of this.policies.candidates(ask.namespace).entries) {
-      for (const deadline of entry.deadlines.keys()) {
-        if (deadline.startsWith(`${key} `)) entry.deadlines.delete(deadline);
-      }
+      entry.deadlines.delete(key);
       entry.hasHeld.delete(key);
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }

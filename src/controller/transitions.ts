@@ -10,9 +10,7 @@ import { type PolicyRef, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "./asks.ts";
 import type { HeldRow } from "./held.ts";
-import type { PolicyEntry, WindowLook } from "./policyset.ts";
-
-export type DeadlineStep = 50 | 80 | 100;
+import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyset.ts";
 
 export type Transition =
   | {
@@ -125,21 +123,20 @@ export function nextStep(trace: PolicyTrace, now: Date): Date | undefined {
 
 /** Steps that were passed since the last look; remembers them in the entry. */
 export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Transition[] {
-  const prefix = `${askKey(ask.clusterUID, ask.call.hook)} `;
-  const deadlines = running(trace);
-  const current = new Set(deadlines.map(({ rule }) => prefix + rule));
-  for (const key of entry.deadlines.keys()) {
-    if (key.startsWith(prefix) && !current.has(key)) entry.deadlines.delete(key);
-  }
+  const key = askKey(ask.clusterUID, ask.call.hook);
+  const before = entry.deadlines.get(key);
+  const deadlines = running(trace).map((deadline) => ({
+    ...deadline,
+    step: STEPS.findLast((step) => stepAt(deadline, step) <= now) ?? (0 as const),
+  }));
+  if (deadlines.length > 0)
+    entry.deadlines.set(key, new Map(deadlines.map(({ rule, step }) => [rule, step])));
+  else entry.deadlines.delete(key);
   const { ref: policy, uid: policyUID } = entry.compiled;
-  return deadlines.flatMap((deadline): Transition[] => {
-    const key = prefix + deadline.rule;
-    const before = entry.deadlines.get(key) ?? 0;
-    const step = STEPS.findLast((s) => stepAt(deadline, s) <= now) ?? 0;
-    if (step === before && entry.deadlines.has(key)) return [];
-    entry.deadlines.set(key, step);
-    if (step === 0 || step <= before || now > after(stepAt(deadline, step), LATE_MS)) return [];
+  return deadlines.flatMap(({ step, ...deadline }): Transition[] => {
     const { rule, deadlineAt, releases } = deadline;
+    if (step === 0 || step <= (before?.get(rule) ?? 0)) return [];
+    if (now > after(stepAt(deadline, step), LATE_MS)) return [];
     return [{ type: "DeadlineStep", policy, policyUID, rule, ask, step, deadlineAt, releases }];
   });
 }

@@ -125,11 +125,11 @@ function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[
 
 /** How many operations have passed which part of their deadline. */
 function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
-  const { deadlines } = entry;
-  if (deadlines.size === 0) return [];
+  const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
+  if (steps.length === 0) return [];
   return [0, 50, 80, 100].map((passed) => ({
     labels: { ...labelsOf(entry), passed: String(passed) },
-    value: [...deadlines.values()].filter((step) => step === passed).length,
+    value: steps.filter((step) => step === passed).length,
   }));
 }
 
