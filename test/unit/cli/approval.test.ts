@@ -238,6 +238,20 @@ test("only what was shown is carried out: no other mark, operation, version or C
   assert.ok(isWithin(other, shown, new Set([placeOf(mark)])), "the place is done");
 });
 
+test("the version of an upgrade is shown, too, unless it is still to come", () => {
+  const none = new Set<string>();
+  const next = { ...rawCluster(), spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } } };
+  const hooks: HookName[] = [UPGRADE, DELETE];
+  const both = {
+    ...policy("p", [annotation()]),
+    spec: { rules: [{ name: "r", hooks, until: [annotation()] }] },
+  };
+  const isCovered = (hook: HookName, shown: HookName): boolean =>
+    isWithin(plan([{ ...both, status: {} }], hook, next), plan([{ ...both, status: {} }], shown), none);
+  assert.equal(isCovered(UPGRADE, UPGRADE), false);
+  assert.equal(isCovered(UPGRADE, DELETE), true);
+});
+
 test("an upgrade that nobody has asked for has the version that the topology wants, or none", () => {
   const gate = annotation({ valueFrom: "TargetVersion" });
   assert.deepEqual(marks(plan([policy("p", [gate], UPGRADE, false)], UPGRADE)), [
