@@ -102,6 +102,8 @@ class OwnCertificates implements Serving {
   readonly #keeper: CertificateKeeper;
   readonly #watcher: CertWatcher;
   #current: CheckedPair | undefined;
+  /** Somebody serves it; before, there is nobody to tell of another one. */
+  #loaded = false;
   #refused = "";
 
   constructor(serving: ServingOptions) {
@@ -135,15 +137,20 @@ class OwnCertificates implements Serving {
   }
 
   async load(signal: AbortSignal): Promise<KeyPair> {
+    const pair = (await this.#fromVolume()) ?? (await this.#first(signal));
+    this.#loaded = true;
+    return pair;
+  }
+
+  async #fromVolume(): Promise<KeyPair | undefined> {
     const { log, now } = this.#options;
     try {
       this.#current = checkPair(await this.#watcher.load(), now());
       log.info("Loaded the serving certificate", { notAfter: this.#current.notAfter });
-      return this.#current;
     } catch (error) {
       log.info("No serving certificate in files, asking the API server", { error });
     }
-    return await this.#first(signal);
+    return this.#current;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -193,7 +200,7 @@ class OwnCertificates implements Serving {
   }
 
   #take(pair: CheckedPair): void {
-    if (this.#current !== undefined) {
+    if (this.#loaded) {
       this.#options.onChange(pair);
       this.#options.log.info("Changed the serving certificate", { notAfter: pair.notAfter });
     }

@@ -193,6 +193,15 @@ test("Self takes from the volume what is newer than what the API server said, an
   );
 });
 
+test("what is made anew while it starts is what Self begins with: there is no server to tell yet", async (t) => {
+  const lab = new Lab(t);
+  const old = await lab.storeOwn(70 * DAY_MS);
+  const { cert } = await lab.serving("Self").load(never);
+  assert.notEqual(cert, old.cert);
+  assert.deepEqual(lab.served, []);
+  assert.deepEqual(lab.log.messages("warn"), []);
+});
+
 test("when everything has expired, Self needs no leader to go on", async (t) => {
   const lab = new Lab(t);
   const expired = await lab.storeOwn(100 * DAY_MS);
