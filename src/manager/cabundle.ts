@@ -5,6 +5,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
+import { BACKDATED_MS } from "../certificates/lifetime.ts";
 import { parseCertificates } from "../certificates/pem.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
@@ -32,6 +33,8 @@ export interface CaBundleOptions {
   readonly targets: readonly CaBundleTarget[];
   /** PEM of the authorities to trust; `undefined`: there are none. */
   readonly authorities: () => string | undefined | Promise<string | undefined>;
+  /** They may be older than what another replica has seen and written, as in a mounted volume. */
+  readonly lagging: boolean;
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
@@ -101,11 +104,13 @@ export class CaBundleKeeper {
   }
 
   async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
-    const { client, log, now } = this.#options;
+    const { client, lagging, log, now } = this.#options;
     const { resource, name } = target;
     const object = await this.#find(target, signal);
     if (object === undefined || isInjected(object, target)) return;
-    const outdated = target.bundles(object).filter((bundle) => isOutdated(bundle, authority, now()));
+    const outdated = target
+      .bundles(object)
+      .filter((bundle) => isOutdated(bundle, authority, { lagging, now: now() }));
     if (outdated.length === 0) return;
     const value = Buffer.from(authority.pem).toString("base64");
     const operations: JsonPatchOperation[] = [
@@ -146,13 +151,23 @@ interface Authority {
 
 /**
  * The newest authority wins: a replica whose volume has not been updated yet must not put back the old one. One that
- * has ended is of no use to anybody.
+ * has ended, or that a clock which was ahead has issued, is of no use to anybody. Who knows the authorities for certain
+ * adds the one that is missing, whatever its age: a backup may have been restored.
  */
-function isOutdated({ value = "" }: CaBundle, { wanted }: Authority, now: Date): boolean {
+function isOutdated(
+  { value = "" }: CaBundle,
+  { wanted }: Authority,
+  { lagging, now }: { readonly lagging: boolean; readonly now: Date },
+): boolean {
   const current = parseCertificates(Buffer.from(value, "base64").toString("utf8"));
   if (fingerprints(current) === fingerprints(wanted)) return false;
-  const valid = current.filter(({ validToDate }) => validToDate > now);
-  return newest(valid) <= newest(wanted);
+  const tolerated = new Date(now.getTime() + BACKDATED_MS);
+  const valid = current.filter(
+    ({ validFromDate, validToDate }) => validFromDate <= tolerated && validToDate > now,
+  );
+  if (newest(valid) <= newest(wanted)) return true;
+  const known = new Set(current.map(({ fingerprint256 }) => fingerprint256));
+  return !lagging && !wanted.every(({ fingerprint256 }) => known.has(fingerprint256));
 }
 
 function fingerprints(certificates: readonly X509Certificate[]): string {

@@ -75,7 +75,8 @@ export class Certificates {
           });
     const targets = [validatingWebhookTarget(options.webhookConfiguration)];
     const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
-    this.#caBundle = new CaBundleKeeper({ client, targets, authorities, leading, log, now });
+    const lagging = options.certManagement === "Files";
+    this.#caBundle = new CaBundleKeeper({ client, targets, authorities, lagging, leading, log, now });
   }
 
   /** What the server begins with; rejects with an Error of one line when it could not be trusted or could not tell. */

@@ -80,7 +80,7 @@ function clientOf(lab: Lab): CaBundleOptions["client"] {
   };
 }
 
-function labOf(t: TestContext): Lab {
+function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
   const dir = scratch(t);
   const log = new MemoryLogger();
   const lab: Lab = {
@@ -98,6 +98,7 @@ function labOf(t: TestContext): Lab {
     keeper: new CaBundleKeeper({
       targets: [validatingWebhookTarget("hookpolicy")],
       authorities: authorityFile(dir),
+      lagging: true,
       leading: () => lab.leading,
       log,
       now: () => NOW,
@@ -106,6 +107,7 @@ function labOf(t: TestContext): Lab {
         get: async (...args) => await clientOf(lab).get(...args),
         jsonPatch: async (...args) => await clientOf(lab).jsonPatch(...args),
       },
+      ...more,
     }),
   };
   return lab;
@@ -183,6 +185,27 @@ test("a replica whose file lags behind does not put back the old authority, unle
   lab.webhooks = [{ name: "policies", clientConfig: { caBundle: bundleOf(ended) } }];
   await lab.look();
   assert.equal(lab.patches.length, 1);
+});
+
+test("an authority that a clock which was ahead has issued is not the newest", async (t) => {
+  const lab = labOf(t);
+  const [own, ahead] = [await authorityOf(NOW), await authorityOf(after(DAY_MS))];
+  await writeFile(lab.file, own);
+  lab.webhooks = [{ name: "policies", clientConfig: { caBundle: bundleOf(ahead + own) } }];
+  await lab.look();
+  assert.deepEqual(lab.bundles(), [bundleOf(own)]);
+});
+
+test("authorities that do not lag behind are written where one is missing, as after a restored backup", async (t) => {
+  const lab = labOf(t, { lagging: false });
+  const [older, newer] = [await authorityOf(after(-HOUR_MS)), await authorityOf(NOW)];
+  await writeFile(lab.file, older);
+  lab.webhooks = [
+    { name: "policies", clientConfig: { caBundle: bundleOf(newer) } },
+    { name: "overrides", clientConfig: { caBundle: bundleOf(newer + older) } },
+  ];
+  await lab.look();
+  assert.deepEqual(lab.bundles(), [bundleOf(older), bundleOf(newer + older)]);
 });
 
 test("what cert-manager injects is left to it", async (t) => {
