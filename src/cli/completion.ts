@@ -7,7 +7,7 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** What only the API server knows the names of. */
-export const LIVE = ["cluster", "policy", "namespace"] as const;
+export const LIVE = ["cluster", "policy", "policyref", "namespace"] as const;
 export type Live = (typeof LIVE)[number];
 
 /** What can stand somewhere: one of some words, a file, a name, a text that nobody can guess; absent: nothing. */
@@ -81,7 +81,7 @@ function flagOf({ long, short, description, argChoices, required, optional, flag
 function valuesOf(long: string | undefined, flags: string): Values {
   if (long === "--hook") return HOOK_NAMES;
   if (long === "--namespace") return "namespace";
-  if (long === "--policy") return "policy";
+  if (long === "--policy") return "policyref"; // KIND/NAME, of those that can speak about the Cluster
   return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }
 

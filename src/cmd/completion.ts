@@ -4,6 +4,8 @@ import { Argument, type Command } from "commander";
 import { addExamples } from "../cli/command.ts";
 import { completionScript, type Live, type Shell, SHELLS } from "../cli/completion.ts";
 import { answerText, answerTo, flagValue, offer } from "../cli/completionanswer.ts";
+import type { KubeClient } from "../live/approve.ts";
+import type { NamesOptions } from "../live/names.ts";
 import { connectionOf } from "./connection.ts";
 
 const EXAMPLES = `\
@@ -49,11 +51,9 @@ export async function answerCompletion(words: readonly string[], program: Comman
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
   const { withApiServer } = await import("../live/fleet.ts");
-  const { clusterNames, namespaceNames, policyNames } = await import("../live/names.ts");
-  const read = { cluster: clusterNames, policy: policyNames, namespace: namespaceNames }[kind];
   const kubeconfig = flagValue(words, "--kubeconfig");
   const context = flagValue(words, "--context");
-  const named = typed.includes("/") ? typed.split("/")[0] : undefined;
+  const named = (kind === "policyref" ? words.slice(1).find(isClusterName) : typed)?.match(/^([^/]*)\//)?.[1];
   const namespace = named ?? flagValue(words, "-n", "--namespace");
   const options = {
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -63,6 +63,20 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
   });
-  const keys = await withApiServer(connection, async (client) => await read(client, options));
+  return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
+}
+
+/** Among the words that are typed: lower case, unlike KIND/NAME. */
+function isClusterName(word: string): boolean {
+  return /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word);
+}
+
+async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
+  const { clusterNames, namespaceNames, policyNames, policyRefs } = await import("../live/names.ts");
+  if (kind === "policyref") {
+    return (await policyRefs(client, options)).map((ref) => `${ref.kind}/${ref.key.name}`);
+  }
+  const read = { cluster: clusterNames, policy: policyNames, namespace: namespaceNames }[kind];
+  const keys = await read(client, options);
   return keys.map((key) => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`));
 }

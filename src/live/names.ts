@@ -4,6 +4,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { isForbidden } from "../kube/errors.ts";
 import type { ObjectKey, Resource } from "../kube/resource.ts";
 import { ClusterResource, NAMESPACES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+import type { PolicyKind } from "../policy/policy.ts";
 
 export interface NamesOptions {
   /** Absent: all. */
@@ -18,10 +19,21 @@ export async function clusterNames(client: KubeClient, options: NamesOptions): P
 
 /** HookPolicies of the namespace, and ClusterHookPolicies. */
 export async function policyNames(client: KubeClient, options: NamesOptions): Promise<readonly ObjectKey[]> {
-  const lists = await Promise.all([
-    namesOf(client, POLICY_RESOURCES.HookPolicy, options),
-    namesOf(client, POLICY_RESOURCES.ClusterHookPolicy, { signal: options.signal }),
-  ]);
+  return (await policyRefs(client, options)).map(({ key }) => key);
+}
+
+/** With their kinds. */
+export async function policyRefs(
+  client: KubeClient,
+  { namespace, signal }: NamesOptions,
+): Promise<readonly { readonly kind: PolicyKind; readonly key: ObjectKey }[]> {
+  const lists = await Promise.all(
+    (["HookPolicy", "ClusterHookPolicy"] as const).map(async (kind) => {
+      const scope = kind === "HookPolicy" && namespace !== undefined ? { namespace } : {};
+      const keys = await namesOf(client, POLICY_RESOURCES[kind], { ...scope, signal });
+      return keys.map((key) => ({ kind, key }));
+    }),
+  );
   return lists.flat();
 }
 

@@ -241,6 +241,10 @@ describe("explain, live", () => {
     assert.deepEqual(await completed("explain", `${NS}/`), [`${NS}/c1`, `${NS}/c2`, `${NS}/c3`, ":4"]);
     assert.deepEqual(await completed("windows", "fleet"), ["fleet-nights", ":4"]);
     assert.deepEqual(await completed("windows", "-n", "expl"), [NS, ":4"]);
+    // As override takes them, and only those of the Cluster's namespace.
+    const refs = ["override", `${NS}/c1`, "--policy"];
+    assert.deepEqual(await completed(...refs, "HookPolicy/ni"), ["HookPolicy/nights", ":4"]);
+    assert.deepEqual(await completed(...refs, "Cl"), ["ClusterHookPolicy/fleet-nights", ":4"]);
     const [first = "", ...rest] = await completed("expl");
     assert.match(first, /^explain\t/);
     assert.deepEqual(rest, [":4"]);
