@@ -17,7 +17,7 @@ export interface Routes {
   /** The answer where there is no body to handle, or where handling it has thrown. */
   readonly undecodable: (
     path: string,
-    reason: "too-large" | "incomplete" | "unauthenticated" | "internal",
+    reason: "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal",
   ) => string;
 }
 

@@ -13,6 +13,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 
 import type { Logger } from "../api/logger.ts";
 import { listen } from "./address.ts";
+import { BodyRoom } from "./bodyroom.ts";
 import type { KeyPair } from "./certificate.ts";
 import { Connections } from "./connections.ts";
 import { breakOff, isBroken, readBody, type Body } from "./requestbody.ts";
@@ -26,7 +27,7 @@ export interface HookRoute {
 }
 
 /** "internal": `handle` threw, which is a bug. */
-export type UndecodableReason = "too-large" | "incomplete" | "unauthenticated" | "internal";
+export type UndecodableReason = "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal";
 
 /** Who may call the routes that are `authenticated`. */
 export interface Clients {
@@ -52,6 +53,8 @@ export interface HookServerOptions {
 
 export interface Limits {
   readonly bodyBytes: number;
+  /** For all that are read or answered at a time, beside a small part of each. */
+  readonly bodiesBytes: number;
   readonly headersMs: number;
   /** For a whole request, its body included. */
   readonly requestMs: number;
@@ -65,6 +68,7 @@ export interface Limits {
 /** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the one that closes them. */
 export const LIMITS: Limits = {
   bodyBytes: 20 * 1024 * 1024,
+  bodiesBytes: 64 * 1024 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
   keepAliveMs: 120_000,
@@ -88,6 +92,9 @@ export interface HookServer {
   /** Stops to accept, lets requests in flight finish for at most `deadlineMs`, then cuts every connection. */
   close(deadlineMs: number): Promise<void>;
 }
+
+/** Beyond the bodies of most Clusters. */
+const SMALL_BODY_BYTES = 64 * 1024;
 
 const NOT_FOUND = Buffer.from('{"error":"not found"}\n');
 const INTERNAL_ERROR = Buffer.from('{"error":"internal error"}\n');
@@ -162,13 +169,15 @@ function createApp(options: HookServerOptions, { server, limits, connections }: 
     },
     frameworkErrors: (_error, _request, reply) => void sendNotFound(reply),
   });
+  const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "*",
-    async (request: FastifyRequest) => await readBody(request.raw, limits.bodyBytes),
+    async (request: FastifyRequest) => await readBody(request.raw, limits.bodyBytes, room),
   );
   app.addHook("onRequest", async (request, reply) => {
     if (request.is404) return sendNotFound(reply);
+    reply.raw.once("close", () => room.leave(request.raw));
     delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be refused
     return undefined;
   });

@@ -6,7 +6,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-export type Body = Buffer | "too-large" | "incomplete";
+import type { BodyRoom } from "./bodyroom.ts";
+
+/** "no-room": others take it all (bodyroom.ts). */
+export type Body = Buffer | "too-large" | "no-room" | "incomplete";
 
 /** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
 const DISCARD_FACTOR = 2;
@@ -15,25 +18,38 @@ const reading = new WeakMap<Duplex, () => void>();
 /** Connections on which nothing more can be read. */
 const broken = new WeakSet<Duplex>();
 
-/** Never rejects. After "too-large" and "incomplete" the connection cannot be used for another request. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
+/**
+ * Never rejects. After anything but a Buffer the connection cannot be used for another request. Whoever answers the
+ * request gives its room back.
+ */
+export async function readBody(request: IncomingMessage, limit: number, room: BodyRoom): Promise<Body> {
   if (isBroken(request.socket) && !request.complete) return "incomplete";
   const discardLimit = limit * DISCARD_FACTOR;
   if (Number(request.headers["content-length"] ?? 0) > discardLimit) return "too-large";
   const { promise, resolve } = Promise.withResolvers<Body>();
   let chunks: Buffer[] = [];
   let size = 0;
-  const incomplete = (): void => resolve(size > limit ? "too-large" : "incomplete");
+  let refused: "too-large" | "no-room" | undefined;
+  const incomplete = (): void => resolve(refused ?? "incomplete");
   reading.set(request.socket, () => {
     if (!request.complete) incomplete();
   });
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size <= limit) chunks.push(chunk);
-    else chunks = [];
-    if (size > discardLimit) resolve("too-large");
+    if (size > limit) refused ??= "too-large";
+    else if (refused === undefined && !room.take(request, chunk.length)) refused = "no-room";
+    if (refused === undefined) {
+      chunks.push(chunk);
+      return;
+    }
+    chunks = [];
+    room.leave(request);
+    if (size > discardLimit) resolve(refused);
   });
-  request.once("end", () => resolve(size > limit ? "too-large" : Buffer.concat(chunks, size)));
+  request.once("end", () => {
+    resolve(refused ?? Buffer.concat(chunks, size));
+    chunks = []; // else the body is kept twice while it is answered
+  });
   request.once("error", incomplete);
   request.once("close", incomplete);
   const body = await promise;

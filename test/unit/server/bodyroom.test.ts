@@ -1,0 +1,86 @@
+/** Bodies of strangers: real TLS, and more bytes than there is room for. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request as httpsRequest } from "node:https";
+import { test, type TestContext } from "node:test";
+import { connect, type TLSSocket } from "node:tls";
+
+import { createHookServer } from "../../../src/server/hookserver.ts";
+import { issue } from "./certificates.ts";
+import { createRecorder } from "./recorder.ts";
+
+const KIB = 1024;
+const PATH = "/hook";
+
+async function start(t: TestContext) {
+  const log = createRecorder();
+  const server = createHookServer({
+    host: "127.0.0.1",
+    port: 0,
+    tls: await issue("serving"),
+    routes: [{ path: PATH, handle: (body) => JSON.stringify(body.length) }],
+    undecodable: (_, reason) => JSON.stringify(reason),
+    log,
+    limits: { bodyBytes: 1024 * KIB, bodiesBytes: 300 * KIB },
+  });
+  const { port } = await server.listen();
+  t.after(() => server.close(0));
+  return { port, log };
+}
+
+async function send(port: number, bytes: number): Promise<{ text: string; connection: unknown }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ text: string; connection: unknown }>();
+  const options = { host: "127.0.0.1", port, path: PATH, method: "POST", rejectUnauthorized: false };
+  const request = httpsRequest({ ...options, agent: false }, (response) => {
+    let text = "";
+    response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    response.on("end", () => resolve({ text, connection: response.headers.connection }));
+  });
+  request.once("error", reject).end(Buffer.alloc(bytes, 0x20));
+  return await promise;
+}
+
+/** A body that does not end, as far as it is sent. */
+async function begin(t: TestContext, port: number, bytes: number): Promise<TLSSocket> {
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  t.after(() => socket.destroy());
+  socket.on("error", () => undefined);
+  await once(socket, "secureConnect");
+  socket.write(`POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes + 1}\r\n\r\n`);
+  socket.write(Buffer.alloc(bytes, 0x20));
+  return socket;
+}
+
+/** Asks until the answer is this one. */
+async function becomes(port: number, bytes: number, text: string): Promise<void> {
+  let last = "";
+  for (let call = 0; call < 200 && last !== text; call++) last = (await send(port, bytes)).text;
+  assert.equal(last, text);
+}
+
+test("while unfinished bodies take all the room, large ones are a Failure and common ones are answered", async (t) => {
+  const { port, log } = await start(t);
+  assert.equal((await send(port, 200 * KIB)).text, String(200 * KIB));
+  const unfinished = await begin(t, port, 290 * KIB);
+  await becomes(port, 200 * KIB, '"no-room"');
+  assert.equal((await send(port, 200 * KIB)).connection, "close");
+  assert.equal((await send(port, 50 * KIB)).text, String(50 * KIB));
+  assert.ok(log.entries.some(({ fields }) => fields?.["reason"] === "no-room"));
+  unfinished.destroy();
+  await becomes(port, 200 * KIB, String(200 * KIB));
+});
+
+test("what was answered takes no room any more, refused or not", async (t) => {
+  const { port } = await start(t);
+  for (let call = 0; call < 4; call++) {
+    await becomes(port, 250 * KIB, String(250 * KIB));
+    assert.equal((await send(port, 1100 * KIB)).text, '"no-room"');
+  }
+});
+
+test("a body that found no room takes none while it goes on", async (t) => {
+  const { port } = await start(t);
+  await begin(t, port, 350 * KIB);
+  await becomes(port, 200 * KIB, String(200 * KIB));
+});
