@@ -1,5 +1,6 @@
 /** One line per changed answer: the proof of what was answered, from what, and why. */
 
+import { hash } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
 import { targetVersion } from "../policy/call.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
@@ -18,6 +19,7 @@ export interface AuditLogOptions {
 
 interface Last {
   readonly verdict: AnswerVerdict;
+  /** Digest: what many policies say is kilobytes, times all that is remembered. */
   readonly said: string;
 }
 
@@ -67,13 +69,8 @@ export class AuditLog implements AnswerRecorder {
 /** Without the seconds, which count down to the next edge, and without policies that have nothing to do with it. */
 function saidBy({ verdict, answer, decision }: Outcome): string {
   const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
-  return JSON.stringify([
-    verdict,
-    answer.status,
-    answer.retryAfterSeconds > 0,
-    answer.message,
-    matched.map(reasonsOf),
-  ]);
+  const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, matched.map(reasonsOf)];
+  return hash("sha256", JSON.stringify(said), "base64");
 }
 
 function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unknown {

@@ -27,6 +27,8 @@ const NAME = upTo(253);
 const NAMESPACE = upTo(63);
 const UID = upTo(128);
 const VERSION = upTo(64);
+/** Characters. */
+const MAX_SETTINGS = 64 * 1024;
 
 /** Only what is read is checked: this is the hot path, and Cluster API may add fields in any minor. */
 const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
@@ -70,6 +72,7 @@ export function decodeRequest(hook: HookName, body: Buffer): HookRequest | undef
   const raw = parseJson(body);
   const validate = VALIDATORS.get(hook);
   if (validate === undefined || !validate(raw)) return undefined;
+  if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
   const versions = CATALOG[hook].versions.map((field) => [field, raw[field]]);
   const settings = raw.settings === undefined ? {} : { settings: raw.settings };
   return { call: { hook, ...Object.fromEntries(versions), ...settings }, cluster: viewCluster(raw.cluster) };

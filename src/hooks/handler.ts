@@ -81,8 +81,9 @@ export function createHandler(
       deps.answers.record(request, outcome, deps.now());
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
-      if (stands !== undefined)
-        replays.keep(digest, { clusterUID: request.cluster.metadata.uid, verdict, text, stands });
+      const { uid: clusterUID } = request.cluster.metadata;
+      if (stands === undefined) replays.forget(clusterUID);
+      else replays.keep(digest, { clusterUID, verdict, text, stands });
       return text;
     };
     const bug = (error: unknown): Outcome => {

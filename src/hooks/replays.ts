@@ -25,19 +25,20 @@ export class Replays {
   find(digest: string, now: Date): Replay | undefined {
     const replay = this.#byDigest.get(digest);
     if (replay === undefined || replay.stands(now)) return replay;
-    this.#forget(replay.clusterUID);
+    this.forget(replay.clusterUID);
     return undefined;
   }
 
   keep(digest: string, replay: Replay): void {
-    this.#forget(replay.clusterUID);
+    this.forget(replay.clusterUID);
     this.#byDigest.set(digest, replay);
     this.#digests.set(replay.clusterUID, digest);
     const oldest = this.#digests.keys().next();
-    if (this.#digests.size > MAX_REPLAYS && oldest.done !== true) this.#forget(oldest.value);
+    if (this.#digests.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
 
-  #forget(clusterUID: string): void {
+  /** To be called when another answer is given about the Cluster: only the last one is repeated. */
+  forget(clusterUID: string): void {
     const digest = this.#digests.get(clusterUID);
     if (digest === undefined) return;
     this.#digests.delete(clusterUID);

@@ -93,6 +93,15 @@ describe("a request", () => {
       assert.equal(decodeRequest("BeforeClusterDelete", bytes), undefined));
   }
 
+  test("with more settings than anybody has, which would be kept, is not one", () => {
+    const versions = { fromKubernetesVersion: "v1", toKubernetesVersion: "v2" };
+    const decode = (settings: object): unknown =>
+      decodeRequest("BeforeClusterUpgrade", body({ ...versions, settings }));
+    assert.notEqual(decode({ a: "b".repeat(60_000) }), undefined);
+    assert.equal(decode({ a: "b".repeat(70_000) }), undefined);
+    assert.equal(decode({ ["a".repeat(70_000)]: "b" }), undefined);
+  });
+
   test("of an upgrade without a version is not one", () => {
     assert.equal(decodeRequest("BeforeClusterUpgrade", body({})), undefined);
   });

@@ -192,6 +192,13 @@ describe("a request that comes again byte for byte", () => {
     assert.equal(asked(), 3, "the first was forgotten: there is one per Cluster");
   });
 
+  test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
+    const { source, asked } = counting({});
+    const standing: DecisionSource["standing"] = () => (asked() === 1 ? () => true : undefined);
+    await run({ ...source, standing }, { bytes: [body, other, body] });
+    assert.equal(asked(), 3);
+  });
+
   test("is confirmed each time where it may go on", async () => {
     let confirmed = 0;
     const confirm = async (): ReturnType<DecisionSource["confirm"]> => {
