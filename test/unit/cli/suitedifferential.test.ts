@@ -93,7 +93,9 @@ function ofStore(objects: PolicyObject[]): Told {
         }
       }
       if (!("call" in told)) return undefined;
-      return fixture.store.ask({ call: told.call, cluster: viewCluster(raw.object) }, fixture.clock.now);
+      const request = { call: told.call, cluster: viewCluster(raw.object) };
+      const { basis: _, ...decision } = fixture.store.ask(request, fixture.clock.now);
+      return decision;
     },
   };
 }
