@@ -30,6 +30,16 @@ export class KubeError extends Error {
 
 export const isNotFound = (error: unknown): boolean => error instanceof KubeError && error.code === 404;
 
+/** `undefined` where there is no such thing. */
+export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** The object changed since it was read. Not "AlreadyExists", which is also a 409 and no reason to try again. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "Conflict";

@@ -10,7 +10,8 @@
 import type { Logger } from "../api/logger.ts";
 import type { KubeClient } from "./client.ts";
 import { pause, withDeadline } from "./deadline.ts";
-import { isAlreadyExists, isConflict, isForbidden, isNotFound } from "./errors.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./errors.ts";
+import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
 
 /** What singular work asks, before each write. */
@@ -240,14 +241,10 @@ export class LeaderElection implements Leadership {
 
   async #get(signal?: AbortSignal): Promise<KubeObject | undefined> {
     const { client, lease } = this.#options;
-    try {
-      return await this.#inTime("get the lease", signal, (inner) =>
-        client.get(LEASES, lease, { signal: inner }),
-      );
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const read = this.#inTime("get the lease", signal, (inner) =>
+      client.get(LEASES, lease, { signal: inner }),
+    );
+    return await unlessNotFound(read);
   }
 
   async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
@@ -316,9 +313,4 @@ function specOf({ spec }: KubeObject): FoundSpec {
     renewTime: text("renewTime"),
     leaseTransitions: count("leaseTransitions"),
   };
-}
-
-/** metav1.MicroTime: six digits, no fewer. */
-function microTime(date: Date): string {
-  return date.toISOString().replace("Z", "000Z");
 }

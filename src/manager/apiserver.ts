@@ -17,7 +17,14 @@ import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
 import type { PolicyWriter } from "../controller/reconciler.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isConflict, isForbidden, isNotFound, isThrottled, KubeError } from "../kube/errors.ts";
+import {
+  isConflict,
+  isForbidden,
+  isNotFound,
+  isThrottled,
+  KubeError,
+  unlessNotFound,
+} from "../kube/errors.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
@@ -142,12 +149,7 @@ export class ApiServer implements LiveReader, PolicyWriter {
   }
 
   async findNamespace(name: string): ReturnType<PolicyWriter["findNamespace"]> {
-    try {
-      return await this.namespace(name);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await unlessNotFound(this.namespace(name));
   }
 
   async clustersOf(namespace: string): ReturnType<PolicyWriter["clustersOf"]> {
@@ -206,10 +208,6 @@ async function unlessGone<T>(
   answer: Promise<KubeObject>,
   view: (raw: KubeObject) => T,
 ): Promise<T | undefined> {
-  try {
-    return view(await answer);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const raw = await unlessNotFound(answer);
+  return raw && view(raw);
 }

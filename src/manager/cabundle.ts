@@ -9,7 +9,7 @@ import { BACKDATED_MS } from "../certificates/lifetime.ts";
 import { parseCertificates } from "../certificates/pem.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
-import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
+import { isConflict, isForbidden, unlessNotFound } from "../kube/errors.ts";
 import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
 
 /** An object that names our certificate's authority. */
@@ -106,7 +106,7 @@ export class CaBundleKeeper {
   async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
     const { client, lagging, log, now } = this.#options;
     const { resource, name } = target;
-    const object = await this.#find(target, signal);
+    const object = await unlessNotFound(client.get(resource, { name }, { signal }));
     if (object === undefined || isInjected(object, target)) return;
     const outdated = target
       .bundles(object)
@@ -120,15 +120,6 @@ export class CaBundleKeeper {
     ];
     await client.jsonPatch(resource, { name }, operations, { signal });
     log.info("Wrote the certificate authority of the serving certificate", { to: nameOf(target) });
-  }
-
-  async #find({ resource, name }: CaBundleTarget, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await this.#options.client.get(resource, { name }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
   }
 
   /** Another replica was quicker: the next look tells. Without permission somebody else has to write it. */

@@ -22,6 +22,7 @@ import {
 } from "../policy/registration.ts";
 
 const GROUP = "runtime.cluster.x-k8s.io";
+export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
 /** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
 const VERSIONS = ["v1beta2", "v1alpha1"];
 
@@ -89,7 +90,11 @@ export async function extensionConfigs(
   client: Pick<KubeClient, "getPath">,
   signal?: AbortSignal,
 ): Promise<Resource> {
-  const group = await client.getPath(`/apis/${GROUP}`, { signal });
+  return extensionConfigsOf(await client.getPath(RUNTIME_GROUP_PATH, { signal }));
+}
+
+/** `group`: what the API server tells of it. */
+export function extensionConfigsOf(group: unknown): Resource {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
   const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
   const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));

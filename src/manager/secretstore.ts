@@ -4,7 +4,7 @@ import { isFields } from "../api/fields.ts";
 import type { SecretData, StoredSecret } from "../certificates/stored.ts";
 import type { SecretStore } from "../certificates/steps.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../kube/errors.ts";
+import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/errors.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
 export const SECRETS: Resource = {
@@ -23,7 +23,7 @@ export type SecretClient = Pick<KubeClient, "get" | "create" | "mergePatch">;
 export function createSecretStore(client: SecretClient, namespace: string): SecretStore {
   return {
     read: async (name, signal) => {
-      const found = await unless(isNotFound, client.get(SECRETS, { namespace, name }, { signal }));
+      const found = await unlessNotFound(client.get(SECRETS, { namespace, name }, { signal }));
       return found === undefined ? undefined : view(found);
     },
     create: async (name, data, signal) => {

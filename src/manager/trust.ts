@@ -6,9 +6,10 @@ import { type Fields, isFields } from "../api/fields.ts";
 import type { TrustReader } from "../certificates/keeper.ts";
 import { holds } from "../certificates/pem.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isNotFound } from "../kube/errors.ts";
+import { unlessNotFound } from "../kube/errors.ts";
 import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
 import type { CaBundleTarget } from "./cabundle.ts";
+import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "./registrations.ts";
 
 export interface TrustOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "getPath">;
@@ -17,10 +18,6 @@ export interface TrustOptions {
   readonly names: readonly string[];
   readonly webhooks: CaBundleTarget;
 }
-
-const RUNTIME_GROUP = "runtime.cluster.x-k8s.io";
-/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1, with the same fields. */
-const RUNTIME_VERSIONS = ["v1beta2", "v1alpha1"];
 
 export function createTrustReader(options: TrustOptions): TrustReader {
   return {
@@ -63,20 +60,8 @@ async function extensionResource(
   { client }: TrustOptions,
   signal: AbortSignal,
 ): Promise<Resource | undefined> {
-  const group = await unlessNotFound(client.getPath(`/apis/${RUNTIME_GROUP}`, { signal }));
-  if (group === undefined) return undefined;
-  const versions: unknown = isFields(group) ? group["versions"] : undefined;
-  const served: unknown[] = Array.isArray(versions)
-    ? versions.map((each: unknown) => (isFields(each) ? each["version"] : undefined))
-    : [];
-  const version = RUNTIME_VERSIONS.find((wanted) => served.includes(wanted)) ?? "v1beta2";
-  return {
-    group: RUNTIME_GROUP,
-    version,
-    plural: "extensionconfigs",
-    kind: "ExtensionConfig",
-    namespaced: false,
-  };
+  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH, { signal }));
+  return group === undefined ? undefined : extensionConfigsOf(group);
 }
 
 function clientConfigOf({ spec }: KubeObject): Fields {
@@ -94,13 +79,4 @@ function callsUs({ service, url }: Fields, options: Pick<TrustOptions, "service"
 function trustsBy(caBundle: unknown, authority: X509Certificate): boolean {
   const pem = typeof caBundle === "string" ? Buffer.from(caBundle, "base64").toString("utf8") : "";
   return holds(pem, authority);
-}
-
-async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

@@ -138,3 +138,7 @@ for (const [name, { cluster, distrust }] of Object.entries(CASES)) {
 test("what may not be read is not trusted to be well", async () => {
   await assert.rejects(distrusting({ webhooks: [], failure: FORBIDDEN }), /forbidden/);
 });
+
+test("a Cluster API of which only versions are served that we do not know is not trusted to be well", async () => {
+  await assert.rejects(distrusting({ versions: ["v7"] }), /neither v1beta2 nor v1alpha1 is served/);
+});
