@@ -12,7 +12,7 @@ import type { KeyPair } from "../server/certificate.ts";
 import { ClientAuthority } from "../server/clientauthority.ts";
 import type { Clients, HookServer } from "../server/hookserver.ts";
 import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
-import { EventRecorder } from "./events.ts";
+import type { EventRecorder } from "./events.ts";
 import type { EventText } from "./eventtext.ts";
 import { ownNamespace } from "./leadership.ts";
 import type { Options } from "./options.ts";
@@ -23,6 +23,7 @@ export interface CertificatesOptions {
   readonly options: Options;
   readonly client: KubeClient;
   readonly leadership: Leadership;
+  readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
   /** Exists when something changes. */
   readonly server: () => Pick<HookServer, "setCertificate" | "clientsChanged">;
@@ -42,16 +43,14 @@ export class Certificates {
   readonly #serving: Serving;
   readonly #clients: ClientAuthority | undefined;
   readonly #caBundle: CaBundleKeeper;
-  readonly #events: EventRecorder;
   readonly #alarm = new ExpiryAlarm();
   readonly #namespace: string;
 
   constructor(own: CertificatesOptions) {
-    const { options, client, leadership, log, server } = own;
+    const { options, client, leadership, events, log, server } = own;
     const leading = (): boolean => leadership.leading();
     this.#options = own;
     this.#namespace = ownNamespace(options);
-    this.#events = new EventRecorder({ client, log });
     this.#serving = createServing({
       options,
       client,
@@ -60,7 +59,7 @@ export class Certificates {
       log,
       now,
       onChange: (pair) => server().setCertificate(pair),
-      onStep: (step) => this.#events.tell(stepEvent(step, this.#secret())),
+      onStep: (step) => events.tell(stepEvent(step, this.#secret())),
     });
     const { caFile: file, names } = options.clients ?? {};
     this.#clients =
@@ -92,7 +91,6 @@ export class Certificates {
       this.#serving.run(signal),
       this.#clients?.run(signal),
       this.#caBundle.run(signal),
-      this.#events.run(signal),
       this.#watchExpiry(signal),
     ]);
   }
@@ -118,10 +116,10 @@ export class Certificates {
   }
 
   #warn(warning: ExpiryWarning): void {
-    const { log, options } = this.#options;
+    const { events, log, options } = this.#options;
     const text = expiryEvent(warning, { self: options.certManagement === "Self", secret: this.#secret() });
     log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
-    this.#events.tell(text);
+    events.tell(text);
   }
 
   /** People look for its Events there, also when somebody else fills it. */

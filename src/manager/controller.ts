@@ -31,7 +31,7 @@ import {
   viewPolicy,
 } from "./apiserver.ts";
 import { followCoverage } from "./coverage.ts";
-import { EventRecorder, type EventResult } from "./events.ts";
+import type { EventRecorder } from "./events.ts";
 import { followMemory, type Named } from "./gauges.ts";
 import { ObjectInformers } from "./objects.ts";
 import { Registrations } from "./registrations.ts";
@@ -43,6 +43,7 @@ export interface ControllerOptions {
   /** Of the Service that callers use. */
   readonly serviceName: string;
   readonly metrics: Metrics;
+  readonly events: Pick<EventRecorder, "record">;
   readonly log: Logger;
 }
 
@@ -72,7 +73,7 @@ const OBJECTS_BUDGET_MS = 5000;
 const now = (): Date => new Date();
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, served, maxOverrideMs, serviceName, metrics, log } = options;
+  const { client, served, maxOverrideMs, serviceName, metrics, events, log } = options;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is only called once all of them are there.
   const objects = createObjects(options, () => store);
@@ -115,8 +116,6 @@ export function createController(options: ControllerOptions): Controller {
     log,
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
-  const onResult = (result: EventResult): void => metrics.events.inc({ result });
-  const events = new EventRecorder({ client, log, now, onResult });
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
@@ -125,7 +124,7 @@ export function createController(options: ControllerOptions): Controller {
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: async (signal) => {
-      const parts = { informers, objects, registrations, events, named, store, queue, lookAgain, log };
+      const parts = { informers, objects, registrations, named, store, queue, lookAgain, log };
       await run(parts, signal);
     },
   };
@@ -236,7 +235,6 @@ interface Parts {
   readonly informers: Informers;
   readonly objects: ObjectInformers;
   readonly registrations: Registrations;
-  readonly events: EventRecorder;
   readonly named: readonly Named[];
   readonly store: DecisionStore;
   readonly queue: WorkQueue;
@@ -246,7 +244,7 @@ interface Parts {
 }
 
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { informers, objects, registrations, events, named, store, queue, log } = parts;
+  const { informers, objects, registrations, named, store, queue, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
   const load = whenRead({ named, objects }, signal).then(
     () => {
@@ -259,7 +257,7 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
     () => undefined, // Stopped before everything was read.
   );
   const informing = [...named, nameOf(registrations)].map(([, informer]) => informer.run(signal));
-  await Promise.all([load, queue.run(signal), objects.run(signal), events.run(signal), ...informing]);
+  await Promise.all([load, queue.run(signal), objects.run(signal), ...informing]);
   clearInterval(polling);
   store.stop();
 }

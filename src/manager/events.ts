@@ -7,6 +7,7 @@ import type { Logger } from "../api/logger.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/errors.ts";
+import { microTime } from "../kube/microtime.ts";
 import type { Resource } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
 import { type DatedText, EventBursts } from "./eventbursts.ts";
@@ -32,19 +33,19 @@ export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropp
 export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create">;
   readonly log: Logger;
-  readonly onResult?: (result: EventResult) => void;
-  readonly now?: () => Date;
+  readonly onResult: (result: EventResult) => void;
+  readonly now: () => Date;
 }
 
 export class EventRecorder {
-  readonly #options: Required<EventRecorderOptions>;
+  readonly #options: EventRecorderOptions;
   readonly #bursts = new EventBursts();
   readonly #waiting: DatedText[] = [];
   #arrived = Promise.withResolvers<void>();
   #dropping = false;
 
   constructor(options: EventRecorderOptions) {
-    this.#options = { onResult: () => undefined, now: () => new Date(), ...options };
+    this.#options = options;
   }
 
   /** Neither waits nor throws: an answer can be on its way through here. */
@@ -151,8 +152,4 @@ function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1]
     }),
   };
   return event;
-}
-
-function microTime(at: Date): string {
-  return at.toISOString().replace("Z", "000Z");
 }

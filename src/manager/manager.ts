@@ -22,6 +22,7 @@ import { admissionDeps } from "./admission.ts";
 import { openAuditLog, recordAll } from "./auditing.ts";
 import { Certificates } from "./certificates.ts";
 import { createController } from "./controller.ts";
+import { EventRecorder, type EventResult } from "./events.ts";
 import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
 import { Readiness } from "./readiness.ts";
@@ -44,13 +45,16 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const reviews = new KubeClient(kubeConfig, { version: VERSION });
   const { maxOverrideMs } = options;
   const { webhookServiceName: serviceName } = options;
-  const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, log });
+  const onResult = (result: EventResult): void => metrics.events.inc({ result });
+  const events = new EventRecorder({ client, log, onResult, now });
+  const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, events, log });
   const readiness = new Readiness(controller);
   const leadership = createLeadership(options, client, log);
   const certificates: Certificates = new Certificates({
     options,
     client,
     leadership,
+    events,
     log,
     server: () => server,
   });
@@ -86,7 +90,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const singular = leadership.run(signal);
   // As long as calls are answered, they are answered from what is known now, and reach the status.
   const answering = new AbortController();
-  const parts = Promise.all([controller.run(answering.signal), certificates.run(answering.signal)]);
+  const parts = Promise.all([controller, certificates, events].map((part) => part.run(answering.signal)));
   await aborted(signal);
   readiness.stopping();
   await stopServing(server, options);
