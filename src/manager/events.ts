@@ -2,10 +2,10 @@
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "../api/logger.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { childOf, pause } from "../kube/deadline.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/errors.ts";
 import { microTime } from "../kube/microtime.ts";
 import type { Resource } from "../kube/resource.ts";
@@ -91,21 +91,18 @@ export class EventRecorder {
         continue;
       }
       await this.#write(next, signal);
-      await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+      await pause(INTERVAL_MS, signal);
     }
   }
 
   /** Of an Event, of the end of a burst, or of `signal`. */
   async #arrival(signal: AbortSignal): Promise<void> {
     this.#dropping = false;
-    const wake = new AbortController();
-    const until = AbortSignal.any([signal, wake.signal]);
     const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
-    await Promise.race([
-      this.#arrived.promise,
-      pause(rest, undefined, { signal: until, ref: false }).catch(() => undefined),
-    ]);
-    wake.abort();
+    const wake = childOf(signal);
+    await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);
+    wake.controller.abort();
+    wake.release();
     this.#arrived = Promise.withResolvers<void>();
   }
 

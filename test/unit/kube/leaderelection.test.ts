@@ -232,8 +232,7 @@ test("given back, the Lease is somebody else's at the next try", async () => {
 
 test("run renews until it is stopped, and gives the Lease back", { timeout: 10_000 }, async () => {
   const server = new LeaseServer();
-  const tuning = { leaseMs: 150, renewMs: 100, retryMs: 5 };
-  const a = candidate(server, "a", { tuning, now: () => performance.now() });
+  const a = candidate(server, "a", { tuning: { retryMs: 5 }, now: () => performance.now() });
   const stop = new AbortController();
   const running = a.run(stop.signal);
   const renewals = Promise.withResolvers<void>();
