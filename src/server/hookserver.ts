@@ -190,34 +190,32 @@ function createApp(options: HookServerOptions, { server, limits, connections }: 
     return reply.code(500).type("application/json").send(INTERNAL_ERROR);
   });
   const isRefused = createGuard(options);
+  const deps = { ...options, complain: sparing(options.log) };
   for (const route of options.routes) {
     app.post<{ Body: Body | undefined }>(route.path, async (request, reply) => {
       if (typeof request.body === "string") reply.header("connection", "close");
       const text = isRefused(route, request.raw.socket)
         ? options.undecodable(route.path, "unauthenticated")
-        : await answer(route, request.body, options);
+        : await answer(route, request.body, deps);
       return reply.type("application/json").send(Buffer.from(text));
     });
   }
   return app;
 }
 
-/** Whether to refuse; strangers can make it say so, but only now and then. */
+/** Whether to refuse. */
 function createGuard({ clients, log }: HookServerOptions): (route: HookRoute, socket: Socket) => boolean {
-  let reportedAt = -Infinity;
+  const complain = sparing(log);
   return ({ path, authenticated = false }, socket) => {
     if (clients === undefined || !authenticated) return false;
     const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
     if (reason === undefined) return false;
-    if (performance.now() - reportedAt >= REPORT_INTERVAL_MS) {
-      reportedAt = performance.now();
-      log.warn("Refused a hook call", {
-        path,
-        reason,
-        remedy:
-          "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
-      });
-    }
+    complain("Refused a hook call", {
+      path,
+      reason,
+      remedy:
+        "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
+    });
     return true;
   };
 }
@@ -225,10 +223,10 @@ function createGuard({ clients, log }: HookServerOptions): (route: HookRoute, so
 async function answer(
   route: HookRoute,
   body: Body | undefined,
-  { undecodable, log }: HookServerOptions,
+  { undecodable, log, complain }: HookServerOptions & { readonly complain: Logger["warn"] },
 ): Promise<string> {
   if (typeof body === "string") {
-    log.warn("Refused a hook call", { path: route.path, reason: body });
+    complain("Refused a hook call", { path: route.path, reason: body });
     return undecodable(route.path, body);
   }
   try {
@@ -251,10 +249,18 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 function reportDrops(server: Server, log: Logger): void {
+  const complain = sparing(log);
+  server.on("drop", () =>
+    complain("Too many connections, refusing new ones", { limit: server.maxConnections }),
+  );
+}
+
+/** What strangers can cause is a line now and then, however often they do. */
+function sparing(log: Logger): Logger["warn"] {
   let reportedAt = -Infinity;
-  server.on("drop", () => {
+  return (message, fields) => {
     if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
     reportedAt = performance.now();
-    log.warn("Too many connections, refusing new ones", { limit: server.maxConnections });
-  });
+    log.warn(message, fields);
+  };
 }

@@ -185,6 +185,9 @@ test("strangers cannot fill the log, nor keep a connection by a body that is too
   assert.notEqual((await ask(port, agent)).connection, "close");
   const { text, connection } = await ask(port, agent, { body: "x".repeat(2048) });
   assert.deepEqual([text, connection], ['"unauthenticated"', "close"]);
+  const large = { path: "/discovery", body: "x".repeat(2048) };
+  for (let call = 0; call < 5; call++) assert.equal((await ask(port, {}, large)).text, '"too-large"');
+  assert.equal(log.entries.filter(({ level }) => level === "warn").length, 2);
 });
 
 test("a certificate that ends on an open connection is not good any more", async (t) => {
