@@ -17,7 +17,7 @@ import type { EventText } from "./eventtext.ts";
 import { ownNamespace } from "./leadership.ts";
 import type { Options } from "./options.ts";
 import { SECRETS } from "./secretstore.ts";
-import { createServing, type Serving } from "./serving.ts";
+import { createServing, type Serving } from "./servingcertificate.ts";
 
 export interface CertificatesOptions {
   readonly options: Options;

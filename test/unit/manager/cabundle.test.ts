@@ -10,7 +10,7 @@ import {
   type CaBundleOptions,
   validatingWebhookTarget,
 } from "../../../src/manager/cabundle.ts";
-import { authorityFile } from "../../../src/manager/serving.ts";
+import { authorityFile } from "../../../src/manager/servingcertificate.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { status, WIDGETS } from "../kube/fakeapiserver.ts";
 import { MemoryLogger, scratch, startLab, until } from "../kube/fixtures.ts";

@@ -7,7 +7,7 @@ import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/errors.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { errorText } from "../../../src/log.ts";
-import { createServing, type Serving, type ServingOptions } from "../../../src/manager/serving.ts";
+import { createServing, type Serving, type ServingOptions } from "../../../src/manager/servingcertificate.ts";
 import type { KeyPair } from "../../../src/server/certificate.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
