@@ -178,6 +178,7 @@ function usageLine(error: Error, program: Command, argv: readonly string[]): str
 async function main(argv: readonly string[], name: string): Promise<number> {
   survivePipeErrors(process.stdout);
   survivePipeErrors(process.stderr);
+  if (argv[0] !== "run") failOnLostOutput(process.stdout);
   const program = createProgram(name);
   if (argv[0] === COMPLETE) {
     await answerCompletion(argv.slice(1), program);
@@ -197,6 +198,19 @@ async function main(argv: readonly string[], name: string): Promise<number> {
     }
     return failed(error);
   }
+}
+
+/** What a full disk has swallowed must not pass for done; a reader that has seen enough (EPIPE) has. */
+function failOnLostOutput(stream: NodeJS.WriteStream): void {
+  let told = false;
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (told || error.code === "EPIPE") return;
+    told = true;
+    process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
+    process.on("exit", (code) => {
+      if (code === 0) process.exitCode = FAILED;
+    });
+  });
 }
 
 function failed(error: unknown): number {

@@ -1,5 +1,6 @@
 /** What a step expects against what was decided. */
 
+import { RE2JS } from "@bufbuild/re2";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../policy/decision.ts";
 import { earliest, timestamp } from "../policy/instant.ts";
 import { type CompiledPolicy, policyName } from "../policy/policy.ts";
@@ -79,7 +80,7 @@ export function compare(
 
 function compareMessage({ message }: ExpectSpec, decision: Decision): Compared[] {
   if (message === undefined) return [];
-  const same = new RegExp(message, "u").test(decision.message);
+  const same = RE2JS.compile(message).test(decision.message);
   return [{ field: "message", expected: `/${message}/`, actual: decision.message || NONE, same }];
 }
 

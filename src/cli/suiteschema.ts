@@ -1,5 +1,6 @@
 /** The shape of a HookPolicyTest, as JSON Schema: what `hookpolicy test` reads and editors complete. */
 
+import { RE2JS } from "@bufbuild/re2";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { parseDuration } from "../policy/duration.ts";
@@ -79,7 +80,11 @@ const EXPECT = record(
     gate: text("The gate that does not hold; of an answer that lets go on, one that holds"),
     reason: text("Of the gate, if there is one, else of the rule"),
     retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it goes on" },
-    message: { type: "string", format: "regex", description: "Regular expression that the message matches" },
+    message: {
+      type: "string",
+      format: "regex",
+      description: "Regular expression (RE2) that the message matches",
+    },
     nextChange: {
       anyOf: [{ format: "date-time" }, { enum: ["Never", "Unknown"] }],
       type: "string",
@@ -190,7 +195,8 @@ export const SUITE_SCHEMA = {
 
 function isRegex(value: string): boolean {
   try {
-    return new RegExp(value, "u").source !== "";
+    RE2JS.compile(value);
+    return true;
   } catch {
     return false;
   }
@@ -224,7 +230,7 @@ export function checkSuite(
 const FORMATS: Readonly<Record<string, string>> = {
   "date-time": 'an instant such as "2026-11-21T12:00:00Z"',
   duration: 'a duration such as "90s", "1h30m" or "168h"',
-  regex: "a regular expression",
+  regex: "a regular expression (RE2)",
 };
 
 function describe(error: ErrorObject): string {

@@ -1,7 +1,7 @@
 /** `hookpolicy init`: a folder to start with. */
 
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { addExamples, CommandError, FAILED } from "../cli/command.ts";
 
@@ -31,7 +31,7 @@ async function init(dir: string): Promise<void> {
   for (const [name, content] of Object.entries(starterFiles())) {
     const path = join(dir, name);
     try {
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(resolve(dirname(path)));
       await writeFile(path, content, { flag: "wx" });
       process.stdout.write(`wrote ${path}\n`);
     } catch (error) {
@@ -41,6 +41,18 @@ async function init(dir: string): Promise<void> {
       }
       process.stderr.write(`${path} exists: left as it is\n`);
     }
+  }
+}
+
+/** Node's own recursive mkdir never ends where a file system has no room for folders, such as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (!isSystemError(error) || !["EEXIST", "ENOENT"].includes(error.code)) throw error;
+    if (error.code === "EEXIST") return;
+    await makeFolder(dirname(path));
+    await mkdir(path);
   }
 }
 

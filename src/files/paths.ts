@@ -1,5 +1,6 @@
 /** What a person names on the command line to the files that are meant. */
 
+import type { Stats } from "node:fs";
 import { glob, readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { FileProblem, LoadOptions } from "./load.ts";
@@ -37,10 +38,26 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
   if (path === "-") return [{ name: "-", named: true }];
   try {
     const found = await stat(resolve(cwd, path));
-    return found.isDirectory() ? await ofFolder(path, cwd) : [{ name: path, named: true }];
+    if (found.isDirectory()) return await ofFolder(path, cwd);
+    return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
     if (errorCode(error) === "ENOENT" && /[*?[{]/.test(path)) return await ofPattern(path, cwd);
     return { file: path, message: readProblem(error) };
+  }
+}
+
+const PIPE = "is a pipe, expected a file; use - for standard input";
+
+/** Nobody may ever write into a pipe; but what a shell makes of <(...) is one, in /dev/fd. */
+function isEndless(path: string, found: Stats): boolean {
+  return (found.isFIFO() || found.isSocket()) && !path.startsWith("/dev/");
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    return true; // reading it tells what is wrong
   }
 }
 
@@ -58,14 +75,16 @@ async function filesBelow(folder: string, cwd: string): Promise<string[]> {
     .map(async (entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return await filesBelow(path, cwd);
-      return MANIFEST.test(entry.name) ? [path] : [];
+      return MANIFEST.test(entry.name) && (await isFile(resolve(cwd, path))) ? [path] : [];
     });
   return (await Promise.all(below)).flat();
 }
 
 async function ofPattern(pattern: string, cwd: string): Promise<readonly Source[] | FileProblem> {
   const names: string[] = [];
-  for await (const name of glob(pattern, { cwd })) if (MANIFEST.test(name)) names.push(name);
+  for await (const name of glob(pattern, { cwd })) {
+    if (MANIFEST.test(name) && (await isFile(resolve(cwd, name)))) names.push(name);
+  }
   if (names.length > 0) return names.toSorted().map((name) => ({ name, named: true }));
   return { file: pattern, message: "matches no .yaml, .yml or .json file" };
 }

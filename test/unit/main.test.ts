@@ -220,3 +220,15 @@ test("the operator keeps running when nobody reads its log any more", async () =
   const { code, stderr } = await outcome(child);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
 });
+
+test("output that cannot be written is a failure, told in one line", async () => {
+  for (const args of ["--help", "windows -f test/demo", "completion bash"]) {
+    const child = start(["sh", "-c", `exec ${process.execPath} ${MAIN} ${args} > /dev/full`]);
+    const { code, stderr } = await outcome(child);
+    assert.deepEqual(
+      { code, stderr },
+      { code: 1, stderr: "error: the output cannot be written (ENOSPC)\n" },
+      args,
+    );
+  }
+});

@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   "days as a duration": [step({ advance: "7d" }), /steps\[0\]\.advance: found "7d", expected a duration/],
   "a message that is no regular expression": [
     step({ expect: { message: "(" } }),
-    /expect\.message: found "\(", expected a regular expression/,
+    /expect\.message: found "\(", expected a regular expression \(RE2\)/,
   ],
   "a change at no instant": [
     step({ expect: { nextChange: "soon" } }),
@@ -173,4 +173,10 @@ test("steps behind one that could not be run are skipped, and the clock of the s
       ["skipped", "2026-11-21T13:00:00Z"],
     ],
   );
+});
+
+test("no regular expression takes more than the length of the message", async () => {
+  const call = { hook: "BeforeClusterDelete", cluster: "team-a/prod-1" };
+  const spec = { steps: [{ call, expect: { message: "^((((.+)+)+)+)+!$" } }] };
+  assert.equal((await run(suite(spec))).status, "failed");
 });

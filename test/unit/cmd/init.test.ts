@@ -25,6 +25,19 @@ function argsOf(line: string): string[] {
     .slice(1);
 }
 
+test("a folder that cannot be made is told, where the system says that a part of its path is missing", async () => {
+  const { code, stderr } = await hookpolicy(["init", "/proc/no-such-folder"]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: cannot write \/proc\/no-such-folder\S* \(\w+\)\n$/);
+});
+
+test("a folder below folders that do not exist yet is made with them", async (t) => {
+  const cwd = await folder(t, {});
+  const { code, stderr } = await hookpolicy(["init", "a/b/../c/"], { cwd });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.deepEqual((await readdir(join(cwd, "a/c"))).length > 0, true);
+});
+
 test("every file is written, and the commands of every pipeline pass", async (t) => {
   const cwd = await folder(t, {});
   const { code, stdout, stderr } = await hookpolicy(["init"], { cwd });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
@@ -239,4 +240,18 @@ test("places in JSON are known, with tabs and escapes, and with line ends of Win
   assert.equal(source.object["kind"], 'A"b:');
   assert.deepEqual(source.position("spec.x[1]"), { line: 4, column: 20 });
   assert.equal(source.lines.length, 5);
+});
+
+test("what is no regular file is skipped in a folder and by a pattern, and an error where it is named", async (t) => {
+  const cwd = await folder(t, { "a.yaml": CONFIG });
+  execFileSync("mkfifo", [join(cwd, "fifo.yaml")]);
+  await symlink(join(cwd, "fifo.yaml"), join(cwd, "link.yaml"));
+  for (const path of [".", "*.yaml"]) {
+    const { objects, problems } = await loadPaths([path], { cwd });
+    assert.deepEqual({ objects: objects.length, problems }, { objects: 1, problems: [] }, path);
+  }
+  const { problems } = await loadPaths(["fifo.yaml"], { cwd });
+  assert.deepEqual(problems, [
+    { file: "fifo.yaml", message: "is a pipe, expected a file; use - for standard input" },
+  ]);
 });
