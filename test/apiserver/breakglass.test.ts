@@ -59,6 +59,12 @@ function command(title: string): string {
   return first;
 }
 
+/** What the page names between its sentences. */
+function inText(name: string): string {
+  typed.add(name);
+  return name;
+}
+
 /** As the process was started. */
 function argvOf(pid: number): string[] {
   return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
@@ -121,8 +127,7 @@ describe("break-glass", () => {
     const { sh, held, gone } = scene;
     await held(POLICY.name);
     assert.match(await sh(`${command("2. Override")} --yes`), /in force until/);
-    assert.match(await sh("kubectl get hookoverrides"), new RegExp(`${TEAM} +${CLUSTER} +True`));
-    typed.add("kubectl get hookoverrides");
+    assert.match(await sh(inText("kubectl get hookoverrides")), new RegExp(`${TEAM} +${CLUSTER} +True`));
     await gone();
     await anotherWaits();
   });
@@ -132,6 +137,8 @@ describe("break-glass", () => {
     await held(POLICY.name);
     const [observe = "", enforce = ""] = commands("3. Let the policy observe only");
     await sh(observe);
+    const modes = await sh(inText("kubectl get hookpolicy,clusterhookpolicy -A"));
+    assert.match(modes, new RegExp(`/${POLICY.name} +True +Audit `));
     await gone();
     await sh(enforce);
     await policyIsReady(cp, await cp.get(POLICY));

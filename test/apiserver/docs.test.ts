@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { FLAGS } from "../../src/manager/options.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { extensionRef } from "../controlplane/extension.ts";
 import { policyRef, statusOf } from "../e2e/fleet.ts";
 import { type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./heldcluster.ts";
 import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
@@ -83,6 +84,8 @@ describe("what the docs say", () => {
     return command;
   }
 
+  const SELECT_ALL = `kubectl patch extensionconfig hookpolicy --type merge -p '{"spec":{"namespaceSelector":null}}'`;
+
   /** Every command of the docs, in an order that makes few scenes. */
   const KNOWN: Readonly<Record<string, (command: string) => Promise<void>>> = {
     [WHY]: prints(/HookPolicy team-a\/protect-production, rule confirmed-delete.*kubectl annotate /),
@@ -93,12 +96,10 @@ describe("what the docs say", () => {
     "kubectl apply -f manifests/extensionconfig.yaml": async (command) => {
       assert.match(await sh(`${command} --dry-run=client`), /extensionconfig.*hookpolicy configured/);
     },
-    [`kubectl patch extensionconfig hookpolicy --type merge -p '{"spec":{"namespaceSelector":null}}'`]:
-      prints(/patched/),
+    [SELECT_ALL]: prints(/patched/),
     "kubectl annotate extensionconfig hookpolicy --overwrite hookpolicy.dev/discover=again":
       prints(/annotated/),
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
-    "kubectl events -n team-a --for hookpolicy/protect-production": prints(/^LAST SEEN +TYPE /m),
     "kubectl get lease -n hookpolicy-system hookpolicy": prints(/^hookpolicy +\S/m),
     "kubectl delete cluster -n team-a prod-1": async (command) => {
       await heldAlready();
@@ -124,6 +125,14 @@ describe("what the docs say", () => {
       await heldAlready();
       await sh(`${command} --yes`);
       await gone();
+    },
+    "kubectl events -n team-a --for hookpolicy/protect-production": async (command) => {
+      const nowhere = { matchLabels: { no: "such-namespace" } };
+      await cp.patch(extensionRef("hookpolicy"), { spec: { namespaceSelector: nowhere } });
+      await cp.waitFor("the Event", async () =>
+        / NotCalled .* HookPolicy\/protect-production /.test(await sh(command)),
+      );
+      await sh(SELECT_ALL);
     },
     "kubectl get hookpolicy -n team-a protect -o yaml": async (command) => {
       await held("protect");
