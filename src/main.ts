@@ -178,7 +178,7 @@ function usageLine(error: Error, program: Command, argv: readonly string[]): str
 async function main(argv: readonly string[], name: string): Promise<number> {
   survivePipeErrors(process.stdout);
   survivePipeErrors(process.stderr);
-  if (argv[0] !== "run") failOnLostOutput(process.stdout);
+  failOnLostOutput(process.stdout, argv);
   const program = createProgram(name);
   if (argv[0] === COMPLETE) {
     await answerCompletion(argv.slice(1), program);
@@ -201,7 +201,8 @@ async function main(argv: readonly string[], name: string): Promise<number> {
 }
 
 /** What a full disk has swallowed must not pass for done; a reader that has seen enough (EPIPE) has. */
-function failOnLostOutput(stream: NodeJS.WriteStream): void {
+function failOnLostOutput(stream: NodeJS.WriteStream, [command]: readonly string[]): void {
+  if (command === "run") return; // a log that is lost must not end the operator
   let told = false;
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (told || error.code === "EPIPE") return;

@@ -78,6 +78,16 @@ export function hookName(text: string): HookName {
   throw new InvalidArgumentError(`Allowed: ${HOOK_NAMES.join(", ")}${hint}`);
 }
 
+const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
+
+/** Of Kubernetes, in full, as in a Cluster's spec.topology.version. */
+export function version(text: string): string {
+  if (SEMVER.test(text)) return text;
+  const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
+  const hint = short === undefined ? "" : ` (did you mean v${short}.0?)`;
+  throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
+}
+
 /** "team-a/prod-1": how a Cluster is named on the command line. */
 export function clusterName(text: string): { readonly namespace: string; readonly name: string } {
   const [namespace = "", name = "", ...rest] = text.split("/");

@@ -158,7 +158,7 @@ export function unmatched({ clusters }: Evidence, { fleet, matched }: Surveyed):
   if (alone.length === 0) return ok(`a policy for each of ${count(fleet.clusters().length, "Cluster")}`);
   return warning(
     `no policy matches ${count(alone.length, "Cluster")}: ${some(alone)}`,
-    "hookpolicy init clusterhookpolicy, with namespaceSelector: {}",
+    "a ClusterHookPolicy with namespaceSelector: {} matches every Cluster",
   );
 }
 

@@ -1,15 +1,15 @@
 /** What is wrong with policies and overrides in files, and what is suspicious about them. */
 
-import { GROUP, VERSION, type RuleSpec } from "../api/hookpolicy.ts";
+import { GROUP, type RuleSpec } from "../api/hookpolicy.ts";
 import type { SourceObject } from "../files/load.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
-import { found, nearest } from "../policy/fieldmessage.ts";
 import { compileOverride } from "../policy/override.ts";
 import { type PolicyKind } from "../policy/policy.ts";
 import { type FieldError, validatePolicy } from "../policy/schema.ts";
 import { checkRules, type Semantics } from "../policy/semantics.ts";
 import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "./kinds.ts";
-import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
+import { kindProblem, repeated } from "./kindproblems.ts";
+import { SUITE_GROUP } from "./suiteschema.ts";
 import { expressionPosition } from "./expressionposition.ts";
 
 export interface Finding {
@@ -50,7 +50,12 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   const judged = sources.map((source) => judge(source, options));
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
-    findings: judged.flatMap(({ findings }) => findings),
+    findings: [
+      ...judged.flatMap(({ findings }) => findings),
+      ...repeated(sources).map(({ source, message }) =>
+        finding(source, "warning", { path: "metadata.name", message }),
+      ),
+    ],
     unknown: count("unknown"),
     checked: {
       HookPolicy: count("HookPolicy"),
@@ -78,33 +83,6 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     ...warnings.map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
-}
-
-/** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
-function kindProblem(object: RawObject): FieldError | undefined {
-  const group = groupOf(object);
-  const kind = String(object["kind"]);
-  const own: Readonly<Record<string, readonly string[]>> = {
-    [GROUP]: OWN_KINDS,
-    [SUITE_GROUP]: [SUITE_KIND],
-  };
-  const expected = own[group];
-  if (expected !== undefined && !expected.includes(kind)) {
-    const choices = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
-    return { path: "kind", message: `found ${found(kind)}, expected ${choices}${meant(kind, expected)}` };
-  }
-  const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
-  if (home === undefined || home === group) return undefined;
-  const version = `${home}/${VERSION}`;
-  return {
-    path: "apiVersion",
-    message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,
-  };
-}
-
-function meant(word: string, words: readonly string[]): string {
-  const near = nearest(word, words);
-  return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
 }
 
 function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {

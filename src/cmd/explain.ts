@@ -9,14 +9,12 @@ import {
   choice,
   clusterName,
   collect,
-  CommandError,
   hookName,
   instant,
   programName,
-  USAGE,
+  version,
 } from "../cli/command.ts";
 import type { ExplainOptions, Explanation } from "../cli/explanation.ts";
-import { problemLine } from "../cli/problems.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { Unread } from "../live/clusterworld.ts";
 import {
@@ -27,6 +25,7 @@ import {
   reading,
 } from "./connection.ts";
 import { clusterIn, type ClusterName, fleetOf, readCluster } from "./livecluster.ts";
+import { readAllObjects } from "./objectfiles.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -71,10 +70,15 @@ export function addExplain(program: Command): void {
       "files, folders and patterns instead of the API server; - is standard input; repeatable",
       collect,
     )
-    .option("--to-version <version>", "the version of an upgrade; default: what the Cluster's topology wants")
+    .option(
+      "--to-version <version>",
+      "the version of an upgrade; default: what the Cluster's topology wants",
+      version,
+    )
     .option(
       "--from-version <version>",
       "the version that an upgrade comes from, for expressions that look at it",
+      version,
     )
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
@@ -128,15 +132,12 @@ async function explainFiles(
   paths: readonly string[],
   settings: Settings,
 ): Promise<Explanation> {
-  const { loadPaths } = await import("../files/load.ts");
   const { explain } = await import("../cli/explanation.ts");
-  const { objects, problems } = await loadPaths(paths);
-  for (const problem of problems) process.stderr.write(problemLine(problem));
-  if (problems.length > 0) throw new CommandError(USAGE);
+  const sources = await readAllObjects(paths);
   // Files tell of no other time than the one that is asked about.
   const now = settings.flags.at ?? new Date();
   const fleet = await fleetOf(
-    objects.map(({ object }) => object),
+    sources.map(({ object }) => object),
     { now, ...settings },
   );
   return explain(fleet, explainOptions(clusterIn(fleet, name), { now, ...settings }));

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { addExamples, CommandError, FAILED } from "../cli/command.ts";
+import { UsageError } from "../manager/options.ts";
 
 const EXAMPLES = `\
   # In a new folder, then what its pipelines do
@@ -18,7 +19,7 @@ export function addInit(program: Command): void {
     .argument("[dir]", "the folder", ".")
     .summary("a folder to start with: policy, suite, pipelines")
     .description(
-      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.",
+      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
     );
   addExamples(command, EXAMPLES);
   command.action(async (dir: string) => {
@@ -27,6 +28,7 @@ export function addInit(program: Command): void {
 }
 
 async function init(dir: string): Promise<void> {
+  if (dir === "") throw new UsageError("the path is empty");
   const { starterFiles } = await import("../cli/starter.ts");
   for (const [name, content] of Object.entries(starterFiles())) {
     const path = join(dir, name);

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import { addExamples } from "../cli/command.ts";
 import type { Plan } from "../live/uninstall.ts";
 import { confirm } from "./confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "./connection.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime, reading } from "./connection.ts";
 
 interface Flags extends ConnectionFlags {
   readonly namespace: string;
@@ -27,7 +27,7 @@ export function addPrepareUninstall(program: Command): void {
     .command("prepare-uninstall")
     .summary("what comes before removing the operator")
     .description(
-      "Unregisters the operator from Cluster API, which lets every held Cluster go on; removes its webhook; stops it; and removes its finalizer from policies. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which lets every held Cluster go on; removes its webhook; stops it; and removes its finalizer from policies. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
@@ -47,8 +47,14 @@ async function prepareUninstall(flags: Flags): Promise<void> {
   const { namespace, timeout: timeoutMs } = flags;
   const { withApiServer } = await import("../live/fleet.ts");
   const { planUninstall } = await import("../live/uninstall.ts");
-  await withApiServer(connectionOf(flags), async (client) => {
+  let configured = false;
+  const work = withApiServer(connectionOf(flags), async (client) => {
+    configured = true;
     await carryOut(await planUninstall(client, { namespace, timeoutMs }), flags);
+  });
+  await work.catch(async (error: unknown) => {
+    if (configured) throw error;
+    await reading(work);
   });
 }
 

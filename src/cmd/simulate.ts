@@ -13,9 +13,11 @@ import {
   hookName,
   instant,
   USAGE,
+  version,
 } from "../cli/command.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
+import type { SourceObject } from "../files/load.ts";
 import type { ChangeKind, Simulation } from "../cli/simulation.ts";
 import type { FleetPair } from "../cli/simulationfleet.ts";
 import type { Times } from "../cli/simulationreport.ts";
@@ -23,9 +25,10 @@ import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf } from "./connection.ts";
+import { readAllObjects } from "./objectfiles.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
-const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "any"] as const;
+const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "changed-reason", "any"] as const;
 const LIVE = "live";
 
 interface Flags extends ConnectionFlags {
@@ -74,6 +77,7 @@ export function addSimulate(program: Command): void {
     .option(
       "--to-version <version>",
       "the version that upgrades go to; default: what each Cluster's topology wants",
+      version,
     )
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
@@ -92,13 +96,16 @@ function addHook(text: string, before: readonly HookName[] = []): readonly HookN
 async function runSimulation(flags: Flags): Promise<void> {
   const times = timesOf(flags);
   const options = parseOptions({ "capi-version": flags.capiVersion });
-  const applied = await read(flags.filename);
+  if (flags.against === "-" && flags.filename.includes("-"))
+    throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
+  const sources = await readAllObjects(flags.filename);
+  const applied = sources.map(({ object }) => object);
   const { demandsIn } = await import("../cli/simulationfleet.ts");
   const present =
     flags.against === LIVE
       ? await readLive(flags, (objects) => demandsIn([...objects, ...applied]))
-      : { objects: await read([flags.against]) };
-  const pair = await pairOf(applied, present, { flags, options, times });
+      : { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
+  const pair = await pairOf(sources, present, { flags, options, times });
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
   process.stdout.write(await report(simulation, times, flags));
@@ -117,14 +124,6 @@ function timesOf({ at, from, to }: Flags): Times {
   if (from === undefined || to === undefined) return { from: at ?? new Date() };
   if (from >= to) throw new UsageError("--from must be before --to");
   return { from, to };
-}
-
-async function read(paths: readonly string[]): Promise<readonly RawObject[]> {
-  const { loadPaths } = await import("../files/load.ts");
-  const { objects, problems } = await loadPaths(paths);
-  for (const problem of problems) process.stderr.write(problemLine(problem));
-  if (problems.length > 0) throw new CommandError(USAGE);
-  return objects.map(({ object }) => object);
 }
 
 interface Present {
@@ -155,13 +154,13 @@ interface Settings {
 }
 
 async function pairOf(
-  applied: readonly RawObject[],
+  sources: readonly SourceObject[],
   { objects, reader }: Present,
   { flags, options, times }: Settings,
 ): Promise<FleetPair> {
   const { fleetPair } = await import("../cli/simulationfleet.ts");
   const { servedHooks } = await import("../hooks/catalog.ts");
-  const { policyName } = await import("../policy/policy.ts");
+  const applied = sources.map(({ object }) => object);
   const pair = fleetPair(objects, applied, {
     served: servedHooks(options.capiVersion.minor),
     maxOverrideMs: options.maxOverrideMs,
@@ -169,14 +168,30 @@ async function pairOf(
     prune: flags.prune === true,
     ...(reader !== undefined && { objects: reader }),
   });
-  for (const { compiled } of pair.applied) {
-    for (const { path, message } of compiled.errors) {
-      process.stderr.write(`error: ${policyName(compiled.ref)}: ${path}: ${message}\n`);
-    }
-  }
-  if (pair.applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(FAILED);
+  await refuseInvalid(pair, sources);
   if (pair.after.clusters().length === 0) throw new CommandError(USAGE, "there is no Cluster to simulate");
   return pair;
+}
+
+async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
+  const { policyName } = await import("../policy/policy.ts");
+  const { policyKind, viewPolicy } = await import("../cli/kinds.ts");
+  for (const { compiled } of applied) {
+    const source = sources.findLast(({ object }) => {
+      const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
+      const { ref } = compiled;
+      return (
+        policyKind(object) === ref.kind && name === ref.name && (ref.namespace ?? namespace) === namespace
+      );
+    });
+    for (const { path, message } of compiled.errors) {
+      const place = { file: source?.file ?? "-", ...source?.position(path) };
+      process.stderr.write(
+        problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }),
+      );
+    }
+  }
+  if (applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(USAGE);
 }
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {

@@ -6,7 +6,7 @@ import { type Colour, colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { SuiteResult } from "../cli/suiteresult.ts";
-import type { SourceObject } from "../files/load.ts";
+import type { FileProblem, SourceObject } from "../files/load.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
 
@@ -52,25 +52,40 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
     );
     results.push(runSuite(loaded));
   }
+  const broken = problems.map(unreadable);
   for (const problem of problems) process.stderr.write(problemLine(problem));
   if (results.length === 0) process.stderr.write(`no HookPolicyTest in ${paths.join(", ")}\n`);
-  process.stdout.write(await report(results, flags.output, colourFor(process.stdout, flags, process.env)));
+  process.stdout.write(
+    await report({ results, broken }, flags.output, colourFor(process.stdout, flags, process.env)),
+  );
   if (problems.length > 0) throw new CommandError(USAGE);
   const missing = results.length === 0 && flags.requireTests === true;
   if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
+}
+
+/** Reports that stand for themselves must not pass over a file that could not be read. */
+function unreadable(problem: FileProblem): SuiteResult {
+  const { file } = problem;
+  return { name: file, file, status: "error", problems: [problem], steps: [] };
 }
 
 function folderOf({ file }: SourceObject): string {
   return file === "-" ? "." : dirname(file);
 }
 
+interface Results {
+  readonly results: readonly SuiteResult[];
+  readonly broken: readonly SuiteResult[];
+}
+
 async function report(
-  results: readonly SuiteResult[],
+  { results, broken }: Results,
   format: Flags["output"],
   colour: Colour,
 ): Promise<string> {
-  if (format === "junit") return (await import("../cli/junit.ts")).suitesJunit(results);
-  if (format === "markdown") return (await import("../cli/suitemarkdown.ts")).suitesMarkdown(results);
+  if (format === "junit") return (await import("../cli/junit.ts")).suitesJunit([...results, ...broken]);
+  if (format === "markdown")
+    return (await import("../cli/suitemarkdown.ts")).suitesMarkdown([...results, ...broken]);
   const { suitesJson, suitesText } = await import("../cli/suitereport.ts");
   if (format === "json") return suitesJson(results);
   return results.length === 0 ? "" : suitesText(results, colour);

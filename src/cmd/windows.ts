@@ -12,7 +12,6 @@ import {
   USAGE,
   wholeNumber,
 } from "../cli/command.ts";
-import { problemLine } from "../cli/problems.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import { oneLine } from "../cli/reporttrace.ts";
 import type { PolicyWindows } from "../cli/windowlist.ts";
@@ -20,6 +19,7 @@ import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../policy/policy.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
+import { readObjectFiles } from "./objectfiles.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
@@ -40,10 +40,10 @@ const EXAMPLES = `\
   hookpolicy windows -A
 
   # The next opening of one policy's
-  hookpolicy windows team-a/weekend-upgrades --next 1
+  hookpolicy windows team-a/protect-production --next 1
 
   # Of one policy, in another time zone, over a change of the clocks
-  hookpolicy windows team-a/weekend-upgrades -f policies/ --zone America/New_York --at 2026-10-23T00:00:00Z`;
+  hookpolicy windows team-a/protect-production -f policies/ --zone America/New_York --at 2026-10-23T00:00:00Z`;
 
 export function addWindows(program: Command): void {
   const command = program
@@ -51,7 +51,7 @@ export function addWindows(program: Command): void {
     .argument("[policy]", "NAMESPACE/NAME of a HookPolicy, or NAME; all of them by default")
     .summary("when windows open and close")
     .description(
-      "Lists when the windows of policies open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.",
+      "Lists when the windows of policies open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.\n\nExit code: 0 listed, 1 policies that are not valid, 2 input that cannot be read or wrong usage.",
     )
     .option(
       "-f, --filename <path>",
@@ -115,10 +115,7 @@ interface Read {
 }
 
 async function readFiles(paths: readonly string[]): Promise<Read> {
-  const { loadPaths } = await import("../files/load.ts");
-  const { objects, problems } = await loadPaths(paths);
-  process.stderr.write(problems.map(problemLine).join(""));
-  return { objects: objects.map(({ object }) => object), isWhole: problems.length === 0 };
+  return await readObjectFiles(paths);
 }
 
 async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {

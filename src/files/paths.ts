@@ -8,7 +8,7 @@ import type { FileProblem, LoadOptions } from "./load.ts";
 export interface Source {
   /** As the person wrote it, or below the folder that they wrote; "-" is standard input. */
   readonly name: string;
-  /** Named by itself, not found in a folder: what is in it should be for us. */
+  /** Named by itself, not found in a folder or by a pattern: what is in it should be for us. */
   readonly named: boolean;
 }
 
@@ -35,6 +35,7 @@ function identity({ name }: Source, cwd: string): string {
 }
 
 async function expand(path: string, cwd: string): Promise<readonly Source[] | FileProblem> {
+  if (path === "") return { file: '""', message: "the path is empty" };
   if (path === "-") return [{ name: "-", named: true }];
   try {
     const found = await stat(resolve(cwd, path));
@@ -85,7 +86,7 @@ async function ofPattern(pattern: string, cwd: string): Promise<readonly Source[
   for await (const name of glob(pattern, { cwd })) {
     if (MANIFEST.test(name) && (await isFile(resolve(cwd, name)))) names.push(name);
   }
-  if (names.length > 0) return names.toSorted().map((name) => ({ name, named: true }));
+  if (names.length > 0) return names.toSorted().map((name) => ({ name, named: false }));
   return { file: pattern, message: "matches no .yaml, .yml or .json file" };
 }
 

@@ -222,7 +222,7 @@ test("the operator keeps running when nobody reads its log any more", async () =
 });
 
 test("output that cannot be written is a failure, told in one line", async () => {
-  for (const args of ["--help", "windows -f test/demo", "completion bash"]) {
+  for (const args of ["--help", "validate test/demo", "completion bash"]) {
     const child = start(["sh", "-c", `exec ${process.execPath} ${MAIN} ${args} > /dev/full`]);
     const { code, stderr } = await outcome(child);
     assert.deepEqual(

@@ -204,7 +204,7 @@ test("Markdown is ready for a comment, whatever stands in names and messages", a
   );
 });
 
-test("what cannot be compared is told, and exits 2, or 1 for policies that are not valid", async (t) => {
+test("what cannot be compared is told, and exits 2", async (t) => {
   const fleetWide = {
     ...policy("fleet", [confirmed], { namespaceSelector: {} }),
     kind: "ClusterHookPolicy",
@@ -223,8 +223,11 @@ test("what cannot be compared is told, and exits 2, or 1 for policies that are n
     return [code, stderr];
   };
   const [invalid, text] = await run("--against", "fleet", "-f", "bad.yaml");
-  assert.equal(invalid, 1);
-  assert.match(text, /^error: HookPolicy team-a\/bad: spec\.rules\[0\]\.hooks\[0\]: .*did you mean/);
+  assert.equal(invalid, 2);
+  assert.match(
+    text,
+    /^error: bad\.yaml:1:\d+: HookPolicy team-a\/bad: spec\.rules\[0\]\.hooks\[0\]: .*did you mean/,
+  );
   assert.deepEqual(await run("--against", "gone", "-f", "wide.yaml"), [
     2,
     "error: gone: no such file or folder\n",
@@ -246,5 +249,58 @@ test("what cannot be compared is told, and exits 2, or 1 for policies that are n
     const [code, problem] = await run("--against", "fleet", "-f", "fleet", ...args);
     assert.equal(code, 2);
     assert.match(problem, message);
+  }
+});
+
+test("a kind that is misspelt is refused by all that decide with files", async (t) => {
+  const typo = { ...policy("typo", [confirmed]), kind: "HookPolciy" };
+  const cwd = await folder(t, { ...FLEET, "typo.json": JSON.stringify(typo) });
+  const commands = [
+    simulate("-f", "typo.json"),
+    ["explain", "team-a/prod-1", "-f", "fleet", "-f", "typo.json"],
+    ["windows", "-f", "typo.json"],
+  ];
+  for (const args of commands) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.equal(code, 2, args[0]);
+    assert.match(stderr, /^error: typo\.json:1:\d+: kind: found "HookPolciy".*did you mean "HookPolicy"\?\n/);
+  }
+});
+
+test("a policy that stands twice is told with both places", async (t) => {
+  const again = many(policy("protect", [confirmed]));
+  const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
+  const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });
+  assert.equal(code, 0);
+  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect stands at a\.yaml:1, too: /);
+  const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
+  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*stands at a\.yaml:1, too/m);
+});
+
+test("--fail-on takes changes of the reason, too", async (t) => {
+  const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
+  const cwd = await folder(t, { ...FLEET, "new.yaml": many(policy("protect", [other])) });
+  for (const [failOn, code] of [
+    ["changed-reason", 1],
+    ["newly-blocked", 0],
+  ] as const) {
+    assert.equal((await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), { cwd })).code, code);
+  }
+});
+
+test("arguments that cannot be meant are usage errors", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["simulate", "-f", "-", "--against", "-"], /both read standard input/],
+    [simulate("-f", "fleet", "--to-version", "1.35"), /did you mean v1\.35\.0\?/],
+    [["explain", "team-a/prod-1", "--from-version", "latest"], /Allowed: a version in full/],
+    [["validate", ""], /the path is empty/],
+    [["init", ""], /the path is empty/],
+    [["prepare-uninstall", "--kubeconfig", "none"], /none/],
+  ];
+  for (const [args, says] of cases) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.match(stderr, says);
+    assert.equal(code, 2, args.join(" "));
   }
 });

@@ -159,3 +159,12 @@ test("a wrong format is told with the one that was meant", async () => {
   assert.equal(code, 2);
   assert.match(stderr, /did you mean junit\?/);
 });
+
+test("a file that cannot be read is an error in every report that stands for itself", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING });
+  const markdown = await hookpolicy(["test", "t", "gone.yaml", "-o", "markdown"], { cwd });
+  assert.equal(markdown.code, 2);
+  assert.match(markdown.stdout, /^### HookPolicy tests: failed\n/);
+  const { stdout } = await hookpolicy(["test", "t", "gone.yaml", "-o", "junit"], { cwd });
+  assert.match(stdout, /errors="1".*<error message="gone\.yaml: no such file or folder"/s);
+});

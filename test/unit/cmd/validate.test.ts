@@ -135,7 +135,7 @@ test("standard input is read", async () => {
 });
 
 test("-o github prints workflow commands only", async (t) => {
-  const cwd = await folder(t, { "a,b.yaml": MISSPELT + "---\n" + SUSPICIOUS });
+  const cwd = await folder(t, { "a,b.yaml": MISSPELT + "---\n" + SUSPICIOUS.replace("good", "other") });
   const { stdout } = await hookpolicy(["validate", "-o", "github", "a,b.yaml", "no%.yaml"], { cwd });
   const [problem, error, warning, ...rest] = stdout.split("\n");
   assert.equal(problem, "::error file=no%25.yaml::no such file or folder");

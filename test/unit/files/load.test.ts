@@ -255,3 +255,10 @@ test("what is no regular file is skipped in a folder and by a pattern, and an er
     { file: "fifo.yaml", message: "is a pipe, expected a file; use - for standard input" },
   ]);
 });
+
+test("a file with comments only is nothing in a folder and by a pattern alike", async (t) => {
+  const cwd = await folder(t, { "a.yaml": "# later\n", "b.yaml": CONFIG });
+  for (const path of [".", "*.yaml"]) {
+    assert.deepEqual((await loadPaths([path], { cwd })).problems, [], path);
+  }
+});

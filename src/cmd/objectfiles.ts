@@ -1,0 +1,33 @@
+/** Objects from files, for commands that decide with them. */
+
+import { CommandError, USAGE } from "../cli/command.ts";
+import type { RawObject } from "../cli/kinds.ts";
+import { problemLine } from "../cli/problems.ts";
+import type { SourceObject } from "../files/load.ts";
+
+export interface ObjectFiles {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  /** Nothing was left out: no file, and no kind that was meant for us. */
+  readonly isWhole: boolean;
+}
+
+/** Tells what is wrong with them on stderr. */
+export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { kindProblems, repeated } = await import("../cli/kindproblems.ts");
+  const { objects: sources, problems } = await loadPaths(paths);
+  const all = [...problems, ...kindProblems(sources)];
+  process.stderr.write(all.map(problemLine).join(""));
+  for (const { file, line, message } of repeated(sources)) {
+    process.stderr.write(`warning: ${file}:${line}: ${message}\n`);
+  }
+  return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
+}
+
+/** All of them, or exit code 2. */
+export async function readAllObjects(paths: readonly string[]): Promise<readonly SourceObject[]> {
+  const { sources, isWhole } = await readObjectFiles(paths);
+  if (!isWhole) throw new CommandError(USAGE);
+  return sources;
+}
