@@ -1,8 +1,10 @@
 /** What is wrong with policies and overrides in files, and what is suspicious about them. */
 
 import { GROUP, type RuleSpec } from "../api/hookpolicy.ts";
+import { isFields } from "../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { found } from "../policy/fieldmessage.ts";
 import { compileOverride } from "../policy/override.ts";
 import { type PolicyKind } from "../policy/policy.ts";
 import { type FieldError, validatePolicy } from "../policy/schema.ts";
@@ -10,6 +12,7 @@ import { checkRules, type Semantics } from "../policy/semantics.ts";
 import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "./kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "./suiteschema.ts";
+import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
 
 export interface Finding {
@@ -78,11 +81,27 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     kind === "HookOverride"
       ? checkOverride(source.object, options)
       : checkPolicy(kind, source.object, options);
+  const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
   const inOrder = [
-    ...errors.map((error) => finding(source, "error", error)),
-    ...warnings.map((warning) => finding(source, "warning", warning)),
+    ...all.map((error) => finding(source, "error", error)),
+    ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+/** `message: ask #platform` without quotes: YAML takes the end for a comment. */
+function cutMessages(source: SourceObject): readonly FieldError[] {
+  return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
+    if (!isFields(rule) || typeof rule["message"] !== "string") return [];
+    const path = `spec.rules[${index}].message`;
+    const { line, column } = source.position(path);
+    const [, comment] =
+      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
+    if (comment === undefined) return [];
+    return [
+      { path, message: `ends before ${found(comment)}, which is a comment: put the message in quotes` },
+    ];
+  });
 }
 
 function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
+import { metadataErrors, statusErrors } from "../../src/cli/objectfields.ts";
 import { validatePolicy } from "../../src/policy/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
@@ -103,6 +104,31 @@ const LARGE_GATES: readonly [string, (digits: string) => object, number?][] = [
     () => ({ anyOf: many(8, (digits) => ({ name: longValue(digits), ...approval(digits) })) }),
   ],
 ];
+
+test("metadata and status: the API server and `hookpolicy validate` refuse the same", async () => {
+  const [valid] = validCorpus().filter(({ object }) => kindOf(object) === "HookPolicy");
+  assert.ok(valid !== undefined);
+  const { object } = valid;
+  const both = async (over: object): Promise<boolean[]> => {
+    const changed = { ...object, ...over };
+    const own = [...metadataErrors(changed), ...statusErrors("HookPolicy", changed)];
+    return [own.length > 0, (await refusal(changed)) !== undefined];
+  };
+  const metadata = (more: object): object => ({ metadata: { ...object.metadata, ...more } });
+  const refused = [
+    metadata({ lables: {} }),
+    metadata({ labels: { a: true } }),
+    metadata({ annotations: { a: 1 } }),
+    { status: { blockd: 1 } },
+    { status: { conditions: [{ typ: "Ready" }] } },
+  ];
+  for (const over of refused) assert.deepEqual(await both(over), [true, true], JSON.stringify(over));
+  const accepted = [
+    metadata({ labels: { a: null }, annotations: null, managedFields: [], generation: 2 }),
+    { status: { blocked: "many" } },
+  ];
+  for (const over of accepted) assert.deepEqual(await both(over), [false, false], JSON.stringify(over));
+});
 
 describe("the API server and validatePolicy agree", () => {
   test("on the corpus: valid", async () => {

@@ -254,3 +254,53 @@ test("the plugin of kubectl calls itself so, in usage, examples and errors", asy
   assert.match(await run("validate"), /see 'kubectl hookpolicy validate --help'/);
   assert.match(await run("-h"), /^ {2}kubectl hookpolicy validate policies\//m);
 });
+
+test("metadata and status are read as strictly as by the API server", async (t) => {
+  const metadata =
+    "{name: good, namespace: team-a, lables: {a: b}, labels: {x: yes}, annotations: {count: 1}}";
+  const text = `${GOOD.replace("{name: good, namespace: team-a}", metadata)}status: {blockd: 1}\n`;
+  const cwd = await folder(t, { "a.yaml": text });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 1);
+  for (const says of [
+    /^a\.yaml:3:\d+: error: metadata\.lables: unknown field$/m,
+    /help: did you mean "labels"\?/,
+    /^a\.yaml:3:\d+: error: metadata\.labels\[x\]: found the boolean true, expected a string/m,
+    /^a\.yaml:3:\d+: error: metadata\.annotations\[count\]: found the number 1, expected a string/m,
+    /^a\.yaml:10:10: error: status\.blockd: unknown field$/m,
+  ]) {
+    assert.match(stdout, says);
+  }
+});
+
+test("what the API server and the operator have written is no error", async (t) => {
+  const written = {
+    uid: "u",
+    resourceVersion: "1",
+    generation: 2,
+    creationTimestamp: "2026-11-21T12:00:00Z",
+    managedFields: [{ manager: "hookpolicy", fieldsV1: { "f:spec": {} } }],
+    ownerReferences: [],
+    finalizers: ["hookpolicy.dev/held-deletions"],
+    annotations: null,
+  };
+  const metadata = JSON.stringify({ name: "good", namespace: "team-a", ...written });
+  const row = '{"namespace":"team-a","cluster":"a","clusterUID":"u","hook":"BeforeClusterDelete"}';
+  const status = `status: {observedGeneration: 2, blocked: 1, conditions: [{type: Ready, status: "True"}], decisions: [${row}]}\n`;
+  const cwd = await folder(t, {
+    "a.yaml": GOOD.replace("{name: good, namespace: team-a}", metadata) + status,
+  });
+  assert.equal((await hookpolicy(["validate", "a.yaml"], { cwd })).stdout, "1 HookPolicy: no errors\n");
+});
+
+test("a message that a comment cuts short is a warning, in quotes it is none", async (t) => {
+  const said = (text: string): string => `${GOOD}      message: ${text}\n`;
+  const cwd = await folder(t, {
+    "a.yaml": said("ask #platform"),
+    "b.yaml": said('"ask #platform" # here') + "---\n" + said("a#b").replace("good", "other"),
+  });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 0);
+  assert.match(stdout, /^a\.yaml:10:16: warning: spec\.rules\[0\]\.message: ends before "#platform"/m);
+  assert.match((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, /no errors\n$/);
+});
