@@ -10,7 +10,7 @@ import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../po
 import { forecast } from "../policy/forecast.ts";
 import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
-import type { World } from "../policy/world.ts";
+import { timerKey, type World } from "../policy/world.ts";
 import { notCalled, omittedRows } from "./caveats.ts";
 import { expectedCall } from "./expectedcall.ts";
 import { mismatchOf } from "./explanationmatch.ts";
@@ -85,11 +85,15 @@ export interface ExplainedPolicy {
   /** Rules on other hooks. */
   readonly otherRules: readonly CompiledRule[];
   readonly status?: StatusComparison;
+  /** When the override that lifts it ends. */
+  readonly liftedUntil?: Date;
 }
 
 export interface ExplainedRule {
   readonly trace: RuleTrace;
   readonly release: Release;
+  /** Something tells since when it blocks: its deadline counts from there. */
+  readonly isSinceKnown: boolean;
 }
 
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
@@ -161,7 +165,7 @@ function explainOperation(
   const operation = { policies, world: fleet.world(cluster), call, asked: before };
   const { decision, asked } = isAsked && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, asked);
-  const situation: Situation = { fleet, world, call, at, policies, asked, isAsked, options };
+  const situation: Situation = { fleet, world, call, at, policies, before, asked, isAsked, options };
   const version = targetVersion(call);
   return {
     hook: call.hook,
@@ -192,6 +196,8 @@ interface Situation {
   readonly call: HookCall;
   readonly at: Date;
   readonly policies: readonly CompiledPolicy[];
+  /** What was known before now. */
+  readonly before: Ask;
   readonly asked: Ask;
   readonly isAsked: boolean;
   readonly options: ExplainOptions;
@@ -220,17 +226,25 @@ function explainPolicy(
           ...options,
         })
       : undefined;
+  const lifting = fleet.overrides.find(({ name }) => name === trace.overriddenBy);
   return {
     trace,
     mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
     release: releaseIfHeld(policy, trace.rules, situation),
     rules: trace.rules.map((rule) => ({
       trace: rule,
-      release: releaseIfHeld(only(policy, rule), [rule], situation),
+      release:
+        trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
+      isSinceKnown: isSinceKnown(policy, rule, situation),
     })),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
     ...(status !== undefined && { status }),
+    ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
   };
+}
+
+function isSinceKnown({ uid }: CompiledPolicy, { rule }: RuleTrace, { before }: Situation): boolean {
+  return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
 }
 
 function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
@@ -246,10 +260,21 @@ function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situ
 function releaseOf(
   policies: readonly CompiledPolicy[],
   trace: readonly Pick<PolicyTrace, "holds" | "rules">[],
-  { world, call, at }: Situation,
+  situation: Situation,
 ): Release {
+  const { world, call, at } = situation;
   const release = forecast(policies, world, call, at);
-  if (release !== undefined) return release;
+  const isCounted = trace.some(({ rules }, index) => {
+    const policy = policies[index];
+    return rules.some(
+      (rule) =>
+        policy !== undefined &&
+        rule.deadlineReleases === true &&
+        rule.deadlineAt?.getTime() === release?.getTime() &&
+        !isSinceKnown(policy, rule, situation),
+    );
+  });
+  if (release !== undefined) return isCounted ? "Unknown" : release;
   const open = trace
     .filter(({ holds }) => holds)
     .flatMap(({ rules }) => rules.filter(({ holds }) => holds))

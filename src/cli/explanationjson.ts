@@ -47,11 +47,11 @@ function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy
   };
 }
 
-function ruleJson({ trace, release }: ExplainedRule): Record<string, unknown> {
+function ruleJson({ trace, release, isSinceKnown }: ExplainedRule): Record<string, unknown> {
   const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
   return {
     ...rest,
-    ...(deadlineAt !== undefined && { deadlineAt: timestamp(deadlineAt) }),
+    ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
     ...releaseJson("earliestRelease", release),
     gates: gates.map(gateJson),
   };

@@ -50,7 +50,12 @@ function operationLines(
 ): string[] {
   const { columns } = options;
   const name = `${cluster.namespace}/${cluster.name}`;
-  const top = [...stepDetails(operation, options), ...outlook(operation, name, options)];
+  const top = [
+    ...stepDetails(operation, options),
+    ...waits(operation),
+    ...outlook(operation, name, options),
+    ...lifted(operation),
+  ];
   const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, options), columns));
   return [
     ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
@@ -111,6 +116,39 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   ];
 }
 
+/** What begins only when all this is done. */
+function waits({ policies }: ExplainedOperation): Detail[] {
+  return policies
+    .filter(({ trace }) => trace.holds)
+    .flatMap(({ trace: { policy, rules } }) =>
+      rules
+        .filter(({ holds }) => holds)
+        .flatMap(({ rule, gates }) =>
+          gates
+            .filter(({ reason }) => reason === "WaitNotStarted")
+            .map(({ gate, wanted }) => ({
+              label: "then wait",
+              text: oneLine(`${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`),
+            })),
+        ),
+    );
+}
+
+function lifted({ policies }: ExplainedOperation): Detail[] {
+  return policies.flatMap(({ trace: { overriddenBy, policy }, liftedUntil }) =>
+    overriddenBy === undefined || liftedUntil === undefined
+      ? []
+      : [
+          {
+            label: "lifted",
+            text: oneLine(
+              `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`,
+            ),
+          },
+        ],
+  );
+}
+
 function commandText(command: string, { colour, connection }: TextOptions): string {
   return colour.cyan(oneLine(`${command}${connection}`));
 }
@@ -121,7 +159,7 @@ function said({ message }: Step): Detail[] {
 }
 
 function outlook(
-  { verdict, holds, release, firstAsked, hook, retryAfterSeconds }: ExplainedOperation,
+  { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies }: ExplainedOperation,
   name: string,
   { program, connection }: TextOptions,
 ): Detail[] {
@@ -132,7 +170,13 @@ function outlook(
   const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
   const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
   return [
-    { label: "goes on", text: `${byTime(release)}${firstAsked === undefined ? "" : retry}` },
+    {
+      label: "goes on",
+      text: `${byTime(
+        release,
+        policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
+      )}${firstAsked === undefined ? "" : retry}`,
+    },
     { label: "override", text: command, whole: true },
   ];
 }
@@ -142,8 +186,13 @@ function goesOn(verdict: Verdict, isAsked: boolean): string {
   return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
 }
 
-function byTime(release: Release): string {
-  if (release === "Unknown") return "nobody can tell when: an expression looks at the clock";
+function byTime(release: Release, rules: readonly ExplainedRule[]): string {
+  if (release === "Unknown") {
+    const isCounted = rules.some(
+      ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
+    );
+    return `nobody can tell when: ${isCounted ? "a deadline counts from a first block that nothing here tells" : "an expression looks at the clock"}`;
+  }
   return release === undefined
     ? "only after somebody has acted"
     : `at ${timestamp(release)}, if nothing else changes`;
@@ -171,10 +220,12 @@ function policyBranch(
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
       ...mismatch.map((text) => ({ label: "because", text: oneLine(text) })),
-      ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release) }] : []),
+      ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release, rules) }] : []),
       ...statusDetails(status, colour),
     ],
-    branches: rules.map((rule) => ruleBranch(rule, options)),
+    branches: rules.map((rule) =>
+      ruleBranch(rule, { ...options, isLifted: trace.overriddenBy !== undefined }),
+    ),
   };
 }
 
@@ -200,13 +251,17 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
   return [{ label: "status", text: `${colour.yellow("differs")}: ${oneLine(text)}` }];
 }
 
-function ruleBranch({ trace, release }: ExplainedRule, options: TextOptions): Branch {
+function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
+  const { isLifted } = options;
+  const { trace, release, isSinceKnown } = explained;
   const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
     ...(gates.length === 0 && message !== "" ? [{ label: "because", text: oneLine(message) }] : []),
-    ...(trace.holds ? [{ label: "goes on", text: byTime(release) }] : []),
-    ...(deadlineAt === undefined ? [] : [deadline(deadlineAt, deadlineReleases === true)]),
+    ...(trace.holds && !isLifted ? [{ label: "goes on", text: byTime(release, [explained]) }] : []),
+    ...(deadlineAt === undefined
+      ? []
+      : [deadline(isSinceKnown ? deadlineAt : undefined, deadlineReleases === true)]),
   ];
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${oneLine(why)})`,
@@ -220,8 +275,10 @@ function ruleName(rule: string): string {
   return rule === "" ? "spec" : oneLine(`rule ${rule}`);
 }
 
-function deadline(at: Date, releases: boolean): Detail {
-  return { label: "deadline", text: `${timestamp(at)}, which ${releases ? "lets go" : "does not let go"}` };
+function deadline(at: Date | undefined, releases: boolean): Detail {
+  const when =
+    at === undefined ? "counted from the rule's first block, which nothing here tells" : timestamp(at);
+  return { label: "deadline", text: `${when}, which ${releases ? "lets go" : "does not let go"}` };
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {

@@ -312,3 +312,45 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
     assert.match(stderr, message);
   }
 });
+
+test("a deadline that counts from a block that no file tells is not made up", async (t) => {
+  const rule = deletion([approved], { deadline: { after: "72h", onExpiry: "Allow" } });
+  const objects = [cluster(DELETING), policy("protect", [rule])];
+  const text = await explained(t, objects);
+  assert.match(text, /goes on +nobody can tell when: a deadline counts from a first block/);
+  assert.match(
+    text,
+    /deadline +counted from the rule's first block, which nothing here tells, which lets go/,
+  );
+  assert.doesNotMatch(text, /2026-11-24/);
+  assert.doesNotMatch(await explained(t, objects, "-o", "json"), /": "2026-11-24/);
+});
+
+test("the first lines tell that a wait follows", async (t) => {
+  const pause = { name: "pause", wait: { duration: "1h" } };
+  const text = await explained(t, [cluster(DELETING), policy("protect", [deletion([approved, pause])])]);
+  const [head = ""] = text.split("\n\n");
+  assert.match(head, /then wait +.*1h.*gate pause\)/);
+});
+
+test("the first lines name an override that is in force and its end", async (t) => {
+  const override = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "let-go", creationTimestamp: "2026-11-21T11:00:00Z" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "why",
+      expiresAt: "2026-11-21T13:00:00Z",
+    },
+  };
+  const objects = [cluster(DELETING), policy("protect", [deletion([approved])]), override];
+  const text = await explained(t, objects);
+  const [head = "", tree = ""] = text.split("\n\n");
+  assert.match(
+    head,
+    /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,
+  );
+  assert.doesNotMatch(tree, /goes on/);
+});
