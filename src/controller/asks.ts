@@ -120,6 +120,35 @@ export function hasEnded(ask: Ask, cluster: Cluster): boolean {
   return SHOWS_END[ask.call.hook](ask, cluster);
 }
 
+/**
+ * Whether the Cluster itself shows that Cluster API is about to do this. Whoever reaches the port can ask anything; what is
+ * remembered, and above all what has a clock, must follow from what the API server says.
+ */
+export function isWanted(call: HookCall, cluster: Cluster): boolean {
+  return SHOWS_BEGIN[call.hook](call, cluster);
+}
+
+const markIsThere =
+  (hook: HookName) =>
+  (_: HookCall, cluster: Cluster): boolean =>
+    isPending(cluster, markOf(hook));
+
+const SHOWS_BEGIN: Readonly<Record<HookName, (call: HookCall, cluster: Cluster) => boolean>> = {
+  BeforeClusterCreate: (_, cluster) => !cluster.created,
+  AfterControlPlaneInitialized: markIsThere("AfterControlPlaneInitialized"),
+  BeforeClusterUpgrade: (call, cluster) =>
+    cluster.topology?.version === targetVersion(call) && !isPending(cluster, "AfterClusterUpgrade"),
+  BeforeControlPlaneUpgrade: (_, cluster) =>
+    isPending(cluster, "AfterClusterUpgrade") && !isPending(cluster, "AfterControlPlaneUpgrade"),
+  AfterControlPlaneUpgrade: markIsThere("AfterControlPlaneUpgrade"),
+  BeforeWorkersUpgrade: markIsThere("BeforeWorkersUpgrade"),
+  AfterWorkersUpgrade: markIsThere("AfterWorkersUpgrade"),
+  AfterClusterUpgrade: markIsThere("AfterClusterUpgrade"),
+  BeforeClusterDelete: (_, { metadata }) =>
+    metadata.deletionTimestamp !== undefined &&
+    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
+};
+
 type ShowsEnd = (ask: Ask, cluster: Cluster) => boolean;
 
 /** The mark in whose presence a hook is asked: its own; for a step of the control plane, the whole upgrade's. */

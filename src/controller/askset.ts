@@ -1,21 +1,22 @@
 /** Every operation that was asked for and has not ended, by Cluster and hook. */
 
 import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { forgetEdited, forgetPolicy } from "../policy/timers.ts";
-import { type Ask, askKey, deletionAsk, hasEnded } from "./asks.ts";
+import { type Ask, askKey, deletionAsk, isWanted, newAsk } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** Asks about Clusters that the informer has not seen: new ones, or invented by whoever reaches the port. */
-const MAX_UNKNOWN = 1000;
+/** Calls that the informer does not confirm yet, or that whoever reaches the port has invented. */
+const MAX_UNCONFIRMED = 1000;
 
 export class AskSet {
   /** By Cluster uid, then hook. */
   readonly #asks = new Map<string, Map<HookName, Ask>>();
-  readonly #unknown = new Map<string, Ask>();
+  /** They have no clocks, and no say in any decision. */
+  readonly #unconfirmed = new Map<string, { readonly clusterUID: string; readonly call: HookCall }>();
 
   get(clusterUID: string, hook: HookName): Ask | undefined {
-    return this.#asks.get(clusterUID)?.get(hook) ?? this.#unknown.get(askKey(clusterUID, hook));
+    return this.#asks.get(clusterUID)?.get(hook);
   }
 
   of(clusterUID: string): Ask[] {
@@ -28,18 +29,12 @@ export class AskSet {
     this.#asks.set(ask.clusterUID, asks);
   }
 
-  /** Where it is. */
-  update(ask: Ask): void {
-    const key = askKey(ask.clusterUID, ask.call.hook);
-    if (this.#unknown.has(key)) this.#unknown.set(key, ask);
-    else this.put(ask);
-  }
-
-  /** Until the informer has seen the Cluster. */
-  putUnknown(ask: Ask): void {
-    this.#unknown.set(askKey(ask.clusterUID, ask.call.hook), ask);
-    const oldest = this.#unknown.keys().next();
-    if (this.#unknown.size > MAX_UNKNOWN && oldest.done !== true) this.#unknown.delete(oldest.value);
+  /** Until the informer shows that the operation is wanted. */
+  putUnconfirmed(clusterUID: string, call: HookCall): void {
+    this.#unconfirmed.set(askKey(clusterUID, call.hook), { clusterUID, call });
+    const oldest = this.#unconfirmed.keys().next();
+    if (this.#unconfirmed.size > MAX_UNCONFIRMED && oldest.done !== true)
+      this.#unconfirmed.delete(oldest.value);
   }
 
   /** It is gone: what was remembered for its rules is of no use any more. */
@@ -62,15 +57,15 @@ export class AskSet {
     if (asks?.size === 0) this.#asks.delete(clusterUID);
   }
 
-  /** The informer has the Cluster: what was asked before counts, and a deletion that began is going to be asked for. */
-  begin(cluster: Cluster, holdsDeletion: boolean): void {
+  /** The informer has the Cluster: what was asked before begins now, and a deletion that began is going to be asked for. */
+  begin(cluster: Cluster, holdsDeletion: boolean, now: Date): void {
     const { uid } = cluster.metadata;
-    for (const [key, ask] of this.#unknown) {
-      if (ask.clusterUID !== uid) continue;
-      this.#unknown.delete(key);
-      if (!hasEnded(ask, cluster)) this.put(ask);
+    for (const [key, { clusterUID, call }] of this.#unconfirmed) {
+      if (clusterUID !== uid || !isWanted(call, cluster)) continue;
+      this.#unconfirmed.delete(key);
+      if (this.get(uid, call.hook) === undefined) this.put(newAsk(call, cluster, now, undefined));
     }
-    if (!holdsDeletion || this.#asks.get(uid)?.has("BeforeClusterDelete") === true) return;
+    if (!holdsDeletion || this.get(uid, "BeforeClusterDelete") !== undefined) return;
     const ask = deletionAsk(cluster);
     if (ask !== undefined) this.put(ask);
   }

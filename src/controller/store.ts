@@ -22,7 +22,7 @@ import { demandsOf, type ObjectDemand, type ObjectQuery, policyName } from "../p
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
-import { type Ask, askKey, hasEnded, newAsk } from "./asks.ts";
+import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
 import { recentResult } from "./held.ts";
@@ -174,7 +174,8 @@ export class DecisionStore {
     if (gone) this.#forget(before);
     if (now === undefined) return;
     for (const ask of this.#asks.of(now.metadata.uid)) if (hasEnded(ask, now)) this.#end(ask);
-    this.#asks.begin(now, this.#options.served.blocking.has("BeforeClusterDelete"));
+    const holdsDeletion = this.#options.served.blocking.has("BeforeClusterDelete");
+    this.#asks.begin(now, holdsDeletion, this.#options.now());
     this.#evaluator.evaluateCluster(now);
   }
 
@@ -256,7 +257,8 @@ export class DecisionStore {
     const namespace = requested.metadata.namespace ?? "";
     const known = this.#options.clusters.get(`${namespace}/${requested.metadata.name}`);
     const { uid } = requested.metadata;
-    const ask = newAsk(call, requested, now, this.#asks.get(uid, call.hook));
+    const isKnown = known?.metadata.uid === uid;
+    const ask = newAsk(call, isKnown ? known : requested, now, this.#asks.get(uid, call.hook));
     const { entries, compiled } = this.policies.candidates(namespace);
     const world = this.#evaluator.world(newerOf(requested, known), ask);
     const basis = { source: "Memory" as const, world, policies: compiled };
@@ -264,11 +266,10 @@ export class DecisionStore {
     if (!this.#options.served.blocking.has(call.hook)) return decision;
     if (!decision.trace.some(speaks)) return decision;
     const remembered = remember(ask, compiled, decision.trace);
-    if (known?.metadata.uid !== uid) this.#asks.putUnknown(remembered);
-    else if (!hasEnded(ask, known)) {
+    if (isKnown && isWanted(call, known)) {
       this.#asks.put(remembered);
       this.#evaluator.report(remembered, { entries, compiled }, decision, now);
-    }
+    } else this.#asks.putUnconfirmed(uid, call);
     return decision;
   }
 
@@ -304,7 +305,7 @@ export class DecisionStore {
     if (decision.holds) {
       // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
       if (this.#asks.get(live.cluster.metadata.uid, call.hook) !== undefined)
-        this.#asks.update(remember(asked, compiled, decision.trace));
+        this.#asks.put(remember(asked, compiled, decision.trace));
       return { ...decision, basis };
     }
     const learnt = {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { HeldRow } from "../../../src/controller/held.ts";
@@ -33,11 +34,14 @@ function matched({ store }: Fixture, policy: PolicyObject = hookPolicy()): numbe
 
 describe("a held operation", () => {
   test("is reported when it is asked for", () => {
-    const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    const creating = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
+    const begun = cluster({}, { created: false });
+    const fixture = storeWith({ policies: [creating], clusters: [begun] });
     fixture.dirty.length = 0;
-    assert.equal(fixture.store.ask({ call: DELETE, cluster: cluster() }, NOW).verdict, "Blocked");
+    const request = { call: { hook: "BeforeClusterCreate" as const }, cluster: begun };
+    assert.equal(fixture.store.ask(request, NOW).verdict, "Blocked");
     assert.deepEqual(
-      rows(fixture).map(({ verdict, rule: r, gate, firstAsked }) => [verdict, r, gate, firstAsked]),
+      rows(fixture, creating).map(({ verdict, rule: r, gate, firstAsked }) => [verdict, r, gate, firstAsked]),
       [["Blocked", "confirmed-delete", "approved", "2026-11-21T12:00:00Z"]],
     );
     assert.deepEqual(fixture.dirty, ["HookPolicy/team-a/protect"]);
@@ -163,11 +167,17 @@ describe("an operation ends", () => {
     assert.equal(rows(fixture, upgrade).length, 1);
   });
 
-  test("not by a copy of the Cluster that is older than the call", () => {
+  test("that the informer does not show yet begins when it does", () => {
     const fixture = storeWith({ policies: [upgrade], clusters: [cluster({ resourceVersion: "90" })] });
     fixture.store.ask({ call: upgradeTo("v1.35.0"), cluster: wanting }, NOW);
     fixture.setCluster(cluster({ resourceVersion: "95", labels: { a: "b" } }));
-    assert.equal(rows(fixture, upgrade).length, 1);
+    assert.equal(rows(fixture, upgrade).length, 0);
+    fixture.clock.now = new Date("2026-11-21T13:00:00Z");
+    fixture.setCluster(wanting);
+    assert.deepEqual(
+      rows(fixture, upgrade).map(({ firstAsked }) => firstAsked),
+      ["2026-11-21T13:00:00Z"],
+    );
   });
 
   test("and another target begins another one", () => {
@@ -366,12 +376,16 @@ test("nothing is decided from memory before everything was read", () => {
 });
 
 test("a flood of calls about invented Clusters is forgotten", () => {
-  const fixture = storeWith({ policies: [hookPolicy()] });
+  const CREATE = { hook: "BeforeClusterCreate" as const };
+  const creating = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
+  const invented = (n: number): Cluster =>
+    cluster({ uid: `invented-${n}`, name: `c${n}` }, { created: false });
+  const fixture = storeWith({ policies: [creating] });
   for (let n = 0; n < 3000; n += 1) {
-    fixture.store.ask({ call: DELETE, cluster: cluster({ uid: `invented-${n}`, name: `c${n}` }) }, NOW);
+    fixture.store.ask({ call: CREATE, cluster: invented(n) }, NOW);
   }
-  fixture.setCluster(cluster({ uid: "invented-0", name: "c0" }));
-  assert.deepEqual(rows(fixture), []);
-  fixture.setCluster(cluster({ uid: "invented-2999", name: "c2999" }));
-  assert.equal(rows(fixture).length, 1);
+  fixture.setCluster(invented(0));
+  assert.deepEqual(rows(fixture, creating), []);
+  fixture.setCluster(invented(2999));
+  assert.equal(rows(fixture, creating).length, 1);
 });
