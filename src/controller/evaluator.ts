@@ -142,7 +142,8 @@ export class Evaluator {
       const row = heldRow(ask, trace, before, now);
       if (row?.holds === true) entry.hasHeld.add(key);
       const { ref: policy, uid: policyUID } = entry.compiled;
-      if (beginsToHold(before, row)) this.#options.onTransition({ type: "Held", policy, policyUID, row });
+      if (beginsToHold(entry, before, row))
+        this.#options.onTransition({ type: "Held", policy, policyUID, row });
       if (sameRow(before, row)) continue;
       if (row === undefined) entry.held.delete(key);
       else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, now) });

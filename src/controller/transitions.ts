@@ -65,9 +65,17 @@ export type Transition =
       readonly since: string;
     };
 
-/** Whether the policy has just begun to hold the operation; one that it held before a restart is no news. */
-export function beginsToHold(before: HeldRow | undefined, row: HeldRow | undefined): row is HeldRow {
-  return row?.holds === true && before?.holds !== true && before?.verdict !== row.verdict;
+/**
+ * Whether the policy has just begun to hold the operation. What it held before a restart is no news; where its status
+ * leaves rows out, nobody can tell what is.
+ */
+export function beginsToHold(
+  { object: { status } }: PolicyEntry,
+  before: HeldRow | undefined,
+  row: HeldRow | undefined,
+): row is HeldRow {
+  if (row?.holds !== true || (status?.decisionsOmitted ?? 0) > 0) return false;
+  return before?.holds !== true && before?.verdict !== row.verdict;
 }
 
 /** What a status says otherwise than the one before about whether the policy is asked. */

@@ -12,6 +12,7 @@ import {
   approvalRule,
   approve,
   condition,
+  eventAbout,
   heldRow,
   policyRef,
   statusOf,
@@ -66,7 +67,9 @@ describe("the operator", () => {
       assert.deepEqual({ status, retryAfterSeconds }, { status: "Success", retryAfterSeconds: 5 });
     }
     await blocked("hour", 1);
-    assert.deepEqual(writes(lab), [`PUT ${policyPath("hour", "protect")}/status`]);
+    const told = "POST /apis/events.k8s.io/v1/namespaces/hour/events";
+    await cp.waitFor("the Event of the hold", () => writes(lab).includes(told));
+    assert.deepEqual(writes(lab).toSorted(), [told, `PUT ${policyPath("hour", "protect")}/status`]);
   });
 
   test("counts 300 held Clusters exactly, in 50 rows and at most one write per second", async () => {
@@ -98,6 +101,8 @@ describe("the operator", () => {
 
   test("writes nothing at rest", async () => {
     await settled(lab);
+    // The last thing that 300 holds are the cause of: the Event that counts those without one of their own.
+    await eventAbout(cp, { kind: "HookPolicy", namespace: "many", name: "protect" }, "Held");
     lab.proxy.forget();
     await holdsFor(REST_MS, async () => assert.deepEqual(writes(lab), []));
   });

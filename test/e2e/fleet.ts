@@ -175,17 +175,23 @@ export async function resultOf(cp: ControlPlane, policy: Ref, cluster: string): 
 }
 
 /** The Event about that object, once it is there. */
+/** An Event that counts others is written half a minute after the first of them. */
+const EVENT_TIMEOUT_MS = 90_000;
+
 export async function eventAbout(
   cp: ControlPlane,
   { namespace = "default", kind, name }: Omit<Ref, "apiVersion">,
   reason: string,
 ): Promise<KubeObject> {
   const events = { apiVersion: "events.k8s.io/v1", kind: "Event", namespace };
-  return await cp.waitFor(`an Event ${reason} about ${kind} ${name}`, async () =>
-    (await cp.list(events)).find(
-      (event) =>
-        event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
-    ),
+  return await cp.waitFor(
+    `an Event ${reason} about ${kind} ${name}`,
+    async () =>
+      (await cp.list(events)).find(
+        (event) =>
+          event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
+      ),
+    EVENT_TIMEOUT_MS,
   );
 }
 

@@ -86,6 +86,15 @@ describe("a hold", () => {
 });
 
 describe("nothing is told of", () => {
+  test("holds of a policy whose status leaves rows out: they can be old", () => {
+    const status = {
+      ...statusOf(storeWith({ policies: [hookPolicy()] }), hookPolicy()),
+      decisionsOmitted: 1,
+    };
+    const fixture = storeWith({ policies: [{ ...hookPolicy(), status }], clusters: [deleting] });
+    assert.deepEqual(fixture.holds, []);
+  });
+
   test("what an Audit policy would hold", () => {
     const fixture = storeWith({ policies: [hookPolicy({ mode: "Audit" })], clusters: [deleting] });
     release(fixture);
