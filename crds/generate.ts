@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { format } from "prettier";
-import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suiteschema.ts";
+import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suite/schema.ts";
 import { Document, parse, type Scalar, visit } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -285,7 +285,7 @@ for (const kind of kinds) {
 }
 const suite = {
   $schema: DRAFT,
-  $comment: `Generated from src/cli/suiteschema.ts by crds/generate.ts`,
+  $comment: `Generated from src/cli/suite/schema.ts by crds/generate.ts`,
   title: SUITE_KIND,
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });

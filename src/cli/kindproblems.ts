@@ -6,7 +6,7 @@ import { viewMetadata } from "../policy/cluster.ts";
 import { found, nearest } from "../policy/fieldmessage.ts";
 import type { FieldError } from "../policy/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "./kinds.ts";
-import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
+import { SUITE_GROUP, SUITE_KIND } from "./suite/schema.ts";
 
 /** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
 export function kindProblem(object: RawObject): FieldError | undefined {

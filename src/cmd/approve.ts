@@ -2,8 +2,8 @@
 
 import { type Command, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import type { ApprovalPlan } from "../cli/approval.ts";
-import type { ApprovalOutcome } from "../cli/approvalreport.ts";
+import type { ApprovalPlan } from "../cli/held/approval.ts";
+import type { ApprovalOutcome } from "../cli/held/approvalreport.ts";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../cli/command.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -77,7 +77,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
     const plan = await planFor(live, flags);
     const done = await carryOut(plan, live, flags);
     if (flags.output === "json") {
-      const { approvalJson } = await import("../cli/approvalreport.ts");
+      const { approvalJson } = await import("../cli/held/approvalreport.ts");
       process.stdout.write(approvalJson(plan, done.outcome));
     }
     if (done.problem !== undefined) throw new CommandError(FAILED, done.problem);
@@ -90,7 +90,7 @@ interface LivePlan extends ApprovalPlan {
 }
 
 async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
-  const { planApproval } = await import("../cli/approval.ts");
+  const { planApproval } = await import("../cli/held/approval.ts");
   const { fleet, cluster, now, isWhole } = await look();
   return { ...planApproval(fleet, cluster, hook, now), isWhole };
 }
@@ -102,7 +102,7 @@ interface Done {
 }
 
 async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<Done> {
-  const { commandFor, nameOf, planText } = await import("../cli/approvalreport.ts");
+  const { commandFor, nameOf, planText } = await import("../cli/held/approvalreport.ts");
   const say = (text: string): void => {
     (flags.output === "json" ? process.stderr : process.stdout).write(text);
   };

@@ -1,8 +1,8 @@
 /** After an approval: does the Cluster go on? */
 
 import type { Cluster } from "../api/meta.ts";
-import type { ApprovalPlan, OperationPlan } from "../cli/approval.ts";
-import type { ApprovalOutcome } from "../cli/approvalreport.ts";
+import type { ApprovalPlan, OperationPlan } from "../cli/held/approval.ts";
+import type { ApprovalOutcome } from "../cli/held/approvalreport.ts";
 import { tellLost } from "./connection.ts";
 import type { LiveCluster } from "./livecluster.ts";
 
@@ -51,8 +51,8 @@ async function watchEnds(
   { client }: LiveCluster,
   { timeoutMs, say }: Waiting,
 ): Promise<ApprovalOutcome["ended"]> {
-  const { endingOf } = await import("../cli/approval.ts");
-  const { ENDINGS } = await import("../cli/approvalreport.ts");
+  const { endingOf } = await import("../cli/held/approval.ts");
+  const { ENDINGS } = await import("../cli/held/approvalreport.ts");
   const { waitForCluster } = await import("../live/approve.ts");
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   process.stderr.write(`waiting for Cluster API, which asks again within ${seconds} s\n`);

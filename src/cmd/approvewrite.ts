@@ -1,7 +1,7 @@
 /** Writes what was approved, and nothing that was not. */
 
-import { type ApprovalPlan, isWithin, type Mark, placeOf } from "../cli/approval.ts";
-import { markText } from "../cli/approvalreport.ts";
+import { type ApprovalPlan, isWithin, type Mark, placeOf } from "../cli/held/approval.ts";
+import { markText } from "../cli/held/approvalreport.ts";
 import { CommandError, FAILED } from "../cli/command.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
-import type { Check, Evidence, Settings } from "../cli/doctor.ts";
+import type { Check, Evidence, Settings } from "../cli/doctor/doctor.ts";
 import type { KindsIn } from "../live/doctor.ts";
 import { parseOptions, UsageError } from "../manager/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
@@ -42,8 +42,8 @@ export function addDoctor(program: Command): void {
 async function runDoctor(flags: Flags): Promise<void> {
   const { withApiServer } = await import("../live/fleet.ts");
   const { gather } = await import("../live/doctor.ts");
-  const { kindsIn } = await import("../cli/doctorcoverage.ts");
-  const { doctorJson, doctorText, examine } = await import("../cli/doctorreport.ts");
+  const { kindsIn } = await import("../cli/doctor/coverage.ts");
+  const { doctorJson, doctorText, examine } = await import("../cli/doctor/report.ts");
   const settings = await settingsFor({});
   const kinds: KindsIn = (policies) => kindsIn(policies, settings);
   const evidence = await reading(
@@ -91,7 +91,7 @@ async function settingsFor(told: Told): Promise<Settings> {
 
 /** As the operator that was found is told to run; by defaults where it could not start with that. */
 async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
-  const { flagOf, operators } = await import("../cli/doctorinstall.ts");
+  const { flagOf, operators } = await import("../cli/doctor/install.ts");
   const [operator] = operators(evidence);
   if (operator === undefined) return standard;
   const names = ["capi-version", "webhook-service-name", "max-override-duration"] as const;

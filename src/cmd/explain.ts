@@ -14,7 +14,7 @@ import {
   programName,
   version,
 } from "../cli/command.ts";
-import type { ExplainOptions, Explanation } from "../cli/explanation.ts";
+import type { ExplainOptions, Explanation } from "../cli/explanation/explanation.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { Unread } from "../live/clusterworld.ts";
 import {
@@ -99,11 +99,11 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
       ? await explainLive(name, flags, options)
       : await explainFiles(name, flags.filename, { flags, options });
   if (flags.output === "json") {
-    const { explanationJson } = await import("../cli/explanationjson.ts");
+    const { explanationJson } = await import("../cli/explanation/json.ts");
     process.stdout.write(explanationJson(explanation));
     return;
   }
-  const { explanationText } = await import("../cli/explanationreport.ts");
+  const { explanationText } = await import("../cli/explanation/report.ts");
   const { isTTY, columns } = process.stdout;
   const text = explanationText(explanation, {
     colour: colourFor(process.stdout, flags, process.env),
@@ -132,7 +132,7 @@ async function explainFiles(
   paths: readonly string[],
   settings: Settings,
 ): Promise<Explanation> {
-  const { explain } = await import("../cli/explanation.ts");
+  const { explain } = await import("../cli/explanation/explanation.ts");
   const sources = await readAllObjects(paths);
   // Files tell of no other time than the one that is asked about.
   const now = settings.flags.at ?? new Date();
@@ -166,7 +166,7 @@ function explainOptions(
 
 async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../live/fleet.ts");
-  const { explain, queriesFor } = await import("../cli/explanation.ts");
+  const { explain, queriesFor } = await import("../cli/explanation/explanation.ts");
   const settings = { flags, options, now: new Date(), live: true };
   const { fleet, cluster, unread } = await reading(
     withApiServer(connectionOf(flags), async (client) =>

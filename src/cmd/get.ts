@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, programName } from "../cli/command.ts";
-import type { HeldFleet } from "../cli/held.ts";
-import type { Grouping, HeldView } from "../cli/heldreport.ts";
+import type { HeldFleet } from "../cli/held/held.ts";
+import type { Grouping, HeldView } from "../cli/held/report.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import type { PolicyView } from "../live/held.ts";
 import { UsageError } from "../manager/options.ts";
@@ -105,8 +105,8 @@ function viewFor({ flags, program }: Place): HeldView {
 }
 
 async function print({ policies }: PolicyView, namespace: string | undefined, place: Place): Promise<void> {
-  const { heldBy } = await import("../cli/held.ts");
-  const { heldJson, heldText } = await import("../cli/heldreport.ts");
+  const { heldBy } = await import("../cli/held/held.ts");
+  const { heldJson, heldText } = await import("../cli/held/report.ts");
   const fleet = heldBy(policies, namespace);
   if (place.flags.output === "json") process.stdout.write(heldJson(fleet));
   else {
@@ -132,9 +132,9 @@ async function watcherFor(
   flags: Flags,
   { program, namespace }: { readonly program: string; readonly namespace: string | undefined },
 ): Promise<(policies: readonly RawObject[]) => void> {
-  const { heldBy } = await import("../cli/held.ts");
-  const { heldText } = await import("../cli/heldreport.ts");
-  const { HeldStream } = await import("../cli/heldstream.ts");
+  const { heldBy } = await import("../cli/held/held.ts");
+  const { heldText } = await import("../cli/held/report.ts");
+  const { HeldStream } = await import("../cli/held/stream.ts");
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;
     const draw = (): void => {

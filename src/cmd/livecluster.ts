@@ -50,7 +50,7 @@ export async function withLiveCluster(
 }
 
 async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
-  const { objectQueries } = await import("../cli/approval.ts");
+  const { objectQueries } = await import("../cli/held/approval.ts");
   const now = new Date();
   const queries = (fleet: Fleet, cluster: Cluster): readonly ObjectQuery[] =>
     objectQueries(fleet, cluster, now);

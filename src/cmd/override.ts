@@ -6,7 +6,7 @@ import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { type Colour, colourFor } from "../cli/colour.ts";
 import { addExamples, choice, clusterName, collect, CommandError, FAILED, hookName } from "../cli/command.ts";
 import type { Fleet } from "../cli/fleet.ts";
-import type { Lifted, NewOverride, OverrideWish } from "../cli/heldoverride.ts";
+import type { Lifted, NewOverride, OverrideWish } from "../cli/held/override.ts";
 import { parseOptions, UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import type { PolicyRef } from "../policy/policy.ts";
@@ -92,7 +92,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   await withLiveCluster(connectionOf(flags), name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../cli/caveats.ts");
-    const { liftedBy, newOverride, overrideProblems } = await import("../cli/heldoverride.ts");
+    const { liftedBy, newOverride, overrideProblems } = await import("../cli/held/override.ts");
     const called = notCalled(cluster);
     if (called !== undefined) process.stderr.write(`note: ${called}\n`);
     const policies = await policiesNamed(fleet, cluster, flags.policy);
@@ -114,7 +114,7 @@ async function policiesNamed(
   cluster: Cluster,
   names: readonly string[] | undefined,
 ): Promise<readonly PolicyRef[] | undefined> {
-  const { findPolicy } = await import("../cli/heldoverride.ts");
+  const { findPolicy } = await import("../cli/held/override.ts");
   return names?.map((name) => {
     const found = findPolicy(fleet, cluster, name);
     if (found.ok) return found.policy;
@@ -130,7 +130,7 @@ async function create(
   lifted: readonly Lifted[],
   { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
-  const { liftedText, overrideJson, overrideYaml } = await import("../cli/heldoverridereport.ts");
+  const { liftedText, overrideJson, overrideYaml } = await import("../cli/held/overridereport.ts");
   const colour: Colour = colourFor(process.stderr, flags, process.env);
   process.stderr.write(liftedText(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
   const dryRun = flags.dryRun === true;

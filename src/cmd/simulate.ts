@@ -18,9 +18,9 @@ import {
 import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { SourceObject } from "../files/load.ts";
-import type { ChangeKind, Simulation } from "../cli/simulation.ts";
-import type { FleetPair } from "../cli/simulationfleet.ts";
-import type { Times } from "../cli/simulationreport.ts";
+import type { ChangeKind, Simulation } from "../cli/simulation/simulation.ts";
+import type { FleetPair } from "../cli/simulation/fleet.ts";
+import type { Times } from "../cli/simulation/report.ts";
 import { type Options, parseOptions, UsageError } from "../manager/options.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
@@ -100,7 +100,7 @@ async function runSimulation(flags: Flags): Promise<void> {
     throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
   const sources = await readAllObjects(flags.filename);
   const applied = sources.map(({ object }) => object);
-  const { demandsIn } = await import("../cli/simulationfleet.ts");
+  const { demandsIn } = await import("../cli/simulation/fleet.ts");
   const present =
     flags.against === LIVE
       ? await readLive(flags, (objects) => demandsIn([...objects, ...applied]))
@@ -109,7 +109,7 @@ async function runSimulation(flags: Flags): Promise<void> {
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
   process.stdout.write(await report(simulation, times, flags));
-  const { countOf, CHANGES } = await import("../cli/simulation.ts");
+  const { countOf, CHANGES } = await import("../cli/simulation/simulation.ts");
   const failing: readonly ChangeKind[] = CHANGES.filter(
     (kind) => flags.failOn === "any" || flags.failOn === kind,
   );
@@ -158,7 +158,7 @@ async function pairOf(
   { objects, reader }: Present,
   { flags, options, times }: Settings,
 ): Promise<FleetPair> {
-  const { fleetPair } = await import("../cli/simulationfleet.ts");
+  const { fleetPair } = await import("../cli/simulation/fleet.ts");
   const { servedHooks } = await import("../hooks/catalog.ts");
   const applied = sources.map(({ object }) => object);
   const pair = fleetPair(objects, applied, {
@@ -195,8 +195,8 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
 }
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
-  const { simulate } = await import("../cli/simulation.ts");
-  const { looksAtClock } = await import("../cli/suitewalk.ts");
+  const { simulate } = await import("../cli/simulation/simulation.ts");
+  const { looksAtClock } = await import("../cli/suite/walk.ts");
   const { servedHooks } = await import("../hooks/catalog.ts");
   const served = servedHooks(options.capiVersion.minor);
   const policies = [...pair.before.policies, ...pair.after.policies];
@@ -237,7 +237,7 @@ function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
 }
 
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<string> {
-  const writers = await import("../cli/simulationreport.ts");
+  const writers = await import("../cli/simulation/report.ts");
   if (flags.output === "json") return writers.simulationJson(simulation, times);
   if (flags.output === "markdown") return writers.simulationMarkdown(simulation, times);
   return writers.simulationText(simulation, times, colourFor(process.stdout, flags, process.env));

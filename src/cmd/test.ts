@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { type Colour, colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
-import type { SuiteResult } from "../cli/suiteresult.ts";
+import type { SuiteResult } from "../cli/suite/result.ts";
 import type { FileProblem, SourceObject } from "../files/load.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
@@ -41,8 +41,8 @@ export function addTest(program: Command): void {
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   const { loadPaths } = await import("../files/load.ts");
-  const { isSuite, loadSuite } = await import("../cli/suite.ts");
-  const { runSuite } = await import("../cli/suiterun.ts");
+  const { isSuite, loadSuite } = await import("../cli/suite/suite.ts");
+  const { runSuite } = await import("../cli/suite/run.ts");
   const { objects, problems } = await loadPaths(paths);
   const results: SuiteResult[] = [];
   for (const source of objects.filter(({ object }) => isSuite(object))) {
@@ -83,10 +83,10 @@ async function report(
   format: Flags["output"],
   colour: Colour,
 ): Promise<string> {
-  if (format === "junit") return (await import("../cli/junit.ts")).suitesJunit([...results, ...broken]);
+  if (format === "junit") return (await import("../cli/suite/junit.ts")).suitesJunit([...results, ...broken]);
   if (format === "markdown")
-    return (await import("../cli/suitemarkdown.ts")).suitesMarkdown([...results, ...broken]);
-  const { suitesJson, suitesText } = await import("../cli/suitereport.ts");
+    return (await import("../cli/suite/markdown.ts")).suitesMarkdown([...results, ...broken]);
+  const { suitesJson, suitesText } = await import("../cli/suite/report.ts");
   if (format === "json") return suitesJson(results);
   return results.length === 0 ? "" : suitesText(results, colour);
 }

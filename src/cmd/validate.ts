@@ -48,13 +48,13 @@ export function addValidate(program: Command): void {
 async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const { capiVersion, maxOverrideMs } = parseOptions({ "capi-version": flags.capiVersion });
   const { loadPaths } = await import("../files/load.ts");
-  const { validateObjects } = await import("../cli/validation.ts");
+  const { validateObjects } = await import("../cli/validation/validation.ts");
   const { servedHooks } = await import("../hooks/catalog.ts");
   const { objects, problems, ignored } = await loadPaths(paths);
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
   const report = { ...validation, problems, ignored };
-  const { validationGithub, validationJson, validationText } = await import("../cli/validationreport.ts");
+  const { validationGithub, validationJson, validationText } = await import("../cli/validation/report.ts");
   if (flags.output === "text") {
     process.stderr.write(problems.map(problemLine).join(""));
     const colour = colourFor(process.stdout, flags, process.env);

@@ -1,6 +1,6 @@
 /** Sets what gates wait for, and watches whether the Cluster goes on. */
 
-import { FIELDS, type Mark } from "../cli/approval.ts";
+import { FIELDS, type Mark } from "../cli/held/approval.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";

@@ -2,9 +2,9 @@
 
 import { isFields } from "../api/fields.ts";
 import { GROUP } from "../api/hookpolicy.ts";
-import { secretOf } from "../cli/doctorcertificate.ts";
-import type { Evidence, Grant, Read } from "../cli/doctor.ts";
-import { operators } from "../cli/doctorinstall.ts";
+import { secretOf } from "../cli/doctor/certificate.ts";
+import type { Evidence, Grant, Read } from "../cli/doctor/doctor.ts";
+import { operators } from "../cli/doctor/install.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { discoverResource } from "../kube/discovery.ts";

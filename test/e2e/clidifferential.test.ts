@@ -10,7 +10,7 @@ import type { DecisionRow } from "../../src/api/hookpolicy.ts";
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookCall, HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet.ts";
-import { decidingGates, findings } from "../../src/cli/suiteexpect.ts";
+import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
 import { newAsk } from "../../src/controller/asks.ts";
 import { CATALOG, servedHooks } from "../../src/hooks/catalog.ts";
 import { decide } from "../../src/policy/decide.ts";

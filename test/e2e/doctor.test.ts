@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import test, { after, before, describe } from "node:test";
 import { Ajv } from "ajv";
-import type { Check } from "../../src/cli/doctor.ts";
+import type { Check } from "../../src/cli/doctor/doctor.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";

@@ -2,11 +2,17 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
-import { type ApprovalPlan, endingOf, isWithin, placeOf, planApproval } from "../../../src/cli/approval.ts";
-import { commandFor, planText } from "../../../src/cli/approvalreport.ts";
+import {
+  type ApprovalPlan,
+  endingOf,
+  isWithin,
+  placeOf,
+  planApproval,
+} from "../../../src/cli/held/approval.ts";
+import { commandFor, planText } from "../../../src/cli/held/approvalreport.ts";
 import { PLAIN } from "../../../src/cli/colour.ts";
 import { createFleet } from "../../../src/cli/fleet.ts";
-import { findPolicy, newOverride, overrideProblems } from "../../../src/cli/heldoverride.ts";
+import { findPolicy, newOverride, overrideProblems } from "../../../src/cli/held/override.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { ALL_HOOKS, NOW } from "../builders.ts";
 

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, Read } from "../../../src/cli/doctor.ts";
+import type { Evidence, Read } from "../../../src/cli/doctor/doctor.ts";
 import { PLAIN } from "../../../src/cli/colour.ts";
-import { flagOf } from "../../../src/cli/doctorinstall.ts";
+import { flagOf } from "../../../src/cli/doctor/install.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { CRD_SCHEMAS } from "../../../src/api/schemas.gen.ts";
 import {
@@ -23,7 +23,7 @@ import {
   check,
   table,
 } from "./evidence.ts";
-import { doctorText, examine } from "../../../src/cli/doctorreport.ts";
+import { doctorText, examine } from "../../../src/cli/doctor/report.ts";
 test("where all is well every check is ok", () => {
   const wrong = examine(evidence(), settings()).filter(({ state }) => state !== "ok");
   assert.deepEqual(wrong, []);

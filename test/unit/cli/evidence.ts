@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Evidence, Finding, Read, Settings } from "../../../src/cli/doctor.ts";
-import { examine } from "../../../src/cli/doctorreport.ts";
+import type { Evidence, Finding, Read, Settings } from "../../../src/cli/doctor/doctor.ts";
+import { examine } from "../../../src/cli/doctor/report.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { CRD_SCHEMAS } from "../../../src/api/schemas.gen.ts";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { colourFor, PLAIN } from "../../../src/cli/colour.ts";
-import { explain } from "../../../src/cli/explanation.ts";
-import { explanationText } from "../../../src/cli/explanationreport.ts";
+import { explain } from "../../../src/cli/explanation/explanation.ts";
+import { explanationText } from "../../../src/cli/explanation/report.ts";
 import { createFleet } from "../../../src/cli/fleet.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { width } from "../../../src/cli/table.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PLAIN } from "../../../src/cli/colour.ts";
-import { heldBy } from "../../../src/cli/held.ts";
-import { ageText, until } from "../../../src/cli/heldage.ts";
-import { heldText } from "../../../src/cli/heldreport.ts";
-import { HeldStream } from "../../../src/cli/heldstream.ts";
+import { heldBy } from "../../../src/cli/held/held.ts";
+import { ageText, until } from "../../../src/cli/held/age.ts";
+import { heldText } from "../../../src/cli/held/report.ts";
+import { HeldStream } from "../../../src/cli/held/stream.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 
 const NOW = new Date("2026-11-21T12:00:00Z");

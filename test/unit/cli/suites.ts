@@ -1,9 +1,9 @@
 /** Suites in a test: what differs from one that has a policy, a Cluster and a clock. */
 
 import { Readable } from "node:stream";
-import { loadSuite } from "../../../src/cli/suite.ts";
-import type { StepResult, SuiteResult } from "../../../src/cli/suiteresult.ts";
-import { runSuite } from "../../../src/cli/suiterun.ts";
+import { loadSuite } from "../../../src/cli/suite/suite.ts";
+import type { StepResult, SuiteResult } from "../../../src/cli/suite/result.ts";
+import { runSuite } from "../../../src/cli/suite/run.ts";
 import { loadPaths, type Loaded } from "../../../src/files/load.ts";
 
 export const CLUSTER = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { codeFrame } from "../../../src/cli/codeframe.ts";
+import { codeFrame } from "../../../src/cli/validation/codeframe.ts";
 import { colourFor, PLAIN } from "../../../src/cli/colour.ts";
 import { table } from "../../../src/cli/table.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ApprovalPlan, Mark } from "../../../src/cli/approval.ts";
+import type { ApprovalPlan, Mark } from "../../../src/cli/held/approval.ts";
 import { writeMarks, type Writing } from "../../../src/cmd/approvewrite.ts";
 
 const onCluster: Mark = { on: "Cluster", field: "annotation", key: "a", value: "1" };

@@ -1,0 +1,74 @@
+/** The checks in their order, and how they are printed. */
+
+import type { Colour } from "../colour.ts";
+import {
+  type Check,
+  count,
+  type Evidence,
+  type Finding,
+  type Settings,
+  type State,
+  STATES,
+  worst,
+} from "./doctor.ts";
+import * as certificate from "./certificate.ts";
+import * as coverage from "./coverage.ts";
+import * as install from "./install.ts";
+import * as registration from "./registration.ts";
+import { table } from "../table.ts";
+
+type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
+
+/** What everything else needs comes first. */
+const CHECKS: Readonly<Record<string, Examine>> = {
+  "API server": install.apiServer,
+  CRDs: install.definitions,
+  operator: install.operator,
+  "Cluster API": install.clusterApi,
+  "feature gates": install.featureGates,
+  ExtensionConfig: registration.registered,
+  discovery: registration.discovered,
+  handlers: registration.hooks,
+  namespaces: registration.namespaces,
+  certificate: certificate.trust,
+  webhook: certificate.webhook,
+  policies: (evidence, _, surveyed) => coverage.ready(evidence, surveyed),
+  calls: (evidence, _, surveyed) => coverage.called(evidence, surveyed),
+  effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),
+  topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
+  coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
+  overrides: (evidence, settings, surveyed) => coverage.overrides(evidence, surveyed, settings),
+  grants: coverage.grants,
+};
+
+export function examine(evidence: Evidence, settings: Settings): Check[] {
+  const surveyed = coverage.survey(evidence, settings);
+  return Object.entries(CHECKS).map(([name, look]) => ({ name, ...look(evidence, settings, surveyed) }));
+}
+
+/** Its schema: schemas/output/doctor.json. */
+export function doctorJson(checks: readonly Check[]): string {
+  return `${JSON.stringify({ state: worst(checks), checks }, undefined, 2)}\n`;
+}
+
+export function doctorText(checks: readonly Check[], colour: Colour): string {
+  const paint: Readonly<Record<State, (text: string) => string>> = {
+    ok: colour.green,
+    warning: colour.yellow,
+    error: colour.red,
+    unknown: colour.dim,
+  };
+  const rows = checks.flatMap(({ name, state, detail, remedy }) => [
+    [paint[state](state), name, detail],
+    ...(remedy === undefined ? [] : [["", "", `→ ${remedy}`]]),
+  ]);
+  const counts = STATES.map(
+    (state) => [state, checks.filter((each) => each.state === state).length] as const,
+  );
+  const summary = counts
+    .filter(([, number]) => number > 0)
+    .map(([state, number]) =>
+      state === "error" || state === "warning" ? count(number, state) : `${number} ${state}`,
+    );
+  return `${table(["STATE", "CHECK", "FOUND"], rows)}\n${summary.join(", ")}\n`;
+}

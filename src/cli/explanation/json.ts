@@ -1,0 +1,71 @@
+/** An explanation for programs. Its schema: schemas/output/explain.json. */
+
+import type { GateTrace } from "../../policy/decision.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type {
+  ExplainedOperation,
+  ExplainedPolicy,
+  ExplainedRule,
+  Explanation,
+  Release,
+} from "./explanation.ts";
+
+export function explanationJson({ cluster, at, notes, operations }: Explanation): string {
+  const report = { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}
+
+function operationJson({
+  firstAsked,
+  release,
+  steps,
+  policies,
+  ...rest
+}: ExplainedOperation): Record<string, unknown> {
+  return {
+    ...rest,
+    ...(firstAsked !== undefined && { firstAsked: timestamp(firstAsked) }),
+    ...releaseJson("earliestRelease", release),
+    steps: steps.map(({ release: at, ...step }) => ({ ...step, ...releaseJson("earliestRelease", at) })),
+    policies: policies.map(policyJson),
+  };
+}
+
+function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy): Record<string, unknown> {
+  const { policy, mode, matched, verdict, holds, overriddenBy } = trace;
+  return {
+    policy,
+    mode,
+    matched,
+    ...(!matched && { mismatch }),
+    verdict,
+    holds,
+    ...(overriddenBy !== undefined && { overriddenBy }),
+    ...releaseJson("earliestRelease", release),
+    rules: rules.map(ruleJson),
+    ...(status !== undefined && { status }),
+  };
+}
+
+function ruleJson({ trace, release, isSinceKnown }: ExplainedRule): Record<string, unknown> {
+  const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
+  return {
+    ...rest,
+    ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
+    ...releaseJson("earliestRelease", release),
+    gates: gates.map(gateJson),
+  };
+}
+
+function gateJson({ changesAt, members, ...rest }: GateTrace): Record<string, unknown> {
+  return {
+    ...rest,
+    ...releaseJson("changesAt", changesAt),
+    ...(members !== undefined && { members: members.map(gateJson) }),
+  };
+}
+
+function releaseJson(field: string, at: Release): Record<string, string> {
+  if (at === undefined) return {};
+  return { [field]: at instanceof Date ? timestamp(at) : at };
+}

@@ -1,0 +1,63 @@
+/** A new HookOverride for people, for Git and as JSON. */
+
+import { stringify } from "yaml";
+import { policyName } from "../../policy/policy.ts";
+import { effectOf } from "./approvalreport.ts";
+import type { Colour } from "../colour.ts";
+import type { Lifted, NewOverride } from "./override.ts";
+import { indented } from "./report.ts";
+import { oneLine } from "../reporttrace.ts";
+import { durationText } from "../timetext.ts";
+import type { Detail } from "../tree.ts";
+
+interface LiftedView {
+  readonly forMs: number;
+  readonly colour: Colour;
+  /** Of the terminal; absent: lines are not broken. */
+  readonly columns?: number;
+}
+
+export function liftedText({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string {
+  const { namespace, name } = spec.clusterRef;
+  return lifted
+    .flatMap((each) => [
+      `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
+      ...indented(detailsOf(each, view.forMs), view.columns),
+    ])
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, forMs: number): Detail[] {
+  const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
+  return [
+    { label: "then", text: `Cluster API ${oneLine(effectOf(call))}${asked ? "" : ", once it wants to"}` },
+    ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
+    ...lifts.flatMap(({ policy, rule, message }) => [
+      { label: "lifts", text: oneLine(`${policyName(policy)} ${rule}`) },
+      { label: "", text: oneLine(message) },
+    ]),
+    ...stays.map((policy) => ({ label: "held by", text: oneLine(`${policyName(policy)} all the same`) })),
+    ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
+  ];
+}
+
+/** Strings that YAML 1.1 would take for something else are quoted. */
+export function overrideYaml(override: NewOverride): string {
+  return stringify(override, { version: "1.1", lineWidth: 0 });
+}
+
+export function overrideJson(
+  override: NewOverride,
+  lifted: readonly Lifted[],
+  outcome: { readonly dryRun: boolean; readonly inForce: boolean },
+): string {
+  const operations = lifted.map(({ call, asked, lifts, stays }) => ({
+    hook: call.hook,
+    effect: effectOf(call),
+    asked,
+    lifts,
+    stays,
+  }));
+  return `${JSON.stringify({ override, operations, ...outcome }, null, 2)}\n`;
+}

@@ -1,0 +1,46 @@
+/** The lines of a file around a position, with a mark below it. */
+
+import { type Colour, PLAIN } from "../colour.ts";
+
+const AROUND = 1;
+/** Of a frame: generated files can have very long lines. */
+const MAX_COLUMNS = 160;
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** `columns`: of the terminal, where a mark below a line that wraps would be below something else. */
+export function codeFrame(
+  lines: readonly string[],
+  { line, column }: Place,
+  colour: Colour = PLAIN,
+  columns = MAX_COLUMNS,
+): string {
+  const first = Math.max(1, line - AROUND);
+  const last = Math.min(lines.length, line + AROUND);
+  const gutter = String(last).length;
+  const width = Math.max(20, Math.min(columns, MAX_COLUMNS) - gutter - "> | ".length - 1);
+  const start = column > width ? column - Math.floor(width / 2) : 1;
+  const frame: string[] = [];
+  for (let number = first; number <= last; number += 1) {
+    const marked = number === line;
+    const text = visible(lines[number - 1] ?? "", start, width);
+    const label = String(number).padStart(gutter);
+    frame.push(`${marked ? colour.red(">") : " "} ${colour.dim(`${label} |`)} ${text}`.trimEnd());
+    if (marked) {
+      const mark = " ".repeat(visible(lines[line - 1] ?? "", start, column - start).length);
+      frame.push(`  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}${colour.red("^")}`);
+    }
+  }
+  return frame.join("\n");
+}
+
+/** A tab is one column in a position, and would be many in a terminal; control characters could do anything there. */
+function visible(line: string, start: number, length: number): string {
+  return line
+    .slice(start - 1, start - 1 + length)
+    .replaceAll("\t", " ")
+    .replaceAll(/\p{Cc}/gu, "\u{FFFD}");
+}
