@@ -144,12 +144,12 @@ function createObjects({ client, log }: ControllerOptions, store: () => Decision
 function createConfirmer(
   store: DecisionStore,
   reader: ApiServer,
-  { hookPolicies, clusterHookPolicies }: Informers,
+  { hookPolicies, clusterHookPolicies, clusters }: Informers,
   log: Logger,
 ): Confirmer {
+  // What made one of them late may have made the others.
   const onStale = (): void => {
-    hookPolicies.refresh();
-    clusterHookPolicies.refresh();
+    for (const informer of [hookPolicies, clusterHookPolicies, clusters]) informer.refresh();
   };
   return new Confirmer({ store, reader, log, now, onStale });
 }

@@ -71,7 +71,8 @@ describe("in each state", () => {
   before(async () => {
     cp = await startControlPlane();
     await installHookPolicy(cp);
-    await storePolicy(cp, policy, { rules: [approvalRule(HOOK)] });
+    const creation = { ...approvalRule("BeforeClusterCreate"), name: "creation" };
+    await storePolicy(cp, policy, { rules: [approvalRule(HOOK), creation] });
     await storePolicy(cp, wrong, { rules: [unknownZone] });
     await storePolicy(cp, platform, { namespaceSelector: {}, rules: [approvalRule("BeforeClusterCreate")] });
     await storePolicy(cp, wrongPlatform, { namespaceSelector: {}, rules: [unknownZone] });
@@ -158,8 +159,8 @@ describe("in each state", () => {
       async () => (await cp.get(policy))["status"].matchedClusters === 1,
     );
     const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, "held"));
-    await operator.ask(HOOK, { cluster });
-    await heldRow(cp, policy, "held", HOOK);
+    await operator.ask("BeforeClusterCreate", { cluster });
+    await heldRow(cp, policy, "held", "BeforeClusterCreate");
     assert.equal((await cp.get(policy))["status"].blocked, 1);
     const message = await messageOf(policy, "Ready");
     await shows(policy, "Current", { status: "Healthy", message });
