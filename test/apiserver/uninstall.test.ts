@@ -12,7 +12,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
-import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
 import { applyPolicy, approvalRule, clusterPolicyRef, heldRow, inSeconds, policyRef } from "../e2e/fleet.ts";
 import { extensionConfigCrd, NAMESPACE, output, ROOT } from "./install/tools.ts";
@@ -73,14 +73,17 @@ beforeEach(async () => {
       expiresAt: inSeconds(3600),
     },
   });
-  await applyPolicy(cp, POLICY, { rules: [approvalRule(HOOK)] });
+  const upgrade = { ...approvalRule("BeforeClusterUpgrade"), name: "upgrade" };
+  await applyPolicy(cp, POLICY, { rules: [approvalRule(HOOK), upgrade] });
   await createCluster(cp, { namespace: TEAM, name: CLUSTER });
   await cp.waitFor("the finalizer", async () =>
     (await cp.get(POLICY)).metadata.finalizers?.includes(FINALIZER),
   );
   const { status: _, ...cluster } = await cp.get(clusterRef(TEAM, CLUSTER));
-  assert.notEqual((await operator.ask(HOOK, { cluster })).retryAfterSeconds, 0);
-  await heldRow(cp, POLICY, CLUSTER, HOOK);
+  const versions = { fromKubernetesVersion: FIRST_VERSION, toKubernetesVersion: FIRST_VERSION };
+  const answer = await operator.ask("BeforeClusterUpgrade", { cluster, ...versions });
+  assert.notEqual(answer.retryAfterSeconds, 0);
+  await heldRow(cp, POLICY, CLUSTER, "BeforeClusterUpgrade");
 });
 
 /** Whatever the order was: the user's own objects were theirs all along, and their namespace can go. */
