@@ -1,4 +1,4 @@
-/** Certificates as PEM, several in one text. */
+/** Certificates, and several of them as PEM in one text. */
 
 import { X509Certificate } from "node:crypto";
 
@@ -22,4 +22,8 @@ export function joinCertificates(certificates: readonly X509Certificate[]): stri
 
 export function holds(pem: string, certificate: X509Certificate): boolean {
   return parseCertificates(pem).some(({ fingerprint256 }) => fingerprint256 === certificate.fingerprint256);
+}
+
+export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
+  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }

@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 
 import { checkPair, type KeyPair } from "../server/certificate.ts";
 import type { Validity } from "./lifetime.ts";
-import { joinCertificates, parseCertificates } from "./pem.ts";
+import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
 import type { Leaf, State } from "./rotation.ts";
 
 export interface StoredSecret {
@@ -89,10 +89,6 @@ function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
 /** If not, it was issued by a clock that was ahead: its clients refuse it until then, which may be months. */
 function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now;
-}
-
-function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
-  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }
 
 export function validityOf({ fingerprint256, validFromDate, validToDate }: X509Certificate): Validity {

@@ -20,6 +20,7 @@ import type { Unread } from "../live/clusterworld.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
+  columnsOf,
   connectionOf,
   connectionWords,
   reading,
@@ -104,10 +105,9 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
     return;
   }
   const { explanationText } = await import("../cli/explanation/report.ts");
-  const { isTTY, columns } = process.stdout;
   const text = explanationText(explanation, {
     colour: colourFor(process.stdout, flags, process.env),
-    ...(isTTY && { columns }),
+    ...columnsOf(process.stdout),
     program,
     connection: connectionWords(flags),
     chosen: flags.at !== undefined,

@@ -5,13 +5,12 @@ import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
 import type { KubeObject } from "../kube/resource.ts";
-import { ClusterResource, NAMESPACES } from "../manager/apiserver.ts";
+import { NAMESPACES } from "../manager/apiserver.ts";
 import { viewCluster } from "../policy/cluster.ts";
 import { follow } from "./follow.ts";
+import { clusterResource } from "./objects.ts";
 
 export type { KubeClient };
-
-const TIMEOUT_MS = 30_000;
 
 /** On this very object as it was read; false: it is not that any more, and nothing was set. */
 export async function setMarks(
@@ -20,10 +19,7 @@ export async function setMarks(
   { namespace, name, uid, resourceVersion }: ObjectMeta,
   marks: readonly Mark[],
 ): Promise<boolean> {
-  const resource =
-    on === "Namespace"
-      ? NAMESPACES
-      : await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS));
+  const resource = on === "Namespace" ? NAMESPACES : await clusterResource(client);
   const metadata: Record<string, unknown> = { uid, resourceVersion };
   for (const [field, plural] of Object.entries(FIELDS)) {
     const values = marks.filter((mark) => mark.field === field).map(({ key, value }) => [key, value]);
@@ -54,7 +50,7 @@ export async function waitForCluster(
   { namespace = "", name }: ObjectMeta,
   { until, timeoutMs, onLost }: ClusterWait,
 ): Promise<boolean> {
-  const resource = await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS));
+  const resource = await clusterResource(client);
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), Math.min(timeoutMs, MAX_TIMER_MS));
   let came = false;

@@ -2,13 +2,13 @@
 
 import type { RawObject } from "../cli/kinds.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isForbidden, isNotFound } from "../kube/errors.ts";
+import { isForbidden, unlessNotFound } from "../kube/errors.ts";
 import { type ObjectKey, type Resource, resourceName } from "../kube/resource.ts";
-import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { clusterNames } from "./names.ts";
-import { listIfServed, NOT_READ, readKind, typed } from "./objects.ts";
+import { clusterResource, listIfServed, NOT_READ, readKind, typed } from "./objects.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -54,7 +54,7 @@ async function readCluster(
   key: Required<ObjectKey>,
   signal: AbortSignal,
 ): Promise<ClusterObjects | undefined> {
-  const clusters = await new ClusterResource(client).resolve(signal);
+  const clusters = await clusterResource(client, signal);
   const cluster = await find(client, clusters, key);
   if (cluster === undefined) return undefined;
   const { namespace } = key;
@@ -76,12 +76,8 @@ async function readCluster(
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {
-  try {
-    return typed(resource, await client.get(resource, key));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const found = await unlessNotFound(client.get(resource, key));
+  return found && typed(resource, found);
 }
 
 async function unlessForbidden(

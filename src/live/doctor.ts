@@ -6,15 +6,17 @@ import { secretOf } from "../cli/doctor/certificate.ts";
 import type { Evidence, Grant, Read } from "../cli/doctor/doctor.ts";
 import { operators } from "../cli/doctor/install.ts";
 import type { RawObject } from "../cli/kinds.ts";
+import { DEPLOYMENTS, SECRETS, SUBJECT_REVIEWS, VALIDATING_WEBHOOKS } from "../kube/builtin.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { discoverResource } from "../kube/discovery.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../kube/errors.ts";
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../kube/resource.ts";
-import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
 import { isSecret } from "../manager/objectrefusal.ts";
 import { extensionConfigs } from "../manager/registrations.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../policy/registration.ts";
+import { clusterResource, listTyped } from "./objects.ts";
 
 const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
   group,
@@ -29,15 +31,6 @@ const DEFINITIONS = resource(
   "customresourcedefinitions",
   "CustomResourceDefinition",
 );
-const WEBHOOKS = resource(
-  "admissionregistration.k8s.io",
-  "v1",
-  "validatingwebhookconfigurations",
-  "ValidatingWebhookConfiguration",
-);
-const REVIEWS = resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview");
-const DEPLOYMENTS = { ...resource("apps", "v1", "deployments", "Deployment"), namespaced: true };
-const SECRETS = { ...resource("", "v1", "secrets", "Secret"), namespaced: true };
 const PROVIDERS = {
   ...resource("clusterctl.cluster.x-k8s.io", "v1alpha3", "providers", "Provider"),
   namespaced: true,
@@ -50,16 +43,16 @@ export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
 export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
   const version = await client.getPath("/version");
   const [deployments, providers, registrations, policies] = await Promise.all([
-    read(list(client, DEPLOYMENTS)),
-    read(list(client, PROVIDERS)),
+    read(listTyped(client, DEPLOYMENTS)),
+    read(listTyped(client, PROVIDERS)),
     read(listRegistrations(client)),
     read(listPolicies(client)),
   ]);
   const [definitions, clusters, namespaces, webhook, creation, secrets] = await Promise.all([
     readDefinitions(client),
     read(listClusters(client)),
-    read(list(client, NAMESPACES)),
-    read(client.get(WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
+    read(listTyped(client, NAMESPACES)),
+    read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
     read(tryCreation(client)),
     readSecrets(client, registrations),
   ]);
@@ -98,27 +91,18 @@ async function read<T>(work: Promise<T>): Promise<Read<T>> {
   }
 }
 
-/** The items of a list do not say their kind. */
-async function list(client: KubeClient, kind: Resource): Promise<RawObject[]> {
-  const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
-  const { items } = await client.list(kind);
-  return items.map((object) => ({ ...object, apiVersion, kind: kind.kind }));
-}
-
 async function listRegistrations(client: KubeClient): Promise<Registration[]> {
-  return (await list(client, await extensionConfigs(client))).map(viewRegistration);
+  return (await listTyped(client, await extensionConfigs(client))).map(viewRegistration);
 }
 
-async function listPolicies(client: KubeClient): Promise<RawObject[]> {
+async function listPolicies(client: KubeClient): Promise<readonly RawObject[]> {
   const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
-  return (await Promise.all(kinds.map(async (kind) => await list(client, kind)))).flat();
+  return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
 }
 
-async function listClusters(client: KubeClient): Promise<RawObject[]> {
-  return await list(client, await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS)));
+async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
+  return await listTyped(client, await clusterResource(client));
 }
-
-const TIMEOUT_MS = 30_000;
 
 async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {
   const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
@@ -194,7 +178,7 @@ async function missingVerbs(
   const groups = ["system:serviceaccounts", "system:authenticated"];
   const answers = verbs.map(async (verb) => {
     const resourceAttributes = { group, resource: plural, verb };
-    const status = await client.review(REVIEWS, { user, groups, resourceAttributes });
+    const status = await client.review(SUBJECT_REVIEWS, { user, groups, resourceAttributes });
     return isFields(status) && status["allowed"] === true ? [] : [verb];
   });
   return (await Promise.all(answers)).flat();

@@ -3,10 +3,10 @@
 import type { RawObject } from "../cli/kinds.ts";
 import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
-import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../manager/apiserver.ts";
 import { objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { listIfServed, listTyped, NOT_READ, readKind } from "./objects.ts";
+import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./objects.ts";
 
 export interface Connection {
   /** A file; absent: as kubectl finds it. */
@@ -32,15 +32,13 @@ export async function withApiServer<T>(
 /** Policies, overrides, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
 export async function readFleet(client: KubeClient): Promise<RawObject[]> {
   const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
-  const clusters = await new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS));
+  const clusters = await clusterResource(client);
   const lists = await Promise.all([
     ...own.map(async (resource) => await listIfServed(client, resource)),
     ...[clusters, NAMESPACES].map(async (resource) => await listTyped(client, resource)),
   ]);
   return lists.flat();
 }
-
-const TIMEOUT_MS = 30_000;
 
 /** The objects of the kinds that gates look at, in all namespaces. */
 export async function readObjects(

@@ -3,8 +3,9 @@
 import type { KubeClient } from "../kube/client.ts";
 import { isForbidden } from "../kube/errors.ts";
 import type { ObjectKey, Resource } from "../kube/resource.ts";
-import { ClusterResource, NAMESPACES, POLICY_RESOURCES } from "../manager/apiserver.ts";
+import { NAMESPACES, POLICY_RESOURCES } from "../manager/apiserver.ts";
 import type { PolicyKind } from "../policy/policy.ts";
+import { clusterResource } from "./objects.ts";
 
 export interface NamesOptions {
   /** Absent: all. */
@@ -13,7 +14,7 @@ export interface NamesOptions {
 }
 
 export async function clusterNames(client: KubeClient, options: NamesOptions): Promise<readonly ObjectKey[]> {
-  const clusters = await new ClusterResource(client).resolve(options.signal);
+  const clusters = await clusterResource(client, options.signal);
   return await namesOf(client, clusters, options);
 }
 

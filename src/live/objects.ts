@@ -3,8 +3,9 @@
 import type { RawObject } from "../cli/kinds.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { discoverResource } from "../kube/discovery.ts";
-import { isForbidden, isNotFound } from "../kube/errors.ts";
+import { isForbidden, unlessNotFound } from "../kube/errors.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
+import { ClusterResource } from "../manager/apiserver.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../manager/objectrefusal.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../policy/objects.ts";
@@ -12,6 +13,16 @@ import type { FoundObjects, ObjectKind, WatchedObject } from "../policy/objects.
 /** The items of a list do not say their kind. */
 export function typed({ group, version, kind }: Resource, raw: object): RawObject {
   return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Of Clusters, in the version that is served. */
+export async function clusterResource(
+  client: KubeClient,
+  signal = AbortSignal.timeout(TIMEOUT_MS),
+): Promise<Resource> {
+  return await new ClusterResource(client).resolve(signal);
 }
 
 export async function listTyped(
@@ -32,12 +43,7 @@ export async function listIfServed(
   resource: Resource,
   namespace?: string,
 ): Promise<readonly RawObject[]> {
-  try {
-    return await listTyped(client, resource, namespace);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  return (await unlessNotFound(listTyped(client, resource, namespace))) ?? [];
 }
 
 export const NOT_READ: FoundObjects = {

@@ -4,11 +4,13 @@
  */
 
 import { FINALIZER } from "../api/hookpolicy.ts";
+import { DEPLOYMENTS, VALIDATING_WEBHOOKS } from "../kube/builtin.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
-import { isConflict, isNotFound } from "../kube/errors.ts";
+import { isConflict, unlessNotFound } from "../kube/errors.ts";
 import { type KubeObject, keyOf, type Resource } from "../kube/resource.ts";
 import { POLICY_RESOURCES } from "../manager/apiserver.ts";
+import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../manager/registrations.ts";
 
 /** Of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";
@@ -39,56 +41,32 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
   const policies = await listPolicies(client);
   const steps = [
     await deletion(client, await extensionConfigs(client)),
-    await deletion(client, WEBHOOKS),
+    await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, options),
     release(client, policies),
   ];
   return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
 }
 
-const WEBHOOKS: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  plural: "validatingwebhookconfigurations",
-  kind: "ValidatingWebhookConfiguration",
-  namespaced: false,
-};
-
-const DEPLOYMENTS: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "deployments",
-  kind: "Deployment",
-  namespaced: true,
-};
-
 const PODS: Resource = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true };
-
-const EXTENSION_GROUP = "runtime.cluster.x-k8s.io";
 
 /** Cluster API 1.10 serves v1alpha1, later ones v1beta2. `undefined`: there is no Cluster API. */
 async function extensionConfigs(client: Client): Promise<Resource | undefined> {
-  const group = await unlessMissing(client.getPath(`/apis/${EXTENSION_GROUP}`));
+  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
   if (group === undefined) return undefined;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
   const { preferredVersion } = group as { preferredVersion: { version: string } };
-  return {
-    group: EXTENSION_GROUP,
-    version: preferredVersion.version,
-    plural: "extensionconfigs",
-    kind: "ExtensionConfig",
-    namespaced: false,
-  };
+  return extensionConfigsAt(preferredVersion.version);
 }
 
 async function deletion(client: Client, resource: Resource | undefined): Promise<Step | undefined> {
   if (resource === undefined) return undefined;
-  const found = await unlessMissing(client.get(resource, { name: NAME }, { metadataOnly: true }));
+  const found = await unlessNotFound(client.get(resource, { name: NAME }, { metadataOnly: true }));
   if (found === undefined) return undefined;
   return {
     does: `delete ${resource.kind} ${NAME}`,
     run: async () => {
-      await unlessMissing(client.delete(resource, { name: NAME }));
+      await unlessNotFound(client.delete(resource, { name: NAME }));
     },
   };
 }
@@ -96,7 +74,7 @@ async function deletion(client: Client, resource: Resource | undefined): Promise
 /** Without an operator nobody puts back the finalizers that are removed next. */
 async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions): Promise<Step | undefined> {
   const key = { namespace, name: NAME };
-  const deployment = await unlessMissing(client.get(DEPLOYMENTS, key));
+  const deployment = await unlessNotFound(client.get(DEPLOYMENTS, key));
   if (deployment === undefined) return undefined;
   if (isScaledDown(deployment) && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
@@ -142,7 +120,7 @@ type Policy = KubeObject & { readonly kind: string };
 /** Without the CRDs there is none. */
 async function listPolicies(client: Client): Promise<Policy[]> {
   const lists = Object.values(POLICY_RESOURCES).map(async (resource) => {
-    const list = await unlessMissing(client.list(resource));
+    const list = await unlessNotFound(client.list(resource));
     return (list?.items ?? []).map((object) => ({ ...object, kind: resource.kind }));
   });
   return (await Promise.all(lists)).flat();
@@ -176,20 +154,11 @@ async function unmark(client: Client, policy: KubeObject): Promise<void> {
     const left = finalizers.filter((finalizer) => finalizer !== FINALIZER);
     const patch = { metadata: { resourceVersion, finalizers: left } };
     try {
-      await unlessMissing(client.mergePatch(resource, policy.metadata, patch));
+      await unlessNotFound(client.mergePatch(resource, policy.metadata, patch));
       return;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      current = await unlessMissing(client.get(resource, policy.metadata));
+      current = await unlessNotFound(client.get(resource, policy.metadata));
     }
-  }
-}
-
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }

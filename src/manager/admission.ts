@@ -7,6 +7,7 @@ import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { policyKey } from "../controller/policyset.ts";
 import type { DecisionStore, Lister } from "../controller/store.ts";
+import { SUBJECT_REVIEWS } from "../kube/builtin.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { discoverResource } from "../kube/discovery.ts";
 import { KubeError } from "../kube/errors.ts";
@@ -59,16 +60,6 @@ export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld
         .compiled.filter((policy) => isMatch(policy, cluster)),
   };
 }
-
-const GROUP = "authorization.k8s.io";
-
-const SUBJECT_REVIEWS: Resource = {
-  group: GROUP,
-  version: "v1",
-  plural: "subjectaccessreviews",
-  kind: "SubjectAccessReview",
-  namespaced: false,
-};
 
 const SELF_REVIEWS: Resource = {
   ...SUBJECT_REVIEWS,

@@ -7,6 +7,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
 import { BACKDATED_MS } from "../certificates/lifetime.ts";
 import { parseCertificates } from "../certificates/pem.ts";
+import { VALIDATING_WEBHOOKS } from "../kube/builtin.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/errors.ts";
@@ -46,13 +47,7 @@ export interface CaBundleOptions {
 
 export function validatingWebhookTarget(name: string): CaBundleTarget {
   return {
-    resource: {
-      group: "admissionregistration.k8s.io",
-      version: "v1",
-      plural: "validatingwebhookconfigurations",
-      kind: "ValidatingWebhookConfiguration",
-      namespaced: false,
-    },
+    resource: VALIDATING_WEBHOOKS,
     name,
     bundles: webhookBundles,
     injectedBy: "cert-manager.io/inject-",

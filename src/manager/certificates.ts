@@ -3,6 +3,7 @@
 import type { Logger } from "../api/logger.ts";
 import { ExpiryAlarm, type ExpiryWarning, type Watched } from "../certificates/expiry.ts";
 import type { Step } from "../certificates/keeper.ts";
+import { SECRETS } from "../kube/builtin.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { pause } from "../kube/deadline.ts";
 import type { Leadership } from "../kube/leaderelection.ts";
@@ -16,7 +17,6 @@ import type { EventRecorder } from "./events.ts";
 import type { EventText } from "./eventtext.ts";
 import { ownNamespace } from "./leadership.ts";
 import type { Options } from "./options.ts";
-import { SECRETS } from "./secretstore.ts";
 import { createServing, type Serving } from "./servingcertificate.ts";
 
 export interface CertificatesOptions {

@@ -3,17 +3,10 @@
 import { isFields } from "../api/fields.ts";
 import type { SecretData, StoredSecret } from "../certificates/stored.ts";
 import type { SecretStore } from "../certificates/steps.ts";
+import { SECRETS } from "../kube/builtin.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/errors.ts";
-import type { KubeObject, Resource } from "../kube/resource.ts";
-
-export const SECRETS: Resource = {
-  group: "",
-  version: "v1",
-  plural: "secrets",
-  kind: "Secret",
-  namespaced: true,
-};
+import type { KubeObject } from "../kube/resource.ts";
 
 /** Of what HookPolicy has made itself. */
 const OURS = { "app.kubernetes.io/managed-by": "hookpolicy" };

@@ -39,6 +39,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "api",
     "policy",
     "files",
+    "certificates/lifetime.ts",
+    "certificates/pem.ts",
     "hooks/catalog.ts",
     "controller/asks.ts",
     "controller/askset.ts",

@@ -1,6 +1,8 @@
 /** Does whoever calls trust the certificate that is served, and for how long? */
 
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
+import { warningOf } from "../../certificates/lifetime.ts";
+import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import type { Registration } from "../../policy/registration.ts";
 import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
 import { fieldsOf, listOf, textOf } from "./fields.ts";
@@ -53,7 +55,7 @@ function served(
   { key, pem }: { readonly key: string; readonly pem: Readonly<Record<string, string>> },
   { inject, now }: { readonly inject: string; readonly now: Date },
 ): Finding {
-  const leaf = certificates(pem["tls.crt"])[0];
+  const leaf = parseCertificates(pem["tls.crt"] ?? "")[0];
   if (leaf === undefined) {
     return error(`Secret ${key} holds no certificate in tls.crt`, `put one into tls.crt of Secret ${key}`);
   }
@@ -76,13 +78,11 @@ function nameProblem({ service }: Registration, leaf: X509Certificate, key: stri
   );
 }
 
-/** A sixth of a certificate's life before its end it should long have been renewed. */
 function lifetime({ validFromDate, validToDate }: X509Certificate, key: string, now: Date): Finding {
   const end = validToDate.toISOString();
   const renew = `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
   if (validToDate <= now) return error(`the certificate in Secret ${key} ended at ${end}`, renew);
-  const late = +validToDate - (+validToDate - +validFromDate) / 6;
-  if (late <= +now)
+  if (warningOf({ notBefore: validFromDate, notAfter: validToDate }) <= now)
     return warning(`the certificate in Secret ${key} ends at ${end} and has not been renewed`, renew);
   return ok(`Cluster API trusts the certificate in Secret ${key}, which ends at ${end}`);
 }
@@ -91,19 +91,8 @@ function decoded(base64: string): string {
   return Buffer.from(base64, "base64").toString("utf8");
 }
 
-function certificates(pem = ""): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      return [new X509Certificate(block)];
-    } catch {
-      return [];
-    }
-  });
-}
-
 function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
-  return certificates(bundle).some((each) => leaf.checkIssued(each) && leaf.verify(each.publicKey));
+  return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
 /** A service to authors: decisions do not depend on it. */
@@ -131,7 +120,7 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
     .map(secretOf)
     .map((key) => evidence.secrets.get(key ?? ""))
     .find((each) => each?.ok === true);
-  const certificate = leaf?.ok === true ? certificates(leaf.value["tls.crt"])[0] : undefined;
+  const certificate = leaf?.ok === true ? parseCertificates(leaf.value["tls.crt"] ?? "")[0] : undefined;
   if (certificate === undefined)
     return unknown(
       "it has a caBundle; the serving certificate cannot be read",
