@@ -128,6 +128,8 @@ describe("the operator", () => {
 
     await approve(cp, "approved", "c1");
     await blocked("approved", 0); // without a call
+    // Times have no fractions of a second.
+    await cp.waitFor("a later second", () => Date.now() >= Date.parse(row.since) + 1000);
     await unapprove("approved");
     await blocked("approved", 1);
     const again = await heldRow(cp, policyRef("approved", "protect"), "c1", "BeforeClusterUpgrade");

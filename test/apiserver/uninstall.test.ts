@@ -151,12 +151,15 @@ async function stays(what: string, ref: Ref): Promise<void> {
 
 describe("in the documented order", () => {
   test("prepare-uninstall, then the manifests: nothing is left", async () => {
-    // What the Deployment's controller does when it is scaled to 0.
+    const { template } = (await cp.get(DEPLOYMENT))["spec"];
+    const metadata = { ...template.metadata, namespace: NAMESPACE, name: "hookpolicy-0" };
+    await cp.apply({ ...template, apiVersion: "v1", kind: "Pod", metadata });
+    // What the Deployment's controller and the kubelet do when it is scaled to 0.
     const stopped = cp
       .waitFor("the Deployment to be scaled", async () => (await cp.get(DEPLOYMENT))["spec"].replicas === 0)
-      .then(async () => await operator.daemon.stop());
-    await prepare();
-    await stopped;
+      .then(async () => await operator.daemon.stop())
+      .then(async () => await cp.kubectl("delete", "pod", "hookpolicy-0", "-n", NAMESPACE, "--force"));
+    await Promise.all([prepare(), stopped]);
     assert.deepEqual((await cp.get(POLICY)).metadata.finalizers ?? [], []);
     assert.equal((await cp.get(POLICY))["status"].blocked, 1, "policies stay, with what they say");
     await deleteManifests();

@@ -124,6 +124,8 @@ describe("time", () => {
         "the wait to stop",
         async () => (await heldRow(cp, ref, "c1", HOOK)).timers === undefined,
       );
+      // Times have no fractions of a second.
+      await cp.waitFor("a later second", () => Date.now() >= Date.parse(first.since) + 1000);
       await approve(cp, "wait", "c1");
       const again = await running(ref);
       assert.ok(again.since > first.since, `counts anew: ${first.since}, ${again.since}`);
