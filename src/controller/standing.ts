@@ -10,7 +10,7 @@ import type { PolicySet } from "./policyset.ts";
 import type { Lister } from "./store.ts";
 
 /** Whoever changes something in it replaces that as a whole. */
-export interface Memory {
+export interface Inputs {
   readonly policies: PolicySet;
   readonly overrides: OverrideSet;
   readonly asks: AskSet;
@@ -23,19 +23,19 @@ export type Standing = (now: Date) => boolean;
 
 /** Of what was decided at `at` about a Cluster that the informer knows. `undefined`: nobody can tell. */
 export function standing(
-  memory: Memory,
+  inputs: Inputs,
   cluster: Cluster,
   { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
 ): Standing | undefined {
   const { namespace = "", name, uid } = cluster.metadata;
   const look = (): readonly unknown[] => [
-    memory.policies.candidates(namespace).compiled,
-    memory.overrides.ofCluster(cluster),
-    memory.asks.get(uid, hook),
-    memory.clusters.get(`${namespace}/${name}`),
-    memory.namespaces.get(namespace),
+    inputs.policies.candidates(namespace).compiled,
+    inputs.overrides.ofCluster(cluster),
+    inputs.asks.get(uid, hook),
+    inputs.clusters.get(`${namespace}/${name}`),
+    inputs.namespaces.get(namespace),
   ];
-  const until = standsUntil(memory.policies.candidates(namespace).compiled, decision);
+  const until = standsUntil(inputs.policies.candidates(namespace).compiled, decision);
   if (until === undefined) return undefined;
   const before = look();
   return (now) =>

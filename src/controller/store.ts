@@ -5,37 +5,26 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookOverride, RecentResult } from "../api/hookpolicy.ts";
-import { MAX_RECENT } from "../api/hookpolicy.ts";
+import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
-import { targetVersion } from "../policy/call.ts";
 import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { withinPolicyBudget } from "../policy/cel/expression.ts";
-import { timestamp } from "../policy/instant.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
-import { demandsOf, type ObjectDemand, type ObjectQuery, policyName } from "../policy/policy.ts";
+import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
 import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
-import { recentResult } from "./held.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
-import {
-  noteResult,
-  type PolicyEntry,
-  type PolicyObject,
-  parsePolicyKey,
-  policyKey,
-  PolicySet,
-} from "./policyset.ts";
-import { type Standing, standing } from "./standing.ts";
+import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
+import { Results } from "./results.ts";
+import { type Inputs, type Standing, standing } from "./standing.ts";
 import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
 
 /** The read side of an informer. */
@@ -84,6 +73,8 @@ export class DecisionStore {
   readonly #asks = new AskSet();
   readonly #alarm: Alarm;
   readonly #evaluator: Evaluator;
+  readonly #results: Results;
+  readonly #inputs: Inputs;
   #loaded = false;
 
   constructor(options: StoreOptions) {
@@ -94,7 +85,10 @@ export class DecisionStore {
       onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
     });
     const { policies, overrides } = this;
+    const { clusters, namespaces } = options;
     this.#evaluator = new Evaluator({ policies, overrides, asks: this.#asks, alarm: this.#alarm }, options);
+    this.#results = new Results({ policies, overrides }, options);
+    this.#inputs = { policies, overrides, asks: this.#asks, clusters, namespaces };
   }
 
   get loaded(): boolean {
@@ -279,18 +273,10 @@ export class DecisionStore {
    */
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
     const { name, namespace, uid } = cluster.metadata;
-    const { clusters, namespaces } = this.#options;
-    const known = clusters.get(`${namespace}/${name}`);
+    const known = this.#options.clusters.get(`${namespace}/${name}`);
     // Only what was asked about a Cluster that is known is remembered.
     if (known?.metadata.uid !== uid || this.#asks.get(uid, call.hook) === undefined) return undefined;
-    const memory = {
-      policies: this.policies,
-      overrides: this.overrides,
-      asks: this.#asks,
-      clusters,
-      namespaces,
-    };
-    return standing(memory, known, { decision, hook: call.hook, at });
+    return standing(this.#inputs, known, { decision, hook: call.hook, at });
   }
 
   /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */
@@ -298,14 +284,14 @@ export class DecisionStore {
     const { clusters, namespaces, objects } = this.#options;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
-    const asked = newAsk(call, live.cluster, now, this.#asks.get(live.cluster.metadata.uid, call.hook));
+    const before = this.#asks.get(live.cluster.metadata.uid, call.hook);
+    const asked = newAsk(call, live.cluster, now, before);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
     if (decision.holds) {
       // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
-      if (this.#asks.get(live.cluster.metadata.uid, call.hook) !== undefined)
-        this.#asks.put(remember(asked, compiled, decision.trace));
+      if (before !== undefined) this.#asks.put(remember(asked, compiled, decision.trace));
       return { ...decision, basis };
     }
     const learnt = {
@@ -332,60 +318,9 @@ export class DecisionStore {
       );
   }
 
-  /** A go was answered: every policy that spoke about it records the result, and so do overrides. */
-  released({ call, cluster }: AskRequest, decision: Decision, now: Date): void {
-    for (const trace of decision.trace) {
-      const { kind, namespace, name } = trace.policy;
-      const entry = this.policies.get(policyKey(kind, namespace, name));
-      if (entry === undefined || !speaks(trace)) continue;
-      const result = recentResult({ call, cluster }, trace, now);
-      if (result !== undefined) this.#record(entry, result);
-    }
-    this.#recordOverrides({ call, cluster }, decision, now);
-  }
-
-  #record(entry: PolicyEntry, result: RecentResult): void {
-    if (!noteResult(entry, result)) return;
-    entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
-    const wasHeld = entry.hasHeld.delete(askKey(result.clusterUID, result.hook));
-    const { ref: policy, uid: policyUID } = entry.compiled;
-    if (wasHeld) this.#options.onTransition({ type: "Released", policy, policyUID, result });
-    this.#options.onDirty(entry.key);
-  }
-
-  /** Audit policies hold nothing that an override could let go. */
-  #recordOverrides({ call, cluster }: AskRequest, { trace }: Decision, now: Date): void {
-    const overridden = trace.filter(
-      ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
-    );
-    for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
-      const policies = overridden
-        .filter((t) => t.overriddenBy === name)
-        .map(({ policy }) => policyName(policy));
-      const version = targetVersion(call);
-      const use = {
-        hook: call.hook,
-        clusterUID: cluster.metadata.uid,
-        ...(version !== undefined && { targetVersion: version }),
-        time: timestamp(now),
-        policies: policies.slice(0, 10),
-      };
-      const entry = this.overrides.use(name, use);
-      if (entry === undefined) continue;
-      this.#options.onDirty(entry.key);
-      this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
-    }
-  }
-
-  /** Distinct Clusters that at least one policy holds, by hook: for the metric. */
-  heldByHook(): Map<HookName, number> {
-    const uids = new Map<HookName, Set<string>>();
-    for (const { held } of this.policies.entries()) {
-      for (const { hook, holds, clusterUID } of held.values()) {
-        if (holds) uids.set(hook, (uids.get(hook) ?? new Set()).add(clusterUID));
-      }
-    }
-    return new Map([...uids].map(([hook, set]) => [hook, set.size]));
+  /** A go was answered. */
+  released(request: AskRequest, decision: Decision, now: Date): void {
+    this.#results.record(request, decision, now);
   }
 
   /** The Cluster is gone, or another one has its name. */

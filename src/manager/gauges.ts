@@ -1,6 +1,7 @@
 /** Gauges that mirror what is in memory: read when they are scraped, and at no other time. */
 
 import { CONDITION } from "../api/hookpolicy.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import type { PolicyEntry } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/store.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -32,7 +33,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.heldClusters.follow(() =>
-    [...store.heldByHook()].map(([hook, value]) => ({ labels: { hook }, value })),
+    [...heldByHook(store)].map(([hook, value]) => ({ labels: { hook }, value })),
   );
   metrics.policies.follow(() => countPolicies(store));
   followPolicies(metrics, store);
@@ -41,6 +42,17 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
   metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
+}
+
+/** Distinct Clusters that at least one policy holds. */
+function heldByHook({ policies }: DecisionStore): Map<HookName, number> {
+  const uids = new Map<HookName, Set<string>>();
+  for (const { held } of policies.entries()) {
+    for (const { hook, holds, clusterUID } of held.values()) {
+      if (holds) uids.set(hook, (uids.get(hook) ?? new Set()).add(clusterUID));
+    }
+  }
+  return new Map([...uids].map(([hook, set]) => [hook, set.size]));
 }
 
 /** ClusterHookPolicies first, and what is in memory for longest: no tenant crowds out others. */

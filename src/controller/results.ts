@@ -1,0 +1,70 @@
+/** What becomes of operations that go on: every policy that spoke about one keeps the result, and so do overrides. */
+
+import { MAX_RECENT, type RecentResult } from "../api/hookpolicy.ts";
+import { targetVersion } from "../policy/call.ts";
+import { type Decision, speaks } from "../policy/decision.ts";
+import { timestamp } from "../policy/instant.ts";
+import { policyName } from "../policy/policy.ts";
+import { askKey } from "./asks.ts";
+import type { Memory } from "./evaluator.ts";
+import { recentResult } from "./held.ts";
+import { noteResult, type PolicyEntry, policyKey } from "./policyset.ts";
+import type { AskRequest, StoreOptions } from "./store.ts";
+
+export class Results {
+  readonly #memory: Pick<Memory, "policies" | "overrides">;
+  readonly #options: Pick<StoreOptions, "onDirty" | "onTransition">;
+
+  constructor(
+    memory: Pick<Memory, "policies" | "overrides">,
+    options: Pick<StoreOptions, "onDirty" | "onTransition">,
+  ) {
+    this.#memory = memory;
+    this.#options = options;
+  }
+
+  /** A go was answered. */
+  record({ call, cluster }: AskRequest, decision: Decision, now: Date): void {
+    for (const trace of decision.trace) {
+      const { kind, namespace, name } = trace.policy;
+      const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
+      if (entry === undefined || !speaks(trace)) continue;
+      const result = recentResult({ call, cluster }, trace, now);
+      if (result !== undefined) this.#keep(entry, result);
+    }
+    this.#useOverrides({ call, cluster }, decision, now);
+  }
+
+  #keep(entry: PolicyEntry, result: RecentResult): void {
+    if (!noteResult(entry, result)) return;
+    entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
+    const wasHeld = entry.hasHeld.delete(askKey(result.clusterUID, result.hook));
+    const { ref: policy, uid: policyUID } = entry.compiled;
+    if (wasHeld) this.#options.onTransition({ type: "Released", policy, policyUID, result });
+    this.#options.onDirty(entry.key);
+  }
+
+  /** Audit policies hold nothing that an override could let go. */
+  #useOverrides({ call, cluster }: AskRequest, { trace }: Decision, now: Date): void {
+    const overridden = trace.filter(
+      ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
+    );
+    for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
+      const policies = overridden
+        .filter((t) => t.overriddenBy === name)
+        .map(({ policy }) => policyName(policy));
+      const version = targetVersion(call);
+      const use = {
+        hook: call.hook,
+        clusterUID: cluster.metadata.uid,
+        ...(version !== undefined && { targetVersion: version }),
+        time: timestamp(now),
+        policies: policies.slice(0, 10),
+      };
+      const entry = this.#memory.overrides.use(name, use);
+      if (entry === undefined) continue;
+      this.#options.onDirty(entry.key);
+      this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
+    }
+  }
+}
