@@ -1,0 +1,67 @@
+/** What a part of the bench measured, as it is kept in bench/results/ and read by whoever writes docs/benchmarks.md. */
+
+export type PartName = "speed" | "scale" | "faults" | "hostile" | "soak";
+
+export interface PartResult {
+  readonly part: PartName;
+  /** What a reader types to get this again: "make bench PART=speed". */
+  readonly command: string;
+  /** RFC 3339, to the day. */
+  readonly date: string;
+  readonly machine: Machine;
+  readonly tables: readonly Table[];
+  readonly plots: readonly Plot[];
+  /** Sentences (Markdown) below the tables: how it is measured, what falls short and why. */
+  readonly notes: readonly string[];
+}
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  /** Name and version of everything that was measured or measured with: {"node": "24.21.0", "Go peer": "…"}. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface Table {
+  readonly title: string;
+  readonly rows: readonly Row[];
+}
+
+export interface Row {
+  /** Stable: the regression gate compares rows of the same id. */
+  readonly id: string;
+  readonly work: string;
+  readonly goal: Goal | undefined;
+  /** One per round. */
+  readonly samples: readonly number[];
+  /** Of the samples: "× Go peer", "ms", "MB", "calls". */
+  readonly unit: string;
+  /** What the reader should know of this row alone, such as the absolute figures behind a ratio. */
+  readonly note?: string;
+}
+
+export interface Goal {
+  readonly is: "at least" | "at most" | "below" | "exactly";
+  readonly value: number;
+}
+
+export interface Plot {
+  /** Of the SVG in docs/benchmarks/, without extension. */
+  readonly file: string;
+  readonly title: string;
+  readonly x: Axis;
+  readonly y: Axis;
+  readonly series: readonly Series[];
+}
+
+export interface Axis {
+  readonly title: string;
+  readonly scale?: "linear" | "log";
+}
+
+export interface Series {
+  readonly name: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+}
