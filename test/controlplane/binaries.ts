@@ -32,6 +32,8 @@ const PARTS = {
   },
   promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
   gitops: { module: "gitops", main: ".", seconds: 100 },
+  peer: { module: "peer", main: ".", seconds: 60 },
+  load: { module: "load", main: ".", seconds: 10 },
 } as const;
 
 type Part = keyof typeof PARTS;
@@ -106,6 +108,14 @@ export async function gitopsBinary(progress?: Progress): Promise<string> {
   return await built("gitops", progress);
 }
 
+/** Of bench/: the server that HookPolicy is compared with, and what calls both. */
+export async function benchBinaries(
+  progress?: Progress,
+): Promise<{ readonly peer: string; readonly load: string; readonly clusterApi: string }> {
+  const clusterApi = moduleOf("peer").version;
+  return { peer: await built("peer", progress), load: await built("load", progress), clusterApi };
+}
+
 /** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
 function assetOf(name: string): string | undefined {
   const folder = process.env["KUBEBUILDER_ASSETS"];
@@ -163,7 +173,7 @@ async function renderManifests(target: string, progress?: Progress): Promise<voi
 }
 
 function moduleOf(name: ModuleName): Module {
-  const folder = join(import.meta.dirname, name);
+  const folder = join(import.meta.dirname, isBench(name) ? "../../bench" : ".", name);
   const goMod = readFileSync(join(folder, "go.mod"), "utf8");
   const path = {
     etcd: "go.etcd.io/etcd/server/v3",
@@ -172,6 +182,8 @@ function moduleOf(name: ModuleName): Module {
     helm: "helm.sh/helm/v4",
     prometheus: "github.com/prometheus/prometheus",
     gitops: "github.com/fluxcd/cli-utils",
+    peer: "sigs.k8s.io/cluster-api",
+    load: "github.com/valyala/fasthttp",
   }[name];
   const version = versionOf(path, goMod);
   const ldflags = `-s -w ${stamp(name, version)}`.trim();
@@ -184,6 +196,10 @@ function moduleOf(name: ModuleName): Module {
   const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
   const tags = name === "prometheus" ? { tags: "remove_all_sd" } : {};
   return { folder, path, version, ldflags, ...tags, cache: join(cacheRoot(), key) };
+}
+
+function isBench(name: ModuleName): boolean {
+  return name === "peer" || name === "load";
 }
 
 function cacheRoot(): string {
@@ -225,5 +241,7 @@ function stamp(name: ModuleName, version: string): string {
     helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
     prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
     gitops: "",
+    peer: "",
+    load: "",
   }[name];
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+)
+
+// Stands in an annotation that no rule reads.
+var placeholder = []byte(`"000000000000"`)
+
+// request holds the bytes to send. It belongs to one connection, which may patch them.
+type request struct {
+	bytes []byte
+	// The digits of the placeholder, a part of bytes.
+	counter []byte
+}
+
+// buildRequests deals the bodies out to the connections; where there are fewer bodies, connections get copies.
+func buildRequests(u *url.URL, bodies [][]byte, connections int) ([][]request, error) {
+	dealt := make([][]request, connections)
+	for i := range max(len(bodies), connections) {
+		r, err := buildRequest(u, bodies[i%len(bodies)])
+		if err != nil {
+			return nil, err
+		}
+		dealt[i%connections] = append(dealt[i%connections], r)
+	}
+	return dealt, nil
+}
+
+// The headers are those of Cluster API's runtime client, which sends no Content-Type.
+func buildRequest(u *url.URL, body []byte) (request, error) {
+	head := fmt.Sprintf(
+		"POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: %d\r\nAccept-Encoding: gzip\r\n\r\n",
+		u.RequestURI(), u.Host, len(body))
+	all := append([]byte(head), body...)
+	at := bytes.Index(all, placeholder)
+	if at < 0 {
+		return request{}, fmt.Errorf("a body has no placeholder %s", placeholder)
+	}
+	return request{bytes: all, counter: all[at+1 : at+len(placeholder)-1]}, nil
+}
+
+func (r request) patch(value uint64) {
+	for i := len(r.counter) - 1; i >= 0; i-- {
+		r.counter[i] = byte('0' + value%10)
+		value /= 10
+	}
+}
+
+var retryField = []byte(`"retryAfterSeconds":`)
+
+// isBlocked: the answer tells Cluster API to wait.
+func isBlocked(body []byte) bool {
+	at := bytes.Index(body, retryField)
+	if at < 0 {
+		return false
+	}
+	rest := bytes.TrimLeft(body[at+len(retryField):], " ")
+	return len(rest) > 0 && rest[0] >= '1' && rest[0] <= '9'
+}
