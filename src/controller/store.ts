@@ -272,10 +272,10 @@ export class DecisionStore {
    * from is still the very same. `undefined`: nobody can tell.
    */
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
-    const { name, namespace, uid } = cluster.metadata;
-    const known = this.#options.clusters.get(`${namespace}/${name}`);
-    // Only what was asked about a Cluster that is known is remembered.
-    if (known?.metadata.uid !== uid || this.#asks.get(uid, call.hook) === undefined) return undefined;
+    const known = this.#options.clusters.get(clusterKey(cluster));
+    // Decided from what is known, not from a newer copy in the request; and only what is remembered stays the same.
+    if (known === undefined || decision.basis?.world.cluster !== known || !isWanted(call, known))
+      return undefined;
     return standing(this.#inputs, known, { decision, hook: call.hook, at });
   }
 

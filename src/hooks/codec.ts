@@ -1,7 +1,9 @@
 /** Bytes to a hook call, and an answer to bytes. */
 
+import { hash } from "node:crypto";
 import { Ajv, type ValidateFunction } from "ajv";
-import type { Cluster } from "../api/meta.ts";
+import type { Fields } from "../api/fields.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   HOOKS_GROUP_VERSION,
   HOOK_NAMES,
@@ -18,7 +20,16 @@ export interface HookRequest {
   readonly cluster: Cluster;
 }
 
-type RawRequest = Omit<HookCall, "hook"> & { readonly cluster: unknown };
+type RawRequest = Omit<HookCall, "hook"> & {
+  readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
+};
+
+/** A valid request, of which only so much is looked at as has been asked for. */
+export interface ReceivedRequest {
+  /** The same for all that ask the same of the same version of the same Cluster. */
+  readonly subject: string;
+  read(): HookRequest;
+}
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
 /** Bounds of Kubernetes' own: what is longer is nobody's Cluster, and would be kept and logged. */
@@ -68,14 +79,19 @@ function requestSchema(hook: HookName): object {
 }
 
 /** `undefined`: not a request for this hook. Never throws, whatever the bytes. */
-export function decodeRequest(hook: HookName, body: Buffer): HookRequest | undefined {
+export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | undefined {
   const raw = parseJson(body);
   const validate = VALIDATORS.get(hook);
   if (validate === undefined || !validate(raw)) return undefined;
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
   const versions = CATALOG[hook].versions.map((field) => [field, raw[field]]);
   const settings = raw.settings === undefined ? {} : { settings: raw.settings };
-  return { call: { hook, ...Object.fromEntries(versions), ...settings }, cluster: viewCluster(raw.cluster) };
+  const call = { hook, ...Object.fromEntries(versions), ...settings };
+  const { namespace, name, uid, resourceVersion } = raw.cluster.metadata;
+  return {
+    subject: hash("sha256", JSON.stringify([namespace, name, uid, resourceVersion, call]), "base64"),
+    read: () => ({ call, cluster: viewCluster(raw.cluster) }),
+  };
 }
 
 function parseJson(body: Buffer): unknown {

@@ -11,7 +11,7 @@ import {
   type HookRequest,
   undecodableResponse,
 } from "./codec.ts";
-import { digestOf, Replays } from "./replays.ts";
+import { digestOf, type Replay, Replays } from "./replays.ts";
 
 /** Where decisions come from (controller/store.ts and controller/confirmation.ts). */
 export interface DecisionSource {
@@ -63,19 +63,24 @@ export function createHandler(
   return (body) => {
     const started = performance.now();
     const seconds = (): number => (performance.now() - started) / 1000;
+    const repeat = ({ verdict, clusterUID, text }: Replay): string => {
+      deps.metrics.answered(hook, verdict, seconds());
+      deps.answers.repeat(hook, clusterUID, deps.now());
+      return text;
+    };
     const digest = digestOf(body);
-    const replay = replays.find(digest, deps.now());
-    if (replay !== undefined) {
-      deps.metrics.answered(hook, replay.verdict, seconds());
-      deps.answers.repeat(hook, replay.clusterUID, deps.now());
-      return replay.text;
-    }
-    const request = decodeRequest(hook, body);
-    if (request === undefined) {
+    const same = replays.find(digest, deps.now());
+    if (same !== undefined) return repeat(same);
+    const received = decodeRequest(hook, body);
+    if (received === undefined) {
       deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
       deps.metrics.answered(hook, "Undecodable", seconds());
       return undecodableResponse(hook, waits);
     }
+    const { subject } = received;
+    const replay = replays.findSubject(subject, digest, deps.now());
+    if (replay !== undefined) return repeat(replay);
+    const request = received.read();
     const finish = (outcome: Outcome): string => {
       deps.metrics.answered(hook, outcome.verdict, seconds());
       deps.answers.record(request, outcome, deps.now());
@@ -83,7 +88,7 @@ export function createHandler(
       const { verdict, stands } = outcome;
       const { uid: clusterUID } = request.cluster.metadata;
       if (stands === undefined) replays.forget(clusterUID);
-      else replays.keep(digest, { clusterUID, verdict, text, stands });
+      else replays.keep(digest, { clusterUID, subject, verdict, text, stands });
       return text;
     };
     const bug = (error: unknown): Outcome => {

@@ -88,6 +88,18 @@ describe("an answer does not stand", () => {
     assert.ok(!fixture.stands(new Date(NOW.getTime() - 1)), "the clock was set back");
   });
 
+  test("for what was decided from a newer copy in the request", () => {
+    const { store } = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    const newer = { call: DELETE, cluster: cluster({ ...deleting.metadata, resourceVersion: "300" }) };
+    assert.equal(store.standing(newer, store.ask(newer, NOW), NOW), undefined);
+  });
+
+  test("for what the Cluster does not show to be wanted", () => {
+    const { store } = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    const early = { call: DELETE, cluster: cluster() };
+    assert.equal(store.standing(early, store.ask(early, NOW), NOW), undefined);
+  });
+
   test("for Clusters that the informer does not know", () => {
     const { store } = storeWith({ policies: [hookPolicy()] });
     assert.equal(store.standing(request, store.ask(request, NOW), NOW), undefined);

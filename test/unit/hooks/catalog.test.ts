@@ -57,16 +57,26 @@ describe("a request", () => {
   const body = (over: object): Buffer => Buffer.from(JSON.stringify({ cluster: { metadata }, ...over }));
 
   test("needs no more than the Cluster's name, namespace and uid", () => {
-    const request = decodeRequest("BeforeClusterDelete", body({}));
+    const request = decodeRequest("BeforeClusterDelete", body({}))?.read();
     assert.deepEqual(request?.call, { hook: "BeforeClusterDelete" });
     assert.equal(request?.cluster.metadata.uid, "u");
+  });
+
+  test("of another version is about something else", () => {
+    const to = (version: string): string | undefined =>
+      decodeRequest(
+        "BeforeClusterUpgrade",
+        body({ fromKubernetesVersion: "v1", toKubernetesVersion: version }),
+      )?.subject;
+    assert.equal(to("v2"), to("v2"));
+    assert.notEqual(to("v2"), to("v3"));
   });
 
   test("of an upgrade carries its versions and settings", () => {
     const request = decodeRequest(
       "BeforeClusterUpgrade",
       body({ fromKubernetesVersion: "v1", toKubernetesVersion: "v2", settings: { a: "b" }, extra: 1 }),
-    );
+    )?.read();
     assert.deepEqual(request?.call, {
       hook: "BeforeClusterUpgrade",
       fromKubernetesVersion: "v1",
@@ -110,14 +120,14 @@ describe("a request", () => {
     const deep = Buffer.from(
       `{"cluster":{"metadata":${JSON.stringify(metadata)},"spec":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`,
     );
-    assert.equal(decodeRequest("BeforeClusterDelete", deep)?.cluster.metadata.name, "c");
+    assert.equal(decodeRequest("BeforeClusterDelete", deep)?.read().cluster.metadata.name, "c");
   });
 
   test("with __proto__ keys changes no prototype and finds no annotation", () => {
     const bytes = Buffer.from(
       '{"cluster":{"metadata":{"name":"c","namespace":"n","uid":"u","annotations":{"__proto__":"x"}}}}',
     );
-    const request = decodeRequest("BeforeClusterDelete", bytes);
+    const request = decodeRequest("BeforeClusterDelete", bytes)?.read();
     assert.equal(request?.cluster.metadata.name, "c");
     assert.equal(({} as Record<string, unknown>)["x"], undefined);
   });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LogFields, Logger } from "../../../src/api/logger.ts";
+import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { AnswerLog } from "../../../src/hooks/answerlog.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/handler.ts";
 import { decide } from "../../../src/policy/decide.ts";
@@ -148,8 +149,10 @@ test("a request that cannot be decoded is Failure, and nothing of it comes back"
   assert.doesNotMatch(JSON.stringify(answer), /secret/);
 });
 
-describe("a request that comes again byte for byte", () => {
-  const other = Buffer.from(JSON.stringify({ cluster: { metadata: { ...cluster().metadata, labels: {} } } }));
+describe("a request that comes again", () => {
+  const say = (over: Partial<ObjectMeta>, more: object = {}): typeof body =>
+    Buffer.from(JSON.stringify({ cluster: { metadata: { ...cluster().metadata, ...over } }, ...more }));
+  const other = say({ resourceVersion: "101" });
   const counting = (
     over: Partial<DecisionSource>,
   ): { source: Partial<DecisionSource>; asked: () => number } => {
@@ -186,10 +189,33 @@ describe("a request that comes again byte for byte", () => {
     assert.equal(looks, 1);
   });
 
-  test("is decided again where one byte differs", async () => {
+  test("is answered the same in other bytes about the same version of the Cluster, and so are those bytes", async () => {
+    const { source, asked } = counting({});
+    const respelt = Buffer.from(body.toString().replace("{", "{ "));
+    const { verdicts } = await run(source, { bytes: [body, respelt, respelt, body] });
+    assert.equal(asked(), 1);
+    assert.deepEqual(verdicts, ["Blocked", "Blocked", "Blocked", "Blocked"]);
+  });
+
+  const different = {
+    "another version of the Cluster": say({ resourceVersion: "101" }),
+    "another Cluster": say({ uid: "uid-2" }),
+    "a Cluster of another name": say({ name: "prod-2" }),
+    "a Cluster of another namespace": say({ namespace: "team-b" }),
+    "other settings": say({}, { settings: { a: "b" } }),
+  };
+  for (const [what, bytes] of Object.entries(different)) {
+    test(`is decided for ${what}`, async () => {
+      const { source, asked } = counting({});
+      await run(source, { bytes: [body, bytes] });
+      assert.equal(asked(), 2);
+    });
+  }
+
+  test("is decided again after another one about the Cluster: there is one per Cluster", async () => {
     const { source, asked } = counting({});
     await run(source, { bytes: [body, other, body] });
-    assert.equal(asked(), 3, "the first was forgotten: there is one per Cluster");
+    assert.equal(asked(), 3);
   });
 
   test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
