@@ -1,0 +1,42 @@
+/** Requests as Cluster API sends them, about Clusters that exist, in the size that is wanted. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { KubeObject } from "../../test/controlplane/client.ts";
+
+/** The load generator counts there (bench/load/request.go); no rule reads it. */
+const COUNTER = { "bench.hookpolicy.dev/counter": "000000000000" };
+
+const SMALL = golden("before-cluster-delete-1k.json");
+const LARGE = golden("before-cluster-delete-26k.json");
+
+function golden(file: string): string {
+  return readFileSync(join(import.meta.dirname, "../bodies", file), "utf8");
+}
+
+/** Of the request that Cluster API 1.14 has sent about a Cluster without variables, and about one with many. */
+export const BARE_BYTES = SMALL.length;
+export const COMMON_BYTES = LARGE.length;
+
+/** The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. */
+export function requestAbout({ metadata }: KubeObject, bytes: number): string {
+  const model = bytes > BARE_BYTES ? LARGE : SMALL;
+  const { managedFields: _, ...rest } = metadata as KubeObject["metadata"] & { managedFields?: unknown };
+  const own = JSON.stringify({ ...rest, annotations: { ...rest.annotations, ...COUNTER } });
+  const begin = model.indexOf('{"name": "c2"');
+  const end = model.indexOf(', "spec": {');
+  const request = model.slice(0, begin) + own + model.slice(end);
+  return model === LARGE ? withVariables(request, bytes) : request;
+}
+
+const LIST_BEGIN = '"variables": [';
+const LIST_END = "]}}}}";
+
+function withVariables(request: string, bytes: number): string {
+  const begin = request.indexOf(LIST_BEGIN) + LIST_BEGIN.length;
+  const first = request.slice(begin, request.indexOf('{"name": "var1"'));
+  const head = request.slice(0, begin);
+  const count = Math.max(1, Math.round((bytes - head.length - LIST_END.length) / first.length));
+  const variables = Array.from({ length: count }, (_, index) => first.replace("var0", `var${index}`));
+  return head + variables.join("").replace(/, $/, "") + LIST_END;
+}

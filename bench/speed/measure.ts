@@ -1,0 +1,116 @@
+/** One server under one kind of load: how much it answers, how fast, and what that costs it. */
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { KubeObject } from "../../test/controlplane/client.ts";
+import type { Operator } from "../../test/controlplane/operator.ts";
+import { requestAbout } from "./bodies.ts";
+import { callUnderLoad } from "./load.ts";
+import { cpuSeconds, type ServerName, type Servers } from "./servers.ts";
+
+export interface Work {
+  readonly server: ServerName;
+  readonly bytes: number;
+  /** Whether each call has bytes that were never sent before. */
+  readonly fresh: boolean;
+  readonly connections?: number;
+  readonly reconnect?: boolean;
+  /** Calls per second; absent: as many as are answered. */
+  readonly rate?: number;
+  /** How many ask in turn; absent: all of them. */
+  readonly clusters?: number;
+}
+
+export interface Sample {
+  readonly callsPerSecond: number;
+  readonly callsPerCpuSecond: number;
+  /** Milliseconds, as the client sees it. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  /** Milliseconds, of HookPolicy's own histogram: the upper bound of the bucket that it lies in. */
+  readonly serverP99: number | undefined;
+}
+
+const CONNECTIONS = 16;
+
+export class Lab {
+  readonly #load: string;
+  readonly #folder: string;
+  readonly #servers: Servers;
+  readonly #clusters: readonly KubeObject[];
+  readonly #files = new Map<string, Promise<string>>();
+
+  constructor(parts: {
+    readonly load: string;
+    readonly folder: string;
+    readonly servers: Servers;
+    readonly clusters: readonly KubeObject[];
+  }) {
+    this.#load = parts.load;
+    this.#folder = parts.folder;
+    this.#servers = parts.servers;
+    this.#clusters = parts.clusters;
+  }
+
+  async measure(work: Work, seconds: number): Promise<Sample> {
+    const { server, fresh, reconnect, rate, connections = CONNECTIONS } = work;
+    const { urls, pids, operator } = this.#servers;
+    const bodiesFile = await this.#bodies(work);
+    const before = cpuSeconds(pids[server]);
+    const answered = server === "hookpolicy" ? await buckets(operator) : undefined;
+    const result = await callUnderLoad(this.#load, {
+      url: urls[server],
+      bodiesFile,
+      seconds,
+      connections,
+      reconnect,
+      rate,
+      fresh,
+    });
+    const { calls, p50, p99, p999 } = result;
+    const used = cpuSeconds(pids[server]) - before;
+    return {
+      callsPerSecond: calls / result.seconds,
+      callsPerCpuSecond: calls / used,
+      p50,
+      p99,
+      p999,
+      serverP99: answered && quantileBound(answered, await buckets(operator), 0.99) * 1000,
+    };
+  }
+
+  /** One request per Cluster. */
+  async #bodies({ bytes, clusters = this.#clusters.length }: Work): Promise<string> {
+    const name = `bodies-${bytes}-${clusters}`;
+    const known = this.#files.get(name);
+    if (known !== undefined) return await known;
+    const file = join(this.#folder, name);
+    const lines = this.#clusters.slice(0, clusters).map((cluster) => `${requestAbout(cluster, bytes)}\n`);
+    const written = writeFile(file, lines).then(() => file);
+    this.#files.set(name, written);
+    return await written;
+  }
+}
+
+/** A histogram's cumulative counts by upper bound, in seconds. */
+type Buckets = ReadonlyMap<number, number>;
+
+const BUCKET = /^hookpolicy_hook_call_duration_seconds_bucket\{.*?le="([^"]+)".*\} (\S+)$/gm;
+
+async function buckets({ ports }: Operator): Promise<Buckets> {
+  const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
+  const counts = new Map<number, number>();
+  for (const [, le = "", count] of text.matchAll(BUCKET)) {
+    const bound = le === "+Inf" ? Infinity : Number(le);
+    counts.set(bound, (counts.get(bound) ?? 0) + Number(count)); // of all hooks
+  }
+  return counts;
+}
+
+/** The smallest upper bound under which that share of what was counted in between lies. */
+export function quantileBound(before: Buckets, after: Buckets, quantile: number): number {
+  const counted = (bound: number): number => (after.get(bound) ?? 0) - (before.get(bound) ?? 0);
+  const wanted = counted(Infinity) * quantile;
+  return [...after.keys()].toSorted((a, b) => a - b).find((bound) => counted(bound) >= wanted) ?? Infinity;
+}

@@ -1,0 +1,105 @@
+/** Speed of the answer, against the Go peer and bare Node.js in the same rounds. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { benchBinaries } from "../../test/controlplane/binaries.ts";
+import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
+import { installHookPolicy } from "../../test/controlplane/operator.ts";
+import { describeMachine, today } from "../machine.ts";
+import type { PartResult } from "../result.ts";
+import { createFleet, POLICIES, settled } from "./fleet.ts";
+import { Lab } from "./measure.ts";
+import { measurePlots, SKETCH, WHOLE } from "./plots.ts";
+import { MEASUREMENTS, type Round, tableOf } from "./rows.ts";
+import { SERVER_TITLES, startServers } from "./servers.ts";
+
+type Progress = (line: string) => void;
+
+const QUICK = { clusters: 200, rounds: 3, seconds: 2, warmupSeconds: 2, plotSeconds: 1, scale: SKETCH };
+const FULL = { clusters: 1000, rounds: 7, seconds: 5, warmupSeconds: 4, plotSeconds: 4, scale: WHOLE };
+
+export async function runSpeed(
+  progress: Progress,
+  isQuick = process.env["BENCH_QUICK"] === "1",
+): Promise<PartResult> {
+  const size = isQuick ? QUICK : FULL;
+  const binaries = await benchBinaries(progress);
+  const cp = await startControlPlane({ progress });
+  try {
+    progress(`creating ${size.clusters} Clusters that are being deleted, and ${POLICIES.loaded} policies`);
+    const clusters = await prepare(cp, size.clusters);
+    const servers = await startServers(cp, binaries.peer);
+    await settled(cp, servers.operator);
+    const lab = new Lab({ load: binaries.load, folder: cp.folder, servers, clusters });
+    const rounds = await measureRounds(lab, size, progress);
+    const plots = await measurePlots({
+      cp,
+      servers,
+      lab,
+      seconds: size.plotSeconds,
+      scale: size.scale,
+      progress,
+    });
+    return {
+      part: "speed",
+      command: "make bench PART=speed",
+      date: today(),
+      machine: describeMachine({
+        HookPolicy: hookPolicyVersion(),
+        "Go peer": `sigs.k8s.io/cluster-api ${binaries.clusterApi}, exp/runtime/server`,
+      }),
+      tables: [tableOf(rounds)],
+      plots,
+      notes: notes(size),
+    };
+  } finally {
+    await cp.stop();
+  }
+}
+
+async function prepare(cp: ControlPlane, clusters: number): ReturnType<typeof createFleet> {
+  await installHookPolicy(cp);
+  await installClusterDefinition(cp);
+  return await createFleet(cp, clusters);
+}
+
+/** The order turns from round to round, so that no server always comes after the same one. */
+async function measureRounds(
+  lab: Lab,
+  { rounds, seconds, warmupSeconds }: typeof FULL,
+  progress: Progress,
+): Promise<Round[]> {
+  for (const { name, work } of MEASUREMENTS) {
+    progress(`warming up: ${name}`);
+    await lab.measure(work, warmupSeconds);
+  }
+  const measured: Round[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const samples = new Map<string, Awaited<ReturnType<Lab["measure"]>>>();
+    for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
+      const sample = await lab.measure(work, seconds);
+      samples.set(name, sample);
+      const rates = `${Math.round(sample.callsPerSecond)} calls/s, ${Math.round(sample.callsPerCpuSecond)} per CPU second`;
+      progress(`round ${round + 1} of ${rounds}: ${name}: ${rates}, p99 ${sample.p99.toFixed(1)} ms`);
+    }
+    measured.push(samples);
+  }
+  return measured;
+}
+
+function notes({ clusters, rounds, seconds }: typeof FULL): string[] {
+  const { loaded, inScope, matching } = POLICIES;
+  return [
+    `Every server has the same ECDSA P-256 certificate and TLS 1.3, is called by the same client (\`bench/load\`, one core at most) and runs alone; ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is what the kernel counts for the whole process.`,
+    `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${loaded} policies (a third each with an annotation, a window and a CEL expression for a gate). For one Cluster ${inScope} of them are in scope and ${matching} match, all of which hold it. Every answer is checked to be a blocked one.`,
+    `The Go peer is Cluster API's own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores where HookPolicy uses one. "${SERVER_TITLES.parse}" and "${SERVER_TITLES.discard}" are what Node.js can do at most.`,
+    "With new bytes in every call HookPolicy parses and decides each time. With the same bytes it answers from a digest while nothing has changed that the decision was made from.",
+  ];
+}
+
+function hookPolicyVersion(): string {
+  const file = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+  const { version }: { readonly version: string } = JSON.parse(file);
+  return version;
+}
