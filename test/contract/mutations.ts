@@ -80,7 +80,7 @@ export interface Mutation {
 }
 
 export const structural: fc.Arbitrary<Mutation> = fc
-  .tuple(fc.option(approval), fc.option(identity, { freq: 1 }), fc.array(edit, { maxLength: 3 }))
+  .tuple(fc.option(approval), fc.option(identity, { freq: 2 }), fc.array(edit, { maxLength: 3 }))
   .map(([claim, other, edits]) => ({
     mutate: (body: Buffer): Buffer => {
       const document = JSON.parse(body.toString()) as Json;
