@@ -98,7 +98,7 @@ function isReady({ metadata, status }: KubeObject): boolean {
 async function deletedCluster(cp: ControlPlane, index: number): Promise<KubeObject> {
   const at = { namespace: namespaceName(index % NAMESPACES), name: `cluster-${index}` };
   const group = Math.floor(index / NAMESPACES) % GROUPS;
-  await postCluster(cp, { ...at, labels: { group: `g${group}` }, created: true });
+  await postCluster(cp, { ...at, size: "26k", labels: { group: `g${group}` }, created: true });
   return await deleteCluster(cp, at);
 }
 
