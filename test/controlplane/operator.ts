@@ -10,7 +10,7 @@ import { hookPath } from "../../src/hooks/catalog.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
-import { type Daemon, flags, freePorts } from "./processes.ts";
+import { type Daemon, flags, freePorts, type Processes } from "./processes.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 export const NAMESPACE = "hookpolicy-system";
@@ -25,6 +25,10 @@ export interface OperatorOptions {
   /** Keep the ports of an operator that was stopped: Cluster API goes on calling there. */
   readonly ports?: OperatorPorts;
   readonly name?: string;
+  /** For Node.js itself. */
+  readonly nodeFlags?: readonly string[];
+  /** Where it may end by itself; default: the control plane's, which count that as a failure. */
+  readonly processes?: Processes;
 }
 
 export interface OperatorPorts {
@@ -86,10 +90,11 @@ export async function startOperator(
   const certDir = join(cp.folder, `${name}-certs`);
   if (options.flags?.["cert-management"] === "Self") await mkdir(certDir, { recursive: true });
   else await writeServingCertificate(certDir, await issueServingCertificate(cp));
-  const daemon = cp.processes.start({
+  const daemon = (options.processes ?? cp.processes).start({
     name,
     command: process.execPath,
     args: [
+      ...(options.nodeFlags ?? []),
       join(ROOT, "dist/main.js"),
       "run",
       ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),

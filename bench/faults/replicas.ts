@@ -1,0 +1,93 @@
+/** Replicas that end, by order, by force or for lack of memory, and one that no longer leads. */
+
+import { performance } from "node:perf_hooks";
+import type { Ref } from "../../test/controlplane/client.ts";
+import { createCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
+import { NAMESPACE } from "../../test/controlplane/operator.ts";
+import { type Lab, OTHER_TEAM } from "./lab.ts";
+import type { Scenario } from "./scenario.ts";
+
+const LEASE: Ref = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  namespace: NAMESPACE,
+  name: "hookpolicy",
+};
+
+/** Of V8's old space: enough for the run, and not for what is created in it. */
+const HEAP_MIB = 64;
+const FILLER_BYTES = 200 * 1024;
+const FILLERS = 400;
+
+const killed: Scenario = {
+  id: "sigkill",
+  title: "SIGKILL of a replica",
+  inject: async (lab) => await lab.replica(0).operator.daemon.stop("SIGKILL"),
+  heal: async (lab) => await lab.replica(0).start({ waitReady: true }),
+};
+
+const terminated: Scenario = {
+  id: "sigterm",
+  title: "SIGTERM of a replica",
+  inject: async (lab) => await lab.replica(0).operator.daemon.stop("SIGTERM"),
+  heal: async (lab) => await lab.replica(0).start({ waitReady: true }),
+};
+
+/** As a Deployment with maxSurge 1 and maxUnavailable 0. */
+const rollingRestart: Scenario = {
+  id: "rolling-restart",
+  title: "Rolling restart",
+  inject: async (lab) => {
+    for (const old of lab.replicas.slice()) {
+      await lab.addReplica();
+      await old.operator.daemon.stop();
+    }
+  },
+};
+
+const leaseLost: Scenario = {
+  id: "lease-lost",
+  title: "Lease lost to somebody else",
+  inject: async (lab) => {
+    await takeLease(lab);
+    lab.inBackground(1000, async () => await takeLease(lab));
+  },
+};
+
+async function takeLease({ cp }: Lab): Promise<void> {
+  const renewTime = new Date().toISOString().replace("Z", "000Z");
+  await cp.patch(LEASE, { spec: { holderIdentity: "somebody-else", renewTime } });
+}
+
+/**
+ * By V8's limit, as the shipped --max-old-space-size-percentage sets one below the container's. Clusters make it grow;
+ * as the kubelet does, the process is started again and again.
+ */
+const outOfMemory: Scenario = {
+  id: "out-of-memory",
+  title: "Memory limit of a replica reached",
+  faultMs: 20_000,
+  replica: (_lab, index) => ({ nodeFlags: index === 0 ? [`--max-old-space-size=${HEAP_MIB}`] : [] }),
+  inject: async (lab) => {
+    const replica = lab.replica(0);
+    const annotations = { "example.com/filler": "x".repeat(FILLER_BYTES) };
+    const started = performance.now();
+    for (let n = 0; n < FILLERS && replica.operator.daemon.running(); n++) {
+      const cluster = { namespace: OTHER_TEAM, name: `filler-${n}`, version: NEXT_VERSION };
+      await createCluster(lab.cp, { ...cluster, annotations });
+    }
+    if (performance.now() - started > 60_000) throw new Error("the Clusters took too long to create");
+    await lab.cp.waitFor("the replica to run out of memory", () => !replica.operator.daemon.running());
+    lab.inBackground(500, async () => {
+      if (!replica.operator.daemon.running()) await replica.start({ waitReady: false });
+    });
+  },
+  heal: async (lab) => {
+    await lab.cp.request("DELETE", `/apis/cluster.x-k8s.io/v1beta2/namespaces/${OTHER_TEAM}/clusters`);
+    const replica = lab.replica(0);
+    await replica.operator.daemon.stop("SIGKILL");
+    await replica.start({ waitReady: true });
+  },
+};
+
+export const REPLICAS: readonly Scenario[] = [killed, terminated, rollingRestart, leaseLost, outOfMemory];
