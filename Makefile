@@ -68,6 +68,10 @@ verify: $(INSTALLED) ## Check that generated files are current
 	npm run --silent generate
 	git diff --exit-code -- '*.gen.ts' crds schemas manifests/helm
 
+.PHONY: soak
+soak: build ## Look for growing memory: MINUTES=60 of calls and churn, into bench/results/soak.json
+	@node bench/soak.ts
+
 .PHONY: clean
 clean: ## Remove what was built and installed here (not the cached control plane)
 	rm -rf dist node_modules coverage

@@ -1,0 +1,145 @@
+/** What goes on around the calls: edits, cuts, rotations. */
+
+import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import {
+  issueServingCertificate,
+  type Operator,
+  writeServingCertificate,
+} from "../../test/controlplane/operator.ts";
+import type { Proxy } from "../../test/controlplane/proxy.ts";
+import type { Lives } from "./lives.ts";
+import { patiently } from "./patience.ts";
+import { passingOverride, passingPolicy } from "./policies.ts";
+
+export interface ChurnParts {
+  readonly cp: ControlPlane;
+  /** Between the operator and the API server. */
+  readonly proxy: Proxy;
+  readonly operator: Operator;
+  readonly lives: Lives;
+  readonly namespaces: readonly string[];
+}
+
+interface Disturbance {
+  readonly name: string;
+  readonly everySeconds: number;
+  /** `count`: how often it was done before. */
+  readonly run: (parts: ChurnParts, count: number) => Promise<unknown>;
+}
+
+const WATCH = /watch=1/;
+
+const DISTURBANCES: readonly Disturbance[] = [
+  {
+    name: "Clusters annotated",
+    everySeconds: 2,
+    run: async ({ lives }) => {
+      const life = lives.any();
+      if (life !== undefined) await lives.touch(life);
+    },
+  },
+  {
+    name: "policies edited",
+    everySeconds: 10,
+    run: async ({ cp, namespaces }, count) => {
+      const namespace = namespaces[count % namespaces.length] ?? "";
+      const policy = hookPolicy(namespace, count % 2 === 0 ? "approved" : "computed");
+      const { spec } = await cp.get(policy);
+      const rules = spec.rules.map((rule: object) => ({ ...rule, message: `ask for number ${count}` }));
+      await cp.patch(policy, { spec: { rules } });
+    },
+  },
+  {
+    name: "policies created and deleted",
+    everySeconds: 30,
+    run: async ({ cp, namespaces }, count) => {
+      const namespace = (index: number): string => namespaces[index % namespaces.length] ?? "";
+      await cp.apply(passingPolicy(namespace(count), `passing-${count}`));
+      if (count > 0) await cp.delete(hookPolicy(namespace(count - 1), `passing-${count - 1}`));
+    },
+  },
+  {
+    name: "overrides created, expired and deleted",
+    everySeconds: 45,
+    run: async ({ cp, lives }, count) => {
+      const life = lives.any();
+      if (count > 0) await cp.delete({ ...OVERRIDE, name: `passing-${count - 1}` });
+      if (life !== undefined)
+        await cp.apply(passingOverride(`passing-${count}`, { namespace: life.namespace, name: life.name }));
+    },
+  },
+  {
+    name: "Namespaces labelled",
+    everySeconds: 30,
+    run: async ({ cp, namespaces }, count) => {
+      const name = namespaces[count % namespaces.length] ?? "";
+      await cp.patch(
+        { apiVersion: "v1", kind: "Namespace", name },
+        { metadata: { labels: { "soak.example.com/count": String(count) } } },
+      );
+    },
+  },
+  {
+    name: "all connections to the API server cut",
+    everySeconds: 60,
+    run: async ({ proxy }) => {
+      proxy.dropConnections();
+      proxy.forget(); // it counts requests for ever
+    },
+  },
+  {
+    name: "watches answered 410, so that everything is listed again",
+    everySeconds: 180,
+    run: async ({ proxy }) => {
+      proxy.failNext(410, WATCH, 5);
+      proxy.dropConnections();
+    },
+  },
+  {
+    name: "serving certificates rotated",
+    everySeconds: 120,
+    run: async ({ cp, operator }) => {
+      await writeServingCertificate(operator.certDir, await issueServingCertificate(cp));
+    },
+  },
+];
+
+const OVERRIDE = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" } satisfies Omit<
+  KubeObject,
+  "metadata"
+>;
+
+function hookPolicy(namespace: string, name: string): Ref {
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", namespace, name };
+}
+
+export class Churn {
+  readonly #parts: ChurnParts;
+  readonly #done = new Map<string, number>();
+  readonly #dueAt = new Map<string, number>();
+
+  constructor(parts: ChurnParts) {
+    this.#parts = parts;
+    for (const { name, everySeconds } of DISTURBANCES) {
+      this.#dueAt.set(name, performance.now() + everySeconds * 1000);
+    }
+  }
+
+  /** "policies edited" → how often. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#done;
+  }
+
+  /** Does what is due; call it often. */
+  async advance(): Promise<void> {
+    const now = performance.now();
+    for (const { name, everySeconds, run } of DISTURBANCES) {
+      if (now < (this.#dueAt.get(name) ?? 0)) continue;
+      this.#dueAt.set(name, now + everySeconds * 1000);
+      const count = this.#done.get(name) ?? 0;
+      this.#done.set(name, count + 1);
+      await patiently(() => run(this.#parts, count));
+    }
+  }
+}

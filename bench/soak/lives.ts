@@ -1,0 +1,178 @@
+/** Clusters from their creation to their end, each a driver's step at a time; Cluster API's part is played here. */
+
+import type { HookName } from "../../src/api/runtimehooks.ts";
+import { ApiError, type Client, type KubeObject } from "../../test/controlplane/client.ts";
+import type { Answer } from "../scale/calls.ts";
+import { createdPatch, deleteCluster, patchCluster, postCluster, requestBody } from "../scale/clusters.ts";
+import { patiently } from "./patience.ts";
+import { MAY_CREATE, MAY_DELETE } from "./policies.ts";
+
+/** In the order of a life. While it is being asked about, a Cluster is held unless it is approved. */
+type Stage = "creating" | "create approved" | "running" | "deleting" | "delete approved" | "gone";
+
+export interface Life {
+  readonly namespace: string;
+  readonly name: string;
+  stage: Stage;
+  /** performance.now() of its next step. */
+  due: number;
+  uid: string;
+  /** Of the hook that is asked for now. */
+  body: Buffer | undefined;
+  /** A step is being taken. */
+  busy: boolean;
+}
+
+export interface Counts {
+  readonly born: number;
+  readonly gone: number;
+  /** A go for a Cluster that nobody had approved. */
+  readonly wrongAllows: number;
+  /** Held a minute after it was approved. */
+  readonly late: number;
+}
+
+/** How long a Cluster stays; with the population it says how often one is born. */
+const STAGE_MS = { creating: 60_000, running: 60_000, deleting: 240_000 } as const;
+/** One Cluster in so many has the variables of a real ClusterClass. */
+const LARGE_EVERY = 4;
+const LATE_MS = 60_000;
+
+export class Lives {
+  readonly #api: Client;
+  readonly #namespaces: readonly string[];
+  readonly #lives: Life[] = [];
+  readonly #population: number;
+  #next = 0;
+  #born = 0;
+  #gone = 0;
+  #wrongAllows = 0;
+  #late = 0;
+
+  constructor(api: Client, namespaces: readonly string[], population: number) {
+    this.#api = api;
+    this.#namespaces = namespaces;
+    this.#population = population;
+  }
+
+  get counts(): Counts {
+    return { born: this.#born, gone: this.#gone, wrongAllows: this.#wrongAllows, late: this.#late };
+  }
+
+  /** Somebody, each time somebody else. */
+  any(): Life | undefined {
+    return this.#lives[(this.#next * 7) % Math.max(1, this.#lives.length)];
+  }
+
+  /** Whom to ask about now: one after the other. */
+  nextAsked(): { life: Life; hook: HookName; body: Buffer } | undefined {
+    for (let tries = 0; tries < this.#lives.length; tries++) {
+      const life = this.#lives[this.#next++ % this.#lives.length];
+      const hook = life && hookOf(life.stage);
+      if (life?.body !== undefined && hook !== undefined) return { life, hook, body: life.body };
+    }
+    return undefined;
+  }
+
+  /** Does what is due; call it often. Rejects with what the API server has refused. */
+  async advance(): Promise<void> {
+    const now = performance.now();
+    const due = this.#lives.filter((life) => !life.busy && now >= life.due);
+    await Promise.all([...due.map((life) => this.#step(life)), this.#bear()]);
+    for (let index = this.#lives.length - 1; index >= 0; index--) {
+      if (this.#lives[index]?.stage === "gone") this.#lives.splice(index, 1);
+    }
+  }
+
+  /** Something that no policy looks at: the informer gets news, and the next request has other bytes. */
+  async touch(life: Life): Promise<void> {
+    if (life.busy || life.stage === "gone") return;
+    const annotations = { "soak.example.com/touched": String(Date.now()) };
+    await this.#write(life, () => patchCluster(this.#api, life, { metadata: { annotations } }));
+  }
+
+  async judge(life: Life, hook: HookName, answer: Answer): Promise<void> {
+    const isGo = answer.status === "Success" && answer.retryAfterSeconds === 0;
+    if (!isGo || hookOf(life.stage) !== hook) return;
+    if (life.stage === "creating" || life.stage === "deleting") {
+      this.#wrongAllows += 1;
+      return;
+    }
+    if (life.busy) return; // asked again soon
+    const isCreated = life.stage === "create approved";
+    life.stage = isCreated ? "running" : "gone";
+    life.due = after(STAGE_MS.running);
+    const end = { metadata: { finalizers: [] } };
+    if (!isCreated) this.#gone += 1;
+    await this.#write(life, () => patchCluster(this.#api, life, isCreated ? createdPatch() : end));
+  }
+
+  /** A few per second until the population is there; afterwards one for each that is gone. */
+  async #bear(): Promise<void> {
+    if (this.#lives.length >= this.#population) return;
+    const namespace = this.#namespaces[this.#born % this.#namespaces.length] ?? "";
+    const name = `soak-${this.#born++}`;
+    const life: Life = {
+      namespace,
+      name,
+      stage: "creating",
+      due: after(STAGE_MS.creating),
+      uid: "",
+      body: undefined,
+      busy: false,
+    };
+    this.#lives.push(life);
+    const size = this.#born % LARGE_EVERY === 0 ? "26k" : "1k";
+    await this.#write(life, () => postCluster(this.#api, { namespace, name, size, created: false }));
+  }
+
+  async #step(life: Life): Promise<void> {
+    switch (life.stage) {
+      case "creating":
+        return await this.#approve(life, "create approved", { [MAY_CREATE]: "yes" });
+      case "running":
+        life.stage = "deleting";
+        life.due = after(STAGE_MS.deleting);
+        return await this.#write(life, () => deleteCluster(this.#api, life));
+      case "deleting":
+        return await this.#approve(life, "delete approved", { [MAY_DELETE]: life.uid });
+      case "create approved":
+      case "delete approved":
+        this.#late += 1;
+        life.due = Infinity;
+        return;
+      case "gone":
+    }
+  }
+
+  async #approve(life: Life, stage: Stage, annotations: Record<string, string>): Promise<void> {
+    life.stage = stage; // before it is written: from now on a go may be right
+    life.due = performance.now() + LATE_MS;
+    await this.#write(life, () => patchCluster(this.#api, life, { metadata: { annotations } }));
+  }
+
+  async #write(life: Life, write: () => Promise<KubeObject>): Promise<void> {
+    life.busy = true;
+    try {
+      const stored = await patiently(write);
+      life.uid = stored.metadata.uid ?? "";
+      const hook = hookOf(life.stage);
+      life.body = hook === undefined ? undefined : requestBody(hook, stored);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404 && life.stage === "gone")) throw error;
+    } finally {
+      life.busy = false;
+    }
+  }
+}
+
+function hookOf(stage: Stage): HookName | undefined {
+  if (stage === "creating" || stage === "create approved") return "BeforeClusterCreate";
+  if (stage === "deleting" || stage === "delete approved") return "BeforeClusterDelete";
+  return undefined;
+}
+
+/** Spread, so that the Clusters of the beginning do not stay in step. */
+function after(ms: number): number {
+  return performance.now() + ms * (0.5 + Math.random());
+}
