@@ -10,20 +10,36 @@ import { describeMachine, today } from "../machine.ts";
 import type { PartResult } from "../result.ts";
 import { createFleet, POLICIES, settled } from "./fleet.ts";
 import { Lab } from "./measure.ts";
-import { measurePlots, SKETCH, WHOLE } from "./plots.ts";
+import { measurePlots, type Scale, SKETCH, WHOLE } from "./plots.ts";
 import { MEASUREMENTS, type Round, tableOf } from "./rows.ts";
 import { SERVER_TITLES, startServers } from "./servers.ts";
 
 type Progress = (line: string) => void;
 
-const QUICK = { clusters: 200, rounds: 3, seconds: 2, warmupSeconds: 2, plotSeconds: 1, scale: SKETCH };
-const FULL = { clusters: 1000, rounds: 7, seconds: 5, warmupSeconds: 4, plotSeconds: 4, scale: WHOLE };
+interface Size {
+  readonly clusters: number;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmupSeconds: number;
+  /** Absent: no plots. */
+  readonly plots?: { readonly seconds: number; readonly scale: Scale };
+}
+
+const FULL: Size = {
+  clusters: 1000,
+  rounds: 7,
+  seconds: 5,
+  warmupSeconds: 4,
+  plots: { seconds: 4, scale: WHOLE },
+};
+/** For a comparison with what FULL has measured. */
+export const CHECK: Size = { clusters: 200, rounds: 3, seconds: 2, warmupSeconds: 2 };
+const QUICK: Size = { ...CHECK, plots: { seconds: 1, scale: SKETCH } };
 
 export async function runSpeed(
   progress: Progress,
-  isQuick = process.env["BENCH_QUICK"] === "1",
+  size: Size = process.env["BENCH_QUICK"] === "1" ? QUICK : FULL,
 ): Promise<PartResult> {
-  const size = isQuick ? QUICK : FULL;
   const binaries = await benchBinaries(progress);
   const cp = await startControlPlane({ progress });
   try {
@@ -33,24 +49,16 @@ export async function runSpeed(
     await settled(cp, servers.operator);
     const lab = new Lab({ load: binaries.load, folder: cp.folder, servers, clusters });
     const rounds = await measureRounds(lab, size, progress);
-    const plots = await measurePlots({
-      cp,
-      servers,
-      lab,
-      seconds: size.plotSeconds,
-      scale: size.scale,
-      progress,
-    });
     return {
       part: "speed",
       command: "make bench PART=speed",
       date: today(),
       machine: describeMachine({
         HookPolicy: hookPolicyVersion(),
-        "Go peer": `sigs.k8s.io/cluster-api ${binaries.clusterApi}, exp/runtime/server`,
+        "Go peer": `(sigs.k8s.io/cluster-api) ${binaries.clusterApi}`,
       }),
       tables: [tableOf(rounds)],
-      plots,
+      plots: size.plots ? await measurePlots({ cp, servers, lab, ...size.plots, progress }) : [],
       notes: notes(size),
     };
   } finally {
@@ -67,7 +75,7 @@ async function prepare(cp: ControlPlane, clusters: number): ReturnType<typeof cr
 /** The order turns from round to round, so that no server always comes after the same one. */
 async function measureRounds(
   lab: Lab,
-  { rounds, seconds, warmupSeconds }: typeof FULL,
+  { rounds, seconds, warmupSeconds }: Size,
   progress: Progress,
 ): Promise<Round[]> {
   for (const { name, work } of MEASUREMENTS) {
@@ -88,7 +96,7 @@ async function measureRounds(
   return measured;
 }
 
-function notes({ clusters, rounds, seconds }: typeof FULL): string[] {
+function notes({ clusters, rounds, seconds }: Size): string[] {
   const { loaded, inScope, matching } = POLICIES;
   return [
     `Every server has the same ECDSA P-256 certificate and TLS 1.3, is called by the same client (\`bench/load\`, one core at most) and runs alone; ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is what the kernel counts for the whole process.`,

@@ -1,0 +1,23 @@
+/** Whether a row's goal is met, by the median of its samples. */
+
+import type { Goal, Row } from "../result.ts";
+import { median } from "./statistics.ts";
+
+/** `undefined`: the row has no goal. A row without samples misses its goal. */
+export function isMet({ goal, samples }: Row): boolean | undefined {
+  if (goal === undefined) return undefined;
+  return samples.length > 0 && holds(goal, median(samples));
+}
+
+function holds({ is, value }: Goal, measured: number): boolean {
+  switch (is) {
+    case "at least":
+      return measured >= value;
+    case "at most":
+      return measured <= value;
+    case "below":
+      return measured < value;
+    case "exactly":
+      return measured === value;
+  }
+}

@@ -1,0 +1,52 @@
+/** The page and the plots of everything that was measured, and where they are kept. */
+
+import { globSync, readFileSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { format } from "prettier";
+import type { PartName, PartResult } from "../result.ts";
+import { renderChart } from "./chart.ts";
+import { renderPage } from "./page.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const RESULTS = join(ROOT, "bench/results");
+const PAGE = "docs/benchmarks.md";
+const PLOTS = "docs/benchmarks";
+
+/** `undefined`: that part was never measured. */
+export function readResult(part: PartName): PartResult | undefined {
+  return readResults().find((result) => result.part === part);
+}
+
+export function readResults(): PartResult[] {
+  return globSync("*.json", { cwd: RESULTS })
+    .toSorted()
+    .map((file) => {
+      const result: PartResult = JSON.parse(readFileSync(join(RESULTS, file), "utf8"));
+      return result;
+    });
+}
+
+/** Keeps the result in place of the last one of its part, and writes the page anew. */
+export async function saveResult(result: PartResult): Promise<void> {
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(join(RESULTS, `${result.part}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+  await writeReport();
+}
+
+export async function writeReport(): Promise<void> {
+  await rm(join(ROOT, PLOTS), { recursive: true, force: true });
+  for (const [file, text] of await renderReport(readResults())) {
+    await mkdir(dirname(join(ROOT, file)), { recursive: true });
+    await writeFile(join(ROOT, file), text);
+  }
+}
+
+/** By path from the root of the repository. */
+export async function renderReport(results: readonly PartResult[]): Promise<Map<string, string>> {
+  const files = new Map([[PAGE, await format(renderPage(results), { parser: "markdown", printWidth: 110 })]]);
+  for (const plot of results.flatMap(({ plots }) => plots)) {
+    files.set(`${PLOTS}/${plot.file}.svg`, await renderChart(plot));
+  }
+  return files;
+}
