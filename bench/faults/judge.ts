@@ -20,8 +20,6 @@ export interface Judgement {
   readonly wrongAllows: readonly Call[];
   /** From the end of the fault to the last answer that was wrong, late or missing; undefined: there was one at the end. */
   readonly rightAgainMs: number | undefined;
-  /** From the end of the fault to the first go, of those that are due. */
-  readonly firstGoMs: number | undefined;
 }
 
 /** So long a replica may take to hear of a change: what it holds meanwhile is not counted as held too long. */
@@ -32,17 +30,14 @@ const QUIET_MS = 1000;
 export function judge(calls: readonly Call[], healedAt: number): Judgement {
   const failed = calls.filter(({ result }) => result === "Failed");
   const wrongAllows = calls.filter(isWrongAllow);
-  const after = calls.filter(({ to }) => to >= healedAt);
-  const lastWrong = Math.max(healedAt, ...after.filter(isWrong).map(({ to }) => to));
-  const end = Math.max(healedAt, ...after.map(({ to }) => to));
-  const firstGo = Math.min(...after.filter((call) => isGo(call) && !isWrongAllow(call)).map(({ to }) => to));
+  const lastWrong = Math.max(healedAt, ...calls.filter(isWrong).map(({ to }) => to));
+  const end = Math.max(healedAt, ...calls.map(({ to }) => to));
   return {
     calls: calls.length,
     goes: calls.filter(isGo).length,
     failed,
     wrongAllows,
     rightAgainMs: end - lastWrong < QUIET_MS ? undefined : lastWrong - healedAt,
-    firstGoMs: firstGo === Infinity ? undefined : firstGo - healedAt,
   };
 }
 

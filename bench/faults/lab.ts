@@ -5,6 +5,7 @@ import type { HookName } from "../../src/api/runtimehooks.ts";
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
 import type { Balancer } from "../../test/controlplane/balancer.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
+import { type ClusterApi, installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef, createCluster, type LabCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
@@ -42,6 +43,8 @@ export class Lab {
   readonly replicas: Replica[] = [];
   /** PEM of the authorities that callers trust. */
   trusted: string;
+  /** The real one, in scenarios that install it. */
+  clusterApi: ClusterApi | undefined;
   readonly #processes: Processes;
   readonly #changing: Subject[] = [];
   readonly #cleanups: (() => Promise<void> | void)[] = [];
@@ -193,6 +196,12 @@ export class Lab {
   }
 }
 
-function numbered(count: number, prefix: string): string[] {
+export function numbered(count: number, prefix: string): string[] {
   return Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+}
+
+export async function arrangeDefault(lab: Lab): Promise<void> {
+  await installClusterDefinition(lab.cp);
+  await lab.addSubjects(TEAM, COUNTS);
+  await lab.storePolicy();
 }

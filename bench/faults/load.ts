@@ -24,11 +24,15 @@ const TIMEOUT_MS = 10_000;
 const NEW_CONNECTION_EVERY = 4;
 const OLDER_COPY_EVERY = 5;
 
-/** Until `signal` aborts; what is under way then is still waited for. */
-export async function load(options: LoadOptions, signal: AbortSignal): Promise<readonly Call[]> {
+/** Until `signal` aborts; what is under way then is still waited for. Each call is handed over when it has ended. */
+export async function load(
+  options: LoadOptions,
+  onCall: (call: Call) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const kept = new Agent({ keepAlive: true, maxFreeSockets: 20 });
   const perCall = new Agent({ keepAlive: false });
-  const calls: Promise<Call>[] = [];
+  const underWay = new Set<Promise<void>>();
   const started = performance.now();
   const { subjects } = options;
   for (let n = 0; !signal.aborted; n++) {
@@ -36,12 +40,14 @@ export async function load(options: LoadOptions, signal: AbortSignal): Promise<r
     if (subject === undefined) throw new Error("there is no Cluster to ask about");
     const turn = n + Math.floor(n / subjects.length); // not always the same Clusters
     const body = subject.bodies[turn % OLDER_COPY_EVERY === 0 ? 1 : 0];
-    calls.push(call(subject, body, turn % NEW_CONNECTION_EVERY === 0 ? perCall : kept, options));
+    const agent = turn % NEW_CONNECTION_EVERY === 0 ? perCall : kept;
+    const ended = call(subject, body, agent, options).then(onCall);
+    underWay.add(ended);
+    void ended.then(() => underWay.delete(ended));
     await sleep(Math.max(0, started + ((n + 1) * 1000) / CALLS_PER_SECOND - performance.now()));
   }
-  const answered = await Promise.all(calls);
+  await Promise.all(underWay);
   kept.destroy();
-  return answered;
 }
 
 async function call(subject: Subject, body: string, agent: Agent, options: LoadOptions): Promise<Call> {

@@ -1,0 +1,44 @@
+/** The real Cluster API, which asks beside the load and is restarted: what it forgets must let nothing go. */
+
+import { installClusterApi } from "../../test/controlplane/clusterapi.ts";
+import { registerExtension } from "../../test/controlplane/extension.ts";
+import { clusterRef, installLab } from "../../test/controlplane/lab.ts";
+import { type Lab, TEAM } from "./lab.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** Each of them is reconciled by Cluster API, too. */
+const CLUSTERS = { held: 24, approved: 4, changing: 3 };
+
+const restarted: Scenario = {
+  id: "cluster-api-restarted",
+  title: "Cluster API restarted while Clusters are blocked",
+  hook: "BeforeClusterCreate",
+  arrange: async (lab) => {
+    lab.clusterApi = await installClusterApi(lab.cp);
+    await installLab(lab.cp);
+    await lab.storePolicy();
+  },
+  settle: async (lab) => {
+    const url = `https://127.0.0.1:${lab.service.port}/`;
+    await registerExtension(lab.cp, { name: "hookpolicy", url });
+    await lab.addSubjects(TEAM, CLUSTERS);
+  },
+  inject: async ({ clusterApi }) => await clusterApi?.stop("SIGKILL"),
+  heal: async ({ clusterApi }) => await clusterApi?.start(),
+  wrongAllowsBesides: async (lab) => {
+    const begun = await Promise.all(lab.subjects.map(async (subject) => await isBegun(lab, subject)));
+    return begun.filter(Boolean).length;
+  },
+};
+
+/** Of one that was never approved: Cluster API makes its parts once BeforeClusterCreate lets it. */
+async function isBegun(
+  { cp }: Lab,
+  { namespace, name }: { namespace: string; name: string },
+): Promise<boolean> {
+  if (!name.startsWith("held")) return false;
+  const { spec } = await cp.get(clusterRef(namespace, name));
+  return spec.infrastructureRef !== undefined;
+}
+
+export const CLUSTER_API: readonly Scenario[] = [restarted];

@@ -1,0 +1,72 @@
+/** What is kept of the runs, as rows of tables. */
+
+import type { Goal, Row, Table } from "../result.ts";
+import type { Run } from "./engine.ts";
+import type { Call } from "./judge.ts";
+import type { Scenario } from "./scenario.ts";
+
+export interface Done {
+  readonly scenario: Scenario;
+  readonly run: Run;
+}
+
+const NONE: Goal = { is: "exactly", value: 0 };
+
+export function tablesOf(done: readonly Done[]): Table[] {
+  return [
+    { title: "Wrong allows", rows: done.map(wrongAllowsRow) },
+    { title: "Failed calls, with a second replica", rows: done.map(failedRow) },
+    {
+      title: "From the end of the fault until every answer is right again",
+      rows: done.flatMap(rightAgainRow),
+    },
+  ];
+}
+
+function wrongAllowsRow({ scenario: { id, title }, run }: Done): Row {
+  const { calls, goes, failed } = run;
+  const note = `${calls} calls, ${failed.length} failed, ${goes} goes; right again ${rightAgain(run)}`;
+  return {
+    id: `wrong-allows-${id}`,
+    work: title,
+    goal: NONE,
+    samples: [wrongAllowsOf(run)],
+    unit: "calls",
+    note,
+  };
+}
+
+function failedRow({ scenario: { id, title }, run: { failed } }: Done): Row {
+  const note = failed.length === 0 ? {} : { note: reasonsOf(failed) };
+  return { id: `failed-${id}`, work: title, goal: NONE, samples: [failed.length], unit: "calls", ...note };
+}
+
+function rightAgainRow({ scenario: { id, title }, run: { rightAgainMs } }: Done): Row[] {
+  if (rightAgainMs === undefined) return [];
+  const samples = [Math.round(rightAgainMs) / 1000];
+  return [{ id: `right-again-${id}`, work: title, goal: undefined, samples, unit: "s" }];
+}
+
+function wrongAllowsOf({ wrongAllows, wrongAllowsBesides }: Run): number {
+  return wrongAllows.length + wrongAllowsBesides;
+}
+
+function rightAgain({ rightAgainMs }: Run): string {
+  if (rightAgainMs === undefined) return "not within a minute";
+  return rightAgainMs === 0 ? "at once" : `after ${(rightAgainMs / 1000).toFixed(1)} s`;
+}
+
+function reasonsOf(failed: readonly Call[]): string {
+  const byReason = Map.groupBy(failed, ({ message }) => message);
+  return [...byReason].map(([message, calls]) => `${calls.length} × ${message}`).join("; ");
+}
+
+/** For whoever watches the run. */
+export function linesOf(run: Run): string[] {
+  const { calls, goes, failed, wrongAllows } = run;
+  return [
+    `${calls} calls, ${goes} goes, ${failed.length} failed, ${wrongAllowsOf(run)} wrong allows; right again ${rightAgain(run)}`,
+    ...wrongAllows.slice(0, 3).map(({ cluster }) => `wrong allow of ${cluster}`),
+    ...(failed.length === 0 ? [] : [reasonsOf(failed)]),
+  ];
+}

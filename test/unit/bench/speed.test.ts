@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { BARE_BYTES, COMMON_BYTES, requestAbout } from "../../../bench/speed/bodies.ts";
+import { quantileBound } from "../../../bench/speed/measure.ts";
+import { MEASUREMENTS, type Round, tableOf } from "../../../bench/speed/rows.ts";
+import { decodeRequest } from "../../../src/hooks/codec.ts";
+
+const metadata = {
+  name: "prod-1",
+  namespace: "team-a",
+  uid: "6e3b6a9f-0d55-4d2c-9d53-3c1f6f2b9c11",
+  resourceVersion: "4711",
+  managedFields: [{ manager: "x" }],
+};
+const cluster = { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata };
+
+test("requests of the bench are about that Cluster, valid and of the size that is wanted", () => {
+  for (const bytes of [BARE_BYTES, 4_000, COMMON_BYTES, 250_000]) {
+    const text = requestAbout(cluster, bytes);
+    assert.ok(Math.abs(text.length - bytes) < 500, `${text.length} for ${bytes}`);
+    const request = decodeRequest("BeforeClusterDelete", Buffer.from(text))?.read();
+    assert.equal(request?.cluster.metadata.uid, metadata.uid);
+    assert.equal(request.cluster.topology?.variables !== undefined, bytes > BARE_BYTES);
+    assert.doesNotMatch(text, /managedFields|\n/);
+    assert.equal(text.split('"000000000000"').length, 2, "one placeholder to count in");
+  }
+});
+
+test("the quantile of a histogram is the bound of the bucket in which it lies, counted from before", () => {
+  const counts = (a: number, b: number, all: number): Map<number, number> =>
+    new Map([
+      [0.001, a],
+      [0.005, b],
+      [Infinity, all],
+    ]);
+  const before = counts(1000, 1000, 1000);
+  assert.equal(quantileBound(before, counts(1099, 1100, 1100), 0.99), 0.001);
+  assert.equal(quantileBound(before, counts(1098, 1100, 1100), 0.99), 0.005);
+  assert.equal(quantileBound(before, counts(1000, 1000, 1100), 0.99), Infinity);
+});
+
+test("each ratio is of two measurements of the same round", () => {
+  const rounds = [1, 2].map(
+    (round): Round =>
+      new Map(
+        MEASUREMENTS.map(({ name, work: { server } }) => {
+          const callsPerSecond = server === "hookpolicy" ? 100 * round : 10;
+          const rest = { p50: 1, p99: 1, p999: 1, serverP99: 1 };
+          return [name, { callsPerSecond, callsPerCpuSecond: callsPerSecond * 2, ...rest }];
+        }),
+      ),
+  );
+  const { rows } = tableOf(rounds);
+  const ratios = rows.filter(({ unit }) => unit.startsWith("×"));
+  assert.ok(ratios.length > 10);
+  for (const { id, samples } of ratios) assert.deepEqual(samples, [10, 20], id);
+  assert.equal(new Set(rows.map(({ id }) => id)).size, rows.length);
+});
