@@ -7,8 +7,9 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
 import type { BodyRoom } from "./bodyroom.ts";
+import { hasTooManyValues } from "./bodyvalues.ts";
 
-/** "no-room": others take it all (bodyroom.ts). */
+/** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": others take it all (bodyroom.ts). */
 export type Body = Buffer | "too-large" | "no-room" | "incomplete";
 
 /** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
@@ -56,7 +57,7 @@ export async function readBody(request: IncomingMessage, limit: number, room: Bo
   reading.delete(request.socket);
   request.removeAllListeners("data");
   request.on("error", () => undefined); // the client goes away while its answer is made
-  return body;
+  return typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body;
 }
 
 /** To be called when a connection stops to be HTTP or takes too long; a body that is being read there is incomplete. */
