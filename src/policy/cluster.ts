@@ -53,7 +53,16 @@ function viewVariables(raw: unknown): string | undefined {
     const { name, value } = record(each);
     return typeof name === "string" && value !== undefined ? [[name, value]] : [];
   });
-  return entries.length === 0 ? undefined : JSON.stringify(Object.fromEntries(entries.toReversed()));
+  return entries.length === 0 ? undefined : toJson(Object.fromEntries(entries.toReversed()));
+}
+
+/** Of values that nest too deeply to be written down, a text that is no JSON: no expression can look at it. */
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return "";
+  }
 }
 
 /** v1beta1 keeps the new conditions in status.v1beta2 and the marks of initialization in two fields of their own. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { compileExpression } from "../../../src/policy/cel/expression.ts";
 import { newerOf, newerThan, viewCluster } from "../../../src/policy/cluster.ts";
 import { cluster } from "../builders.ts";
 
@@ -137,4 +138,20 @@ test("of a live read and memory the newer copy counts as a whole", () => {
   assert.equal(newerThan(live, at("99", { status })), live);
   assert.equal(newerThan(live, undefined), live);
   assert.equal(newerThan(live, cluster({ uid: "another", resourceVersion: "999" })), live);
+});
+
+test("variables that nest too deeply to be looked at fail what looks at them, and nothing else", () => {
+  const value: unknown = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`);
+  const { topology, ...rest } = viewCluster({
+    ...V1BETA2,
+    spec: { topology: { ...V1BETA2.spec.topology, variables: [{ name: "n", value }] } },
+  });
+  assert.equal(topology?.version, "v1.34.0");
+  const looks = (source: string): boolean | undefined =>
+    compileExpression(source, "gate").expression?.evaluate({
+      cluster: { ...rest, topology },
+      now: new Date(),
+    }).ok;
+  assert.equal(looks("!('x' in cluster.topology.variables)"), false);
+  assert.equal(looks("cluster.topology.version == 'v1.34.0'"), true);
 });
