@@ -51,6 +51,18 @@ test: build ## Run every test: unit, contract, API server, Cluster API
 test-unit: $(INSTALLED) ## Run the tests that need no control plane (seconds)
 	$(NODE_TEST) 'test/unit/**/*.test.ts' 'test/contract/**/*.test.ts'
 
+.PHONY: bench
+bench: build ## Measure speed, scale, faults and hostile input into docs/benchmarks.md (PART=speed: one of them)
+	node bench/bench.ts $(PART)
+
+.PHONY: bench-check
+bench-check: build ## Measure the speed for some minutes, and fail where it is far below what is committed
+	@node bench/check.ts
+
+.PHONY: bench-report
+bench-report: $(INSTALLED) ## Write docs/benchmarks.md from bench/results
+	node bench/report/write.ts
+
 .PHONY: lint
 lint: $(INSTALLED) ## Check types, style and formatting
 	npm run --silent lint

@@ -10,7 +10,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-const pauseAfterFailure = 10 * time.Millisecond
+const (
+	pauseAfterFailure = 10 * time.Millisecond
+	// After the last handshake, so that what the server still does for it is no part of what is measured.
+	pauseAfterConnecting = 500 * time.Millisecond
+)
 
 // Result: times in milliseconds; of an open loop from when the call was due, whether it could begin then or not.
 type Result struct {
@@ -73,6 +77,9 @@ func run(o options, requests [][]request) (Result, error) {
 		if err := connections[i].open(); err != nil {
 			return Result{}, fmt.Errorf("connection %d: %w", i, err)
 		}
+	}
+	if !o.reconnect {
+		time.Sleep(pauseAfterConnecting)
 	}
 	begun := time.Now()
 	if o.rate > 0 {

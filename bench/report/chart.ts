@@ -55,5 +55,5 @@ function chart({ title, x, y, series }: Plot): TopLevelSpec {
 const TICKS = { format: ",~f" } as const;
 
 function position(field: "x" | "y", { scale = "linear" }: Axis) {
-  return { field, type: "quantitative", scale: { type: scale } } as const;
+  return { field, type: "quantitative", scale: { type: scale, nice: field === "y" } } as const;
 }

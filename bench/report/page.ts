@@ -28,22 +28,26 @@ minutes and fails where a ratio is far worse than the one that stands here. The 
 
 export function renderPage(results: readonly PartResult[]): string {
   const measured = PARTS.flatMap((part) => results.filter((result) => result.part === part));
-  return [INTRODUCTION, summary(measured), ...measured.map(section)].join("\n");
+  const missing = PARTS.filter((part) => !measured.some((result) => result.part === part));
+  const names = missing.map((part) => TITLES[part].toLowerCase()).join(", ");
+  const unmeasured = missing.length === 0 ? [] : [`Not measured yet: ${names}.\n`];
+  return [INTRODUCTION, ...summary(measured), ...unmeasured, ...measured.map(section)].join("\n");
 }
 
-function summary(results: readonly PartResult[]): string {
+function summary(results: readonly PartResult[]): string[] {
   const rows = results.flatMap(({ part, tables }) =>
     tables.flatMap((table) => table.rows.map((row) => ({ part, row, met: isMet(row) }))),
   );
   const withGoal = rows.filter(({ met }) => met !== undefined);
+  if (withGoal.length === 0) return [];
   const missed = withGoal.filter(({ met }) => met === false);
   const met = `${withGoal.length - missed.length} of ${withGoal.length} goals are met.`;
-  if (missed.length === 0) return `${met}\n`;
+  if (missed.length === 0) return [`${met}\n`];
   const list = missed.map(({ part, row }) => {
     const goal = `${goalText(row)} ${row.unit}`;
     return `- ${TITLES[part]}: ${row.work}: ${measuredText(row)}, the goal is ${goal}`;
   });
-  return `${met} Missed:\n\n${list.join("\n")}\n`;
+  return [`${met} Missed:\n\n${list.join("\n")}\n`];
 }
 
 function section({ part, command, date, machine, tables, plots, notes }: PartResult): string {
@@ -63,7 +67,7 @@ function machineText({ cpu, cores, memoryGiB, kernel, versions }: Machine): stri
 }
 
 function tableText({ title, rows }: Table): string[] {
-  const head = "| work | goal | measured | unit | met | |\n| --- | --- | --- | --- | --- | --- |";
+  const head = "| work | goal | measured | unit | met | figures |\n| --- | --- | --- | --- | --- | --- |";
   const body = rows.map((row) => {
     const cells = [row.work, goalText(row), measuredText(row), row.unit, metText(row), row.note ?? ""];
     return `| ${cells.map(cell).join(" | ")} |`;

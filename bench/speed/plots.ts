@@ -83,7 +83,7 @@ async function againstBytes(run: PlotRun): Promise<Plot> {
   for (const [name, subject] of subjects) {
     const work = (bytes: number): Work => ({ ...subject, bytes });
     const measured = await points(run, run.scale.bytes, { work, y: ({ callsPerSecond }) => callsPerSecond });
-    series.push({ name, points: measured.map(([bytes, y]) => [bytes / 1000, y]) });
+    series.push({ name, points: measured.map(([bytes, y]) => [Number((bytes / 1000).toPrecision(3)), y]) });
   }
   return {
     file: "speed-body-size",

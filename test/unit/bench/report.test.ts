@@ -34,8 +34,7 @@ test("the same results give the same bytes, whatever was rendered before", async
   ];
   assert.deepEqual(first, second);
   const svg = first.get("docs/benchmarks/growth.svg") ?? "";
-  assert.match(svg, /^<svg .*>Growth<.*>Clusters<.*>ms</s);
-  assert.match(svg, />one</);
+  for (const text of ["Growth", "Clusters", "ms", "one"]) assert.ok(svg.includes(`>${text}<`), text);
 });
 
 test("a goal is compared with the median", () => {
@@ -70,7 +69,7 @@ test("a row that was not measured misses its goal, also where its figure is no n
 test("a row without a goal is neither met nor missed", () => {
   const page = renderPage([result([row({ samples: [3] })])]);
   assert.match(page, /\| work \| – \| 3 \| × Go peer \| – \|/);
-  assert.match(page, /0 of 0 goals/);
+  assert.doesNotMatch(page, /goals are met/);
 });
 
 test("the page names the parts that were not measured", () => {
