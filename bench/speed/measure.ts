@@ -28,6 +28,8 @@ export interface Sample {
   readonly p50: number;
   readonly p99: number;
   readonly p999: number;
+  /** How much of a core the client used: near 1, it may be what was measured. */
+  readonly clientCores: number;
   /** Milliseconds, of HookPolicy's own histogram: the upper bound of the bucket that it lies in. */
   readonly serverP99: number | undefined;
 }
@@ -76,6 +78,7 @@ export class Lab {
       p50,
       p99,
       p999,
+      clientCores: result.cpuSeconds / result.seconds,
       serverP99: answered && quantileBound(answered, await buckets(operator), 0.99) * 1000,
     };
   }

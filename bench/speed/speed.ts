@@ -9,7 +9,7 @@ import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { describeMachine, today } from "../machine.ts";
 import type { PartResult } from "../result.ts";
 import { createFleet, POLICIES, settled } from "./fleet.ts";
-import { Lab } from "./measure.ts";
+import { Lab, type Sample } from "./measure.ts";
 import { measurePlots, type Scale, SKETCH, WHOLE } from "./plots.ts";
 import { MEASUREMENTS, type Round, tableOf } from "./rows.ts";
 import { SERVER_TITLES, startServers } from "./servers.ts";
@@ -84,16 +84,20 @@ async function measureRounds(
   }
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round++) {
-    const samples = new Map<string, Awaited<ReturnType<Lab["measure"]>>>();
+    const samples = new Map<string, Sample>();
     for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
       const sample = await lab.measure(work, seconds);
       samples.set(name, sample);
-      const rates = `${Math.round(sample.callsPerSecond)} calls/s, ${Math.round(sample.callsPerCpuSecond)} per CPU second`;
-      progress(`round ${round + 1} of ${rounds}: ${name}: ${rates}, p99 ${sample.p99.toFixed(1)} ms`);
+      progress(`round ${round + 1} of ${rounds}: ${name}: ${describe(sample)}`);
     }
     measured.push(samples);
   }
   return measured;
+}
+
+function describe({ callsPerSecond, callsPerCpuSecond, p99, clientCores }: Sample): string {
+  const rates = `${Math.round(callsPerSecond)} calls/s, ${Math.round(callsPerCpuSecond)} per CPU second`;
+  return `${rates}, p99 ${p99.toFixed(1)} ms; client: ${clientCores.toFixed(2)} cores`;
 }
 
 function notes({ clusters, rounds, seconds }: Size): string[] {

@@ -46,7 +46,7 @@ test("each ratio is of two measurements of the same round", () => {
       new Map(
         MEASUREMENTS.map(({ name, work: { server } }) => {
           const callsPerSecond = server === "hookpolicy" ? 100 * round : 10;
-          const rest = { p50: 1, p99: 1, p999: 1, serverP99: 1 };
+          const rest = { p50: 1, p99: 1, p999: 1, clientCores: 1, serverP99: 1 };
           return [name, { callsPerSecond, callsPerCpuSecond: callsPerSecond * 2, ...rest }];
         }),
       ),
