@@ -20,6 +20,8 @@ export interface Judgement {
   readonly wrongAllows: readonly Call[];
   /** From the end of the fault to the last answer that was wrong, late or missing; undefined: there was one at the end. */
   readonly rightAgainMs: number | undefined;
+  /** That answer. */
+  readonly lastWrong: Call | undefined;
 }
 
 /** So long a replica may take to hear of a change: what it holds meanwhile is not counted as held too long. */
@@ -30,14 +32,19 @@ const QUIET_MS = 1000;
 export function judge(calls: readonly Call[], healedAt: number): Judgement {
   const failed = calls.filter(({ result }) => result === "Failed");
   const wrongAllows = calls.filter(isWrongAllow);
-  const lastWrong = Math.max(healedAt, ...calls.filter(isWrong).map(({ to }) => to));
+  const lastWrong = calls
+    .filter((call) => call.to > healedAt && isWrong(call))
+    .toSorted((a, b) => a.to - b.to)
+    .at(-1);
+  const rightAt = lastWrong?.to ?? healedAt;
   const end = Math.max(healedAt, ...calls.map(({ to }) => to));
   return {
     calls: calls.length,
     goes: calls.filter(isGo).length,
     failed,
     wrongAllows,
-    rightAgainMs: end - lastWrong < QUIET_MS ? undefined : lastWrong - healedAt,
+    rightAgainMs: end - rightAt < QUIET_MS ? undefined : rightAt - healedAt,
+    lastWrong,
   };
 }
 

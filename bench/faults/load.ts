@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { hookPath } from "../../src/hooks/catalog.ts";
+import { SERVICE_HOST } from "../../test/controlplane/operator.ts";
 import type { Call } from "./judge.ts";
 import type { Subject } from "./subjects.ts";
 
@@ -73,7 +74,7 @@ async function answerOf(body: string, agent: Agent, options: LoadOptions): Promi
   const url = `https://127.0.0.1:${options.port}${hookPath(options.hook)}?timeout=10s`;
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    post(url, { method: "POST", agent, ca: options.trusted(), signal }, resolve)
+    post(url, { method: "POST", agent, ca: options.trusted(), servername: SERVICE_HOST, signal }, resolve)
       .once("error", reject)
       .end(body);
   });

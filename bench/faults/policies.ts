@@ -4,7 +4,7 @@ import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
-import { policyRef } from "../../test/e2e/fleet.ts";
+import { approvalRule, policyRef } from "../../test/e2e/fleet.ts";
 import { COUNTS, FEW, type Lab, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -48,8 +48,9 @@ async function breakPolicies(lab: Lab, namespace: string, names: readonly string
 }
 
 async function mendPolicies(lab: Lab, namespace: string, names: readonly string[]): Promise<void> {
+  const { until } = approvalRule(lab.hook);
   await lab.change(lab.of(namespace), { evaluable: "Yes" }, async () => {
-    await inParallel(names, 10, async (name) => await lab.storePolicy(policyRef(namespace, name)));
+    await setGates(lab, namespace, names, until);
   });
 }
 
