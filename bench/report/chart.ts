@@ -1,6 +1,6 @@
 /** A plot as SVG, without a browser; the same bytes each time. */
 
-import { parse, resetSVGDefIds, View } from "vega";
+import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import type { Axis, Plot } from "../result.ts";
 
@@ -11,7 +11,6 @@ const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle
 const MAX_TICKS = 8;
 
 export async function renderChart(plot: Plot): Promise<string> {
-  resetSVGDefIds();
   const view = new View(parse(compile(chart(plot)).spec), { renderer: "none" });
   try {
     return `${await view.toSVG()}\n`;

@@ -6,7 +6,7 @@ import { median } from "./statistics.ts";
 /** `undefined`: the row has no goal. A row without samples misses its goal. */
 export function isMet({ goal, samples }: Row): boolean | undefined {
   if (goal === undefined) return undefined;
-  return samples.length > 0 && holds(goal, median(samples));
+  return holds(goal, median(samples)); // no comparison with NaN is true
 }
 
 function holds({ is, value }: Goal, measured: number): boolean {

@@ -29,9 +29,17 @@ export function readResults(): PartResult[] {
 
 /** Keeps the result in place of the last one of its part, and writes the page anew. */
 export async function saveResult(result: PartResult): Promise<void> {
+  checkSamples(result);
   await mkdir(RESULTS, { recursive: true });
   await writeFile(join(RESULTS, `${result.part}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
   await writeReport();
+}
+
+/** Rejects what JSON has no number for: it would come back as 0, which many goals allow. */
+export function checkSamples({ tables }: PartResult): void {
+  for (const { id, samples } of tables.flatMap(({ rows }) => rows)) {
+    if (!samples.every(Number.isFinite)) throw new Error(`${id}: not every sample of ${samples} is a number`);
+  }
 }
 
 export async function writeReport(): Promise<void> {

@@ -3,8 +3,9 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import test from "node:test";
 
+import type { PartResult } from "../../../bench/result.ts";
 import { figure, renderPage } from "../../../bench/report/page.ts";
-import { readResults, renderReport } from "../../../bench/report/report.ts";
+import { checkSamples, readResults, renderReport } from "../../../bench/report/report.ts";
 import { median } from "../../../bench/report/statistics.ts";
 import { result, row } from "./results.ts";
 
@@ -56,13 +57,22 @@ test("a goal that is an upper bound, a limit or an exact number is taken at its 
     [metBy("at most", [5]), metBy("at most", [5.01]), metBy("below", [5]), metBy("below", [4.99])],
     ["1", "0", "0", "1"],
   );
-  assert.deepEqual([metBy("exactly", [5]), metBy("exactly", [4])], ["1", "0"]);
+  assert.deepEqual([metBy("exactly", [5]), metBy("exactly", [4]), metBy("exactly", [6])], ["1", "0", "0"]);
 });
 
 test("a row that was not measured misses its goal, also where its figure is no number", () => {
   for (const samples of [[], [NaN]]) {
     const page = renderPage([result([row({ goal: { is: "at most", value: 5 }, samples })])]);
     assert.match(page, /0 of 1 goals are met/);
+  }
+  assert.match(renderPage([result([row({})])]), /\| not measured \|/);
+});
+
+test("a result with a figure that is no number is not kept", () => {
+  const measured = (sample: number): PartResult => result([row({ id: "a", samples: [1, sample] })]);
+  assert.doesNotThrow(() => checkSamples(measured(0)));
+  for (const sample of [NaN, Infinity]) {
+    assert.throws(() => checkSamples(measured(sample)), /^Error: a: not every sample of 1,\w+ is a number$/);
   }
 });
 
