@@ -38,7 +38,8 @@ export async function saveResult(result: PartResult): Promise<void> {
 /** Rejects what JSON has no number for: it would come back as 0, which many goals allow. */
 export function checkSamples({ tables }: PartResult): void {
   for (const { id, samples } of tables.flatMap(({ rows }) => rows)) {
-    if (!samples.every(Number.isFinite)) throw new Error(`${id}: not every sample of ${samples} is a number`);
+    if (!samples.every(Number.isFinite))
+      throw new Error(`${id}: a sample is no number: ${samples.join(", ")}`);
   }
 }
 
