@@ -1,0 +1,17 @@
+/** The least that the operator could do at its start: list what it lists, and drop it. Prints when that was done. */
+
+import { KubeClient } from "../../src/kube/client.ts";
+import { loadKubeConfig } from "../../src/kube/config.ts";
+import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../src/manager/apiserver.ts";
+
+const [, , kubeconfig = ""] = process.argv;
+const client = new KubeClient(loadKubeConfig({ kubeconfig }));
+const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
+const whole = [HookPolicy, ClusterHookPolicy, OVERRIDES, new ClusterResource(client).current];
+const project = (): undefined => undefined;
+await Promise.all([
+  ...whole.map(async (resource) => await client.list(resource, { project })),
+  client.list(NAMESPACES, { metadataOnly: true, project }),
+]);
+process.stdout.write(String(Date.now()));
+await client.close();
