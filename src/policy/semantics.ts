@@ -14,15 +14,36 @@ export interface Semantics {
   readonly warnings: readonly FieldError[];
 }
 
+/** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
+export const MAX_EXPRESSION_LETTERS = 16 * 1024;
+
 /** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). */
 export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly FieldError[]): Semantics {
-  return merge(
-    rules.map((rule, index) => {
-      const path = `spec.rules[${index}]`;
-      const sound = !schemaErrors.some((error) => isWithin(error.path, path) || isWithin(path, error.path));
-      return sound ? checkRule(rule, path) : NOTHING;
-    }),
-  );
+  const sound = rules
+    .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
+    .filter(
+      ({ path }) => !schemaErrors.some((each) => isWithin(each.path, path) || isWithin(path, each.path)),
+    );
+  const letters = sound.flatMap(({ rule }) => expressionsOf(rule)).join("").length;
+  if (letters > MAX_EXPRESSION_LETTERS) return { errors: [TOO_MANY_LETTERS], warnings: [] };
+  return merge(sound.map(({ rule, path }) => checkRule(rule, path)));
+}
+
+const TOO_MANY_LETTERS: FieldError = {
+  path: "spec.rules",
+  message: `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together: split the policy`,
+};
+
+function expressionsOf({ matchConditions = [], until = [] }: RuleSpec): string[] {
+  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+  return [
+    ...matchConditions.map(({ expression }) => expression),
+    ...gates.flatMap(({ expression, object }) => [
+      expression ?? "",
+      object?.nameExpression ?? "",
+      object?.expression ?? "",
+    ]),
+  ];
 }
 
 const NOTHING: Semantics = { errors: [], warnings: [] };

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
+import { servedHooks } from "../../../src/hooks/catalog.ts";
+import { compilePolicy } from "../../../src/policy/compile.ts";
 import { checkRules } from "../../../src/policy/semantics.ts";
-import { rule } from "../builders.ts";
+import { hookPolicy, rule } from "../builders.ts";
 
 const quiet: GateSpec = { name: "approved", annotation: { key: "a", value: "yes" } };
 const window = (over: object): GateSpec => ({
@@ -144,4 +146,39 @@ describe("a rule is suspicious", () => {
       assert.deepEqual(checkRules([spec], []), { errors: [], warnings: [] });
     });
   }
+});
+
+describe("the expressions of a policy together", () => {
+  const letters = (count: number): string => `true || ${"a".repeat(count - 8)}`; // an error of its own
+  const policy = (last: number): RuleSpec[] =>
+    Array.from({ length: 16 }, (_, index) =>
+      rule({
+        name: `r${index}`,
+        matchConditions: [{ name: "c", expression: letters(341) }],
+        until: [
+          { name: "e", expression: letters(341) },
+          {
+            name: "o",
+            anyOf: [object({ expression: letters(169), nameExpression: letters(172), selector: undefined })],
+          },
+        ],
+      }),
+    ).with(15, rule({ name: "last", until: [{ name: "e", expression: letters(last) }] }));
+
+  test("have at most so many letters", () => {
+    const rest = 16_384 - 15 * 1023;
+    const { errors } = checkRules(policy(rest), []);
+    assert.equal(new Set(errors.map(({ path }) => path)).size, 15 * 4 + 1, "each of them is looked at");
+  });
+
+  test("are not even looked at when they have more, and the whole policy is not evaluable", () => {
+    const rules = policy(16_384 - 15 * 1023 + 1);
+    const { errors } = checkRules(rules, []);
+    assert.deepEqual(
+      errors.map(({ path }) => path),
+      ["spec.rules"],
+    );
+    const compiled = compilePolicy("HookPolicy", hookPolicy({ rules }), servedHooks(14));
+    assert.ok(compiled.rules.length === 16 && compiled.rules.every(({ problem }) => problem !== undefined));
+  });
 });
