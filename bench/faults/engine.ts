@@ -13,6 +13,8 @@ import { DEFAULT_HOOK } from "./subjects.ts";
 export interface Run extends Judgement {
   /** Seen otherwise than in an answer. */
   readonly wrongAllowsBesides: number;
+  /** Why goes that were due were not confirmed; those of replicas that have ended are not known any more. */
+  readonly unconfirmed: ReadonlyMap<string, number>;
 }
 
 const REPLICAS = 2;
@@ -68,5 +70,13 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     await Promise.all([minds, loading]);
   }
   const wrongAllowsBesides = (await scenario.wrongAllowsBesides?.(lab)) ?? 0;
-  return { ...judge(calls, healedAt), wrongAllowsBesides };
+  return { ...judge(calls, healedAt), wrongAllowsBesides, unconfirmed: unconfirmedBy(lab) };
+}
+
+function unconfirmedBy({ replicas }: Lab): ReadonlyMap<string, number> {
+  const lines = replicas
+    .flatMap(({ operator }) => operator.lines())
+    .filter(({ msg }) => msg.startsWith("Holding a Cluster because a release could not be confirmed"));
+  const byReason = Map.groupBy(lines, ({ reason }) => String(reason));
+  return new Map([...byReason].map(([reason, { length }]) => [reason, length]));
 }

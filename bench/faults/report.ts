@@ -63,11 +63,12 @@ function reasonsOf(failed: readonly Call[]): string {
 
 /** For whoever watches the run. */
 export function linesOf(run: Run): string[] {
-  const { calls, goes, failed, wrongAllows, lastWrong } = run;
+  const { calls, goes, failed, wrongAllows, lastWrong, unconfirmed } = run;
   return [
     `${calls} calls, ${goes} goes, ${failed.length} failed, ${wrongAllowsOf(run)} wrong allows; right again ${rightAgain(run)}`,
     ...wrongAllows.slice(0, 3).map(({ cluster }) => `wrong allow of ${cluster}`),
     ...(failed.length === 0 ? [] : [reasonsOf(failed)]),
+    ...[...unconfirmed].map(([reason, count]) => `${count} goes were not confirmed: ${reason}`),
     ...(lastWrong === undefined
       ? []
       : [`the last: ${lastWrong.result} ${lastWrong.cluster}: ${lastWrong.message}`]),
