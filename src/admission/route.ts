@@ -7,6 +7,7 @@ interface Route {
   readonly path: string;
   readonly authenticated?: boolean;
   handle(body: Buffer): string | Promise<string>;
+  readonly repeat?: (body: Buffer) => string | undefined;
 }
 
 interface Routes<Reason> {

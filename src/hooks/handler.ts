@@ -53,24 +53,29 @@ const TEXT = {
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
 } as const;
 
+export interface HookHandler {
+  /** The JSON text of the answer. */
+  readonly handle: (body: Buffer) => string | Promise<string>;
+  /** The answer to these very bytes, if there was one that holds and still stands. */
+  readonly repeat?: (body: Buffer) => string | undefined;
+}
+
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
-export function createHandler(
-  hook: HookName,
-  waits: boolean,
-  deps: HandlerDeps,
-): (body: Buffer) => string | Promise<string> {
+export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const replays = new Replays();
-  return (body) => {
+  const again = ({ verdict, clusterUID, text }: Replay, started: number): string => {
+    deps.metrics.answered(hook, verdict, (performance.now() - started) / 1000);
+    deps.answers.repeat(hook, clusterUID, deps.now());
+    return text;
+  };
+  const repeat = (body: Buffer): string | undefined => {
+    const started = performance.now();
+    const replay = replays.find(digestOf(body), deps.now());
+    return replay && again(replay, started);
+  };
+  const handle = (body: Buffer): string | Promise<string> => {
     const started = performance.now();
     const seconds = (): number => (performance.now() - started) / 1000;
-    const repeat = ({ verdict, clusterUID, text }: Replay): string => {
-      deps.metrics.answered(hook, verdict, seconds());
-      deps.answers.repeat(hook, clusterUID, deps.now());
-      return text;
-    };
-    const digest = digestOf(body);
-    const same = replays.find(digest, deps.now());
-    if (same !== undefined) return repeat(same);
     const received = decodeRequest(hook, body);
     if (received === undefined) {
       deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
@@ -78,8 +83,9 @@ export function createHandler(
       return undecodableResponse(hook, waits);
     }
     const { subject } = received;
+    const digest = digestOf(body);
     const replay = replays.findSubject(subject, digest, deps.now());
-    if (replay !== undefined) return repeat(replay);
+    if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
       deps.metrics.answered(hook, outcome.verdict, seconds());
@@ -102,6 +108,7 @@ export function createHandler(
       return finish(bug(error));
     }
   };
+  return { handle, ...(waits && { repeat }) };
 }
 
 function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {

@@ -76,7 +76,14 @@ export class Replays {
   }
 }
 
-/** Whoever reaches the port chooses the bytes: nobody can find two bodies of one digest. */
+const digests = new WeakMap<Buffer, string>();
+
+/**
+ * Whoever reaches the port chooses the bytes: nobody can find two bodies of one digest. Asked for twice of a body: before
+ * anything else is done, and when its answer is kept.
+ */
 export function digestOf(body: Buffer): string {
-  return hash("sha256", body, "base64");
+  const digest = digests.get(body) ?? hash("sha256", body, "base64");
+  digests.set(body, digest);
+  return digest;
 }

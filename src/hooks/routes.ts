@@ -13,6 +13,7 @@ export interface Routes {
     /** Only for Cluster API, where clients are told apart at all. */
     readonly authenticated: boolean;
     handle(body: Buffer): string | Promise<string>;
+    readonly repeat?: (body: Buffer) => string | undefined;
   }[];
   /** The answer where there is no body to handle, or where handling it has thrown. */
   readonly undecodable: (
@@ -36,7 +37,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
       ...hooks.map((hook) => ({
         path: hookPath(hook),
         authenticated: true,
-        handle: createHandler(hook, served.blocking.has(hook), deps),
+        ...createHandler(hook, served.blocking.has(hook), deps),
       })),
     ],
     undecodable: (path, reason) => {

@@ -4,6 +4,7 @@
  * sent is ever echoed.
  */
 
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -24,6 +25,8 @@ export interface HookRoute {
   readonly authenticated?: boolean;
   /** Returns the JSON text of the answer, whatever `body` holds; it should not throw. */
   handle(body: Buffer): string | Promise<string>;
+  /** The answer, where these very bytes have one that still stands: looked for before anything else is done. */
+  readonly repeat?: (body: Buffer) => string | undefined;
 }
 
 /** "internal": `handle` threw, which is a bug. */
@@ -157,11 +160,14 @@ interface Parts {
   readonly connections: Connections;
 }
 
-function createApp(options: HookServerOptions, { server, limits, connections }: Parts): FastifyInstance {
+function createApp(options: HookServerOptions, parts: Parts): FastifyInstance {
+  const { server, connections } = parts;
+  const read = createReader(parts);
+  const guard = createGuard(options);
   const app = fastify({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
-    serverFactory: (handler) => server.on("request", handler),
+    serverFactory: (handler) => server.on("request", repeatFirst(options, { ...parts, read }, handler)),
     clientErrorHandler: (error, socket) => {
       options.log.debug("Broke off a connection", { code: error.code });
       breakOff(socket);
@@ -169,46 +175,107 @@ function createApp(options: HookServerOptions, { server, limits, connections }: 
     },
     frameworkErrors: (_error, _request, reply) => void sendNotFound(reply),
   });
-  const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    "*",
-    async (request: FastifyRequest) => await readBody(request.raw, limits.bodyBytes, room),
-  );
-  app.addHook("onRequest", async (request, reply) => {
-    if (request.is404) return sendNotFound(reply);
-    reply.raw.once("close", () => room.leave(request.raw));
+  app.addContentTypeParser("*", async ({ raw }: FastifyRequest) => await read(raw));
+  app.addHook("onRequest", (request, reply, done) => {
+    if (request.is404) return void sendNotFound(reply);
     delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be refused
-    return undefined;
+    done();
   });
-  app.addHook("onSend", async (request, reply) => {
-    if (connections.isEnding(request.raw.socket) || isBroken(request.raw.socket))
-      reply.header("connection", "close");
+  app.addHook("onSend", (request, reply, payload, done) => {
+    if (isLast(request.raw, connections)) reply.header("connection", "close");
+    done(null, payload);
   });
   app.setErrorHandler((error, _request, reply) => {
     options.log.error("Failed to answer a hook", { error });
     return reply.code(500).type("application/json").send(INTERNAL_ERROR);
   });
-  const isRefused = createGuard(options);
   const deps = { ...options, complain: sparing(options.log) };
   for (const route of options.routes) {
-    app.post<{ Body: Body | undefined }>(route.path, async (request, reply) => {
-      if (typeof request.body === "string") reply.header("connection", "close");
-      const text = isRefused(route, request.raw.socket)
+    app.post<{ Body: Body | undefined }>(route.path, async ({ body, raw }, reply) => {
+      const text = guard(route, raw.socket)
         ? options.undecodable(route.path, "unauthenticated")
-        : await answer(route, request.body, deps);
-      return reply.type("application/json").send(Buffer.from(text));
+        : await answer(route, body, deps);
+      reply.hijack();
+      respond(reply.raw, text, typeof body === "string" || isLast(raw, connections));
     });
   }
   return app;
+}
+
+type BodyReader = (request: IncomingMessage) => Promise<Body>;
+
+/** Reads each body once, whoever asks for it. */
+function createReader({ server, limits }: Parts): BodyReader {
+  const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
+  server.on("request", (request, response) => response.once("close", () => room.leave(request)));
+  const bodies = new WeakMap<IncomingMessage, Promise<Body>>();
+  return (request) => {
+    const body = bodies.get(request) ?? readBody(request, limits.bodyBytes, room);
+    bodies.set(request, body);
+    return body;
+  };
+}
+
+/**
+ * Calls that are repeated byte for byte are nearly all there are, and the only ones that can be answered without being
+ * looked at: they do not reach the router, which costs as much as everything else about them.
+ */
+function repeatFirst(
+  { routes, clients, log }: HookServerOptions,
+  { read, connections }: Pick<Parts, "connections"> & { readonly read: BodyReader },
+  route: RequestListener,
+): RequestListener {
+  const repeating = new Map(
+    routes.flatMap(({ path, repeat, authenticated = false }) =>
+      repeat === undefined ? [] : [[path, { repeat, authenticated }] as const],
+    ),
+  );
+  const repeated = async (request: IncomingMessage): Promise<string | undefined> => {
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    const found = request.method === "POST" ? repeating.get(path) : undefined;
+    if (found === undefined || (found.authenticated && refusal(request.socket, clients) !== undefined))
+      return undefined;
+    const body = await read(request);
+    try {
+      return typeof body === "string" ? undefined : found.repeat(body);
+    } catch (error) {
+      log.error("Failed to repeat an answer", { path, error });
+      return undefined;
+    }
+  };
+  return (request, response) =>
+    void repeated(request).then((text) => {
+      if (text === undefined) route(request, response);
+      else respond(response, text, isLast(request, connections));
+    });
+}
+
+/** Headers and body in one write. */
+function respond(response: ServerResponse, text: string, close: boolean): void {
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    ...(close && { connection: "close" }),
+  });
+  response.end(text);
+}
+
+/** Whether the connection ends with the answer. */
+function isLast({ socket }: IncomingMessage, connections: Connections): boolean {
+  return connections.isEnding(socket) || isBroken(socket);
+}
+
+function refusal(socket: Socket, clients: Clients | undefined): string | undefined {
+  if (clients === undefined) return undefined;
+  return socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
 }
 
 /** Whether to refuse. */
 function createGuard({ clients, log }: HookServerOptions): (route: HookRoute, socket: Socket) => boolean {
   const complain = sparing(log);
   return ({ path, authenticated = false }, socket) => {
-    if (clients === undefined || !authenticated) return false;
-    const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
+    const reason = authenticated ? refusal(socket, clients) : undefined;
     if (reason === undefined) return false;
     complain("Refused a hook call", {
       path,

@@ -66,7 +66,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
   });
   for (const each of decisions) {
     const decision = "verdict" in each ? each : blocked;
-    const handle = createHandler("BeforeClusterDelete", true, {
+    const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
         ask: () => decision,

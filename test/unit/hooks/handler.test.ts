@@ -32,7 +32,7 @@ async function run(
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   let released = 0;
-  const handle = createHandler("BeforeClusterDelete", waits, {
+  const { handle, repeat } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
       ask: () => blocked,
@@ -51,7 +51,7 @@ async function run(
     now: () => NOW,
   });
   let text = "";
-  for (const each of bytes) text = await handle(each);
+  for (const each of bytes) text = repeat?.(each) ?? (await handle(each));
   return { answer: JSON.parse(text), verdicts, released, lines };
 }
 

@@ -55,7 +55,7 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
     tls: serving,
     clients: authority,
     routes: [
-      { path: "/hook", authenticated: true, handle: () => '"answered"' },
+      { path: "/hook", authenticated: true, handle: () => '"answered"', repeat: () => '"answered"' },
       { path: "/discovery", handle: () => '"answered"' },
     ],
     undecodable: (_, reason) => JSON.stringify(reason),

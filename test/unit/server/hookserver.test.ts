@@ -138,6 +138,35 @@ for (const [name, { body, headers = {}, size }] of Object.entries(BODIES)) {
   });
 }
 
+const repeating: HookRoute = {
+  ...echoSize,
+  repeat: (body) => {
+    if (body.toString() === "bug") throw new Error("bug");
+    return body.toString() === "again" ? '"as before"' : undefined;
+  },
+};
+
+test("what can be repeated is answered so, and all else is handled with its whole body", async (t) => {
+  const { port, log } = await start(t, { routes: [repeating] });
+  const { status, headers, text } = await send(port, ["aga", "in"], { path: `${HOOK}?timeout=10s` });
+  assert.deepEqual([status, text], [200, '"as before"']);
+  assert.deepEqual([headers["content-type"], headers["content-length"]], ["application/json", "11"]);
+  assert.equal((await send(port, ["aga"])).text, '{"size":3}');
+  assert.equal((await send(port, ["bug"])).text, '{"size":3}');
+  assert.deepEqual(
+    log.entries.map(({ message }) => message),
+    ["Failed to repeat an answer"],
+  );
+  assert.equal((await send(port, ["again"], { method: "PUT" })).status, 404);
+});
+
+test("a repeated answer ends a connection that is to end", async (t) => {
+  const { port, server } = await start(t, { routes: [repeating] });
+  server.shedConnections();
+  const { headers, text } = await send(port, ["again"], { headers: { connection: "keep-alive" } });
+  assert.deepEqual([headers["connection"], text], ["close", '"as before"']);
+});
+
 test("20 MiB are read, with and without a content length", async (t) => {
   const { port } = await start(t);
   const chunk = Buffer.alloc(MIB, 0x20);
