@@ -4,8 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 
-/** The load generator counts there (bench/load/request.go); no rule reads it. */
-const COUNTER = { "bench.hookpolicy.dev/counter": "000000000000" };
+/** What the load generator counts in (bench/load/request.go). */
+const COUNTER = "000000000000";
+/** No rule reads it. */
+const ANNOTATION = "bench.hookpolicy.dev/counter";
 
 const SMALL = golden("before-cluster-delete-1k.json");
 const LARGE = golden("before-cluster-delete-26k.json");
@@ -18,11 +20,17 @@ function golden(file: string): string {
 export const BARE_BYTES = SMALL.length;
 export const COMMON_BYTES = LARGE.length;
 
-/** The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. */
-export function requestAbout({ metadata }: KubeObject, bytes: number): string {
+/**
+ * The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. The counter is its
+ * resourceVersion (`newVersion`) or an annotation.
+ */
+export function requestAbout({ metadata }: KubeObject, bytes: number, newVersion = false): string {
   const model = bytes > BARE_BYTES ? LARGE : SMALL;
   const { managedFields: _, ...rest } = metadata as KubeObject["metadata"] & { managedFields?: unknown };
-  const own = JSON.stringify({ ...rest, annotations: { ...rest.annotations, ...COUNTER } });
+  const counted = newVersion
+    ? { ...rest, resourceVersion: COUNTER }
+    : { ...rest, annotations: { ...rest.annotations, [ANNOTATION]: COUNTER } };
+  const own = JSON.stringify(counted);
   const begin = model.indexOf('{"name": "c2"');
   const end = model.indexOf(', "spec": {');
   const request = model.slice(0, begin) + own + model.slice(end);

@@ -13,6 +13,8 @@ export interface Work {
   readonly bytes: number;
   /** Whether each call has bytes that were never sent before. */
   readonly fresh: boolean;
+  /** In those bytes, a later version of the Cluster each time: what was decided before does not count. */
+  readonly newVersion?: boolean;
   readonly connections?: number;
   readonly reconnect?: boolean;
   /** Calls per second; absent: as many as are answered. */
@@ -84,12 +86,14 @@ export class Lab {
   }
 
   /** One request per Cluster. */
-  async #bodies({ bytes, clusters = this.#clusters.length }: Work): Promise<string> {
-    const name = `bodies-${bytes}-${clusters}`;
+  async #bodies({ bytes, newVersion = false, clusters = this.#clusters.length }: Work): Promise<string> {
+    const name = `bodies-${bytes}-${clusters}-${newVersion}`;
     const known = this.#files.get(name);
     if (known !== undefined) return await known;
     const file = join(this.#folder, name);
-    const lines = this.#clusters.slice(0, clusters).map((cluster) => `${requestAbout(cluster, bytes)}\n`);
+    const lines = this.#clusters
+      .slice(0, clusters)
+      .map((cluster) => `${requestAbout(cluster, bytes, newVersion)}\n`);
     const written = writeFile(file, lines).then(() => file);
     this.#files.set(name, written);
     return await written;

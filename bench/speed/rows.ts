@@ -19,6 +19,7 @@ const at = (bytes: number, fresh: boolean, rest: Partial<Work> = {}): Omit<Work,
 
 const SCENES = {
   fresh26k: at(COMMON_BYTES, true),
+  version26k: at(COMMON_BYTES, true, { newVersion: true }),
   same26k: at(COMMON_BYTES, false),
   fresh1k: at(BARE_BYTES, true),
   same1k: at(BARE_BYTES, false),
@@ -32,6 +33,7 @@ type Scene = keyof typeof SCENES;
 
 const SERVERS_OF: Readonly<Record<Scene, readonly ServerName[]>> = {
   fresh26k: ["peer", "hookpolicy", "parse"],
+  version26k: ["peer", "hookpolicy"],
   same26k: ["peer", "hookpolicy", "discard"],
   fresh1k: ["peer", "hookpolicy"],
   same1k: ["peer", "hookpolicy"],
@@ -72,6 +74,10 @@ const FRESH_26K = {
   scene: "fresh26k",
   work: "26 KB body, 1,000 Clusters in turn, new bytes in every call",
 } as const;
+const VERSION_26K = {
+  scene: "version26k",
+  work: "26 KB body, 1,000 Clusters in turn, a later version of the Cluster in every call",
+} as const;
 const SAME_26K = {
   scene: "same26k",
   work: "26 KB body, 1,000 Clusters in turn, each with the same bytes again",
@@ -96,6 +102,8 @@ const PLANS: readonly RowPlan[] = [
   { id: "fresh-26k/peer", ...FRESH_26K, ...RATE, by: "peer", goal: atLeast(1.5) },
   { id: "fresh-26k/peer-cpu", ...FRESH_26K, ...PER_CPU, by: "peer", goal: atLeast(2.5) },
   { id: "fresh-26k/parse", ...FRESH_26K, ...RATE, by: "parse", goal: atLeast(0.95) },
+  { id: "version-26k/peer", ...VERSION_26K, ...RATE, by: "peer" },
+  { id: "version-26k/peer-cpu", ...VERSION_26K, ...PER_CPU, by: "peer" },
   { id: "same-26k/peer", ...SAME_26K, ...RATE, by: "peer", goal: atLeast(3.5) },
   { id: "same-26k/discard", ...SAME_26K, ...RATE, by: "discard", goal: atLeast(0.7) },
   { id: "fresh-1k/peer", ...FRESH_1K, ...RATE, by: "peer", goal: atLeast(0.9) },

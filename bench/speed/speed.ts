@@ -106,7 +106,7 @@ function notes({ clusters, rounds, seconds }: Size): string[] {
     `Every server has the same ECDSA P-256 certificate and TLS 1.3, is called by the same client (\`bench/load\`, one core at most) and runs alone; ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is what the kernel counts for the whole process.`,
     `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${loaded} policies (a third each with an annotation, a window and a CEL expression for a gate). For one Cluster ${inScope} of them are in scope and ${matching} match, all of which hold it. Every answer is checked to be a blocked one.`,
     `The Go peer is Cluster API's own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores where HookPolicy uses one. "${SERVER_TITLES.parse}" and "${SERVER_TITLES.discard}" are what Node.js can do at most.`,
-    "With new bytes in every call HookPolicy parses and decides each time. With the same bytes it answers from a digest while nothing has changed that the decision was made from.",
+    "With the same bytes again HookPolicy answers from a digest of them, with new bytes it parses them, and decides again only where something has changed that its last decision was made from. With a later version of the Cluster in every call, which no Cluster has in life, it decides each time.",
   ];
 }
 

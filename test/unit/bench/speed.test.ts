@@ -27,6 +27,12 @@ test("requests of the bench are about that Cluster, valid and of the size that i
   }
 });
 
+test("what is counted is the version of the Cluster, where each call shall be decided", () => {
+  const text = requestAbout(cluster, COMMON_BYTES, true);
+  assert.match(text, /"resourceVersion":"000000000000"/);
+  assert.equal(text.split('"000000000000"').length, 2);
+});
+
 test("the quantile of a histogram is the bound of the bucket in which it lies, counted from before", () => {
   const counts = (a: number, b: number, all: number): Map<number, number> =>
     new Map([
