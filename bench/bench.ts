@@ -12,7 +12,6 @@ type Run = (progress: (line: string) => void) => Promise<PartResult>;
 const PARTS: Readonly<Record<string, () => Promise<Run>>> = {
   speed: async () => (await import("./speed/speed.ts")).runSpeed,
   scale: async () => (await import("./scale/scale.ts")).runScale,
-  scale: async () => (await import("./scale/scale.ts")).runScale,
   faults: async () => (await import("./faults/faults.ts")).runFaults,
   hostile: async () => (await import("./hostile/hostile.ts")).runHostile,
 };

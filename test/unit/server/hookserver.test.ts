@@ -167,6 +167,12 @@ test("a repeated answer ends a connection that is to end", async (t) => {
   assert.deepEqual([headers["connection"], text], ["close", '"as before"']);
 });
 
+test("the room of a body is free again once it is answered", async (t) => {
+  const { port } = await start(t, { limits: { bodiesBytes: MIB } });
+  const send1MiB = async (): Promise<string> => (await send(port, [Buffer.alloc(MIB)])).text;
+  assert.deepEqual([await send1MiB(), await send1MiB()], [`{"size":${MIB}}`, `{"size":${MIB}}`]);
+});
+
 test("20 MiB are read, with and without a content length", async (t) => {
   const { port } = await start(t);
   const chunk = Buffer.alloc(MIB, 0x20);
