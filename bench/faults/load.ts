@@ -19,6 +19,7 @@ export interface LoadOptions {
 }
 
 const CALLS_PER_SECOND = 200;
+const TICK_MS = 2;
 /** Cluster API's own limit. */
 const TIMEOUT_MS = 10_000;
 /** Cluster API before 1.12 opens a connection for each call, newer ones keep theirs. */
@@ -34,9 +35,8 @@ export async function load(
   const kept = new Agent({ keepAlive: true, maxFreeSockets: 20 });
   const perCall = new Agent({ keepAlive: false });
   const underWay = new Set<Promise<void>>();
-  const started = performance.now();
   const { subjects } = options;
-  for (let n = 0; !signal.aborted; n++) {
+  const send = (n: number): void => {
     const subject = subjects[n % subjects.length];
     if (subject === undefined) throw new Error("there is no Cluster to ask about");
     const turn = n + Math.floor(n / subjects.length); // not always the same Clusters
@@ -45,7 +45,11 @@ export async function load(
     const ended = call(subject, body, agent, options).then(onCall);
     underWay.add(ended);
     void ended.then(() => underWay.delete(ended));
-    await sleep(Math.max(0, started + ((n + 1) * 1000) / CALLS_PER_SECOND - performance.now()));
+  };
+  const started = performance.now();
+  for (let sent = 0; !signal.aborted; await sleep(TICK_MS)) {
+    const due = ((performance.now() - started) * CALLS_PER_SECOND) / 1000;
+    for (; sent < due; sent++) send(sent);
   }
   await Promise.all(underWay);
   kept.destroy();

@@ -18,6 +18,8 @@ const LEASE: Ref = {
 const HEAP_MIB = 64;
 const FILLER_BYTES = 200 * 1024;
 const FILLERS = 400;
+/** The kubelet's first pause between an end and the next start. */
+const RESTART_MS = 10_000;
 
 const killed: Scenario = {
   id: "sigkill",
@@ -71,12 +73,12 @@ const outOfMemory: Scenario = {
   inject: async (lab) => {
     const replica = lab.replica(0);
     const annotations = { "example.com/filler": "x".repeat(FILLER_BYTES) };
-    await inParallel(numbered(FILLERS, "filler"), 8, async (name) => {
+    await inParallel(numbered(FILLERS, "filler"), 2, async (name) => {
       if (!replica.operator.daemon.running()) return;
       await createCluster(lab.cp, { namespace: OTHER_TEAM, name, version: NEXT_VERSION, annotations });
     });
     await lab.cp.waitFor("the replica to run out of memory", () => !replica.operator.daemon.running());
-    lab.inBackground(500, async () => {
+    lab.inBackground(RESTART_MS, async () => {
       if (!replica.operator.daemon.running()) await replica.start({ waitReady: false });
     });
   },
