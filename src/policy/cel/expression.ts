@@ -79,8 +79,28 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(MAX_FORECAST_STEPS, work);
 }
 
+/** More than a policy may have: each is compiled to be checked and to be used, by admission and by the store. */
+const MAX_REMEMBERED_LETTERS = 32 * 1024;
+const remembered = new Map<string, CompiledExpression>();
+let rememberedLetters = 0;
+
 /** Never throws. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
+  const key = `${use} ${source}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  const compiled = compile(source, use);
+  remembered.set(key, compiled);
+  rememberedLetters += key.length;
+  for (const oldest of remembered.keys()) {
+    if (rememberedLetters <= MAX_REMEMBERED_LETTERS) break;
+    remembered.delete(oldest);
+    rememberedLetters -= oldest.length;
+  }
+  return compiled;
+}
+
+function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
   if (!parsed.ok) return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [] };
   const { syntax } = parsed;
