@@ -102,7 +102,7 @@ function calmRow(before: Calls): Row {
 function outcomeRow({ attack, calls, tally, growth }: Outcome, before: Calls): Row {
   const { sent, answered, refused } = tally;
   const note = `${spread(calls)}; ${sent} sent, ${answered} answered, ${refused} refused; memory +${growth} MiB`;
-  return row(`p99-${attack.id}`, [attack.title, "× p99 before"], p99(calls) / p99(before), {
+  return row(`p99-${attack.id}`, [attack.title, "times p99 before"], p99(calls) / p99(before), {
     goal: UNMOVED,
     note,
   });
