@@ -1,5 +1,6 @@
 /** Clusters of a realistic size, and what Cluster API sends about them. */
 
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { HookName } from "../../src/api/runtimehooks.ts";
@@ -35,13 +36,7 @@ export interface NewCluster {
 }
 
 /** The values of the variables differ from Cluster to Cluster, as they do in life. */
-export function clusterObject({
-  namespace,
-  name,
-  size = "26k",
-  labels = {},
-  created,
-}: NewCluster): KubeObject {
+function clusterObject({ namespace, name, size = "26k", labels = {}, created }: NewCluster): KubeObject {
   const { topology, controlPlaneRef, infrastructureRef, controlPlaneEndpoint } = SPECS[size];
   const variables = topology.variables?.map((variable: { name: string; value: { a: string } }) => ({
     ...variable,
@@ -67,11 +62,13 @@ export function createdPatch(): object {
   return { spec: { controlPlaneRef, infrastructureRef } };
 }
 
+/** A part that cannot be compressed, and a part that can. */
 function distinct(seed: string, length: number): string {
-  return seed.repeat(Math.ceil(length / seed.length)).slice(0, length);
+  const digest = createHash("sha256").update(seed).digest("hex");
+  return (digest + seed.repeat(Math.ceil(length / seed.length))).slice(0, length);
 }
 
-export function clusterPath({ namespace, name }: { namespace: string; name: string }): string {
+function clusterPath({ namespace, name }: { namespace: string; name: string }): string {
   return `${COLLECTION}/${namespace}/clusters/${name}`;
 }
 

@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { type Operator, startOperator } from "../../test/controlplane/operator.ts";
+import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/processes.ts";
+import { startShipped } from "./shipped.ts";
 
 /** MB (10^6 bytes) */
 export interface Resident {
@@ -22,15 +23,8 @@ const SETTLE_MS = 5000;
 
 export async function startInspected(cp: ControlPlane, name: string): Promise<InspectedOperator> {
   const [port = 0] = await freePorts(1);
-  const before = process.env["NODE_OPTIONS"];
-  process.env["NODE_OPTIONS"] = `--inspect=127.0.0.1:${port}`; // handed on to what is started
-  try {
-    const operator = await startOperator(cp, { name });
-    return { operator, resident: async () => await resident(operator.daemon.pid, port) };
-  } finally {
-    if (before === undefined) delete process.env["NODE_OPTIONS"];
-    else process.env["NODE_OPTIONS"] = before;
-  }
+  const operator = await startShipped(cp, { name, nodeOptions: `--inspect=127.0.0.1:${port}` });
+  return { operator, resident: async () => await resident(operator.daemon.pid, port) };
 }
 
 async function resident(pid: number, port: number): Promise<Resident> {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { build } from "esbuild";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { NAMESPACE, type Operator, startOperator } from "../../test/controlplane/operator.ts";
+import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
+import { startShipped } from "./shipped.ts";
 
 export interface Start {
   /** Milliseconds; spawn until the last page is listed. */
@@ -46,7 +47,7 @@ export async function measureStart(
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy");
   const listed = await listOnce(list, kubeconfig);
   const spawned = Date.now();
-  const operator = await startOperator(cp, {
+  const operator = await startShipped(cp, {
     kubeconfig,
     name: `hookpolicy-${at.round}`,
     waitReady: false,

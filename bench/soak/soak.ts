@@ -3,16 +3,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
-import {
-  installHookPolicy,
-  NAMESPACE,
-  type Operator,
-  startOperator,
-} from "../../test/controlplane/operator.ts";
+import { installHookPolicy, NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { startProxy } from "../../test/controlplane/proxy.ts";
 import { describeMachine, today } from "../machine.ts";
 import type { PartResult } from "../result.ts";
 import { HookCaller } from "../scale/calls.ts";
+import { startShipped } from "../scale/shipped.ts";
 import { Churn } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { namespacedPolicies, waitingPolicy } from "./policies.ts";
@@ -80,7 +76,7 @@ async function prepare(
     server: proxy.url,
     expirationSeconds: minutes * 60 + 3600,
   });
-  const operator = await startOperator(cp, { kubeconfig });
+  const operator = await startShipped(cp, { kubeconfig });
   const ca = cp.authority.certificate;
   const caller = new HookCaller({ port: operator.ports.webhook, ca, connections: 10 });
   const lives = new Lives(cp, NAMESPACES, POPULATION);
