@@ -51,12 +51,21 @@ const compacted: Scenario = {
   id: "etcd-compaction",
   title: "etcd compacted between list and watch",
   controlPlane: { apiServerArgs: ["--watch-cache=false", "--etcd-compaction-interval=1s"] },
-  inject: async (lab) =>
+  inject: async (lab) => {
     eachProxy(lab, (proxy) => {
-      proxy.delay(4000, ({ watch }) => watch);
+      proxy.delay(3000, ({ watch }) => watch);
+      proxy.forget();
       proxy.dropConnections();
-    }),
+    });
+    // A watch goes on from where it was, unless that is too old: only then there is a list.
+    await lab.cp.waitFor("watches to be too old", () =>
+      lab.replicas.every(({ proxy }) => proxy.count(({ path, watch }) => !watch && LIST.test(path)) > 0),
+    );
+  },
   heal: async (lab) => eachProxy(lab, (proxy) => proxy.resume()),
 };
+
+/** Confirmations read single Clusters. */
+const LIST = /\/clusters$/;
 
 export const WATCHES: readonly Scenario[] = [stalled, unseen, compacted];
