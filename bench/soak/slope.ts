@@ -25,13 +25,13 @@ export function slopeOf(samples: readonly Sample[], reduce: (values: readonly nu
   const width = (last - from) / BLOCKS;
   const points = Array.from({ length: BLOCKS }, (_, index) => {
     const begin = from + index * width;
-    const values = samples
-      .filter(({ minute }) => minute >= begin && minute < begin + width)
-      .map(({ value }) => value);
-    return { x: (begin + width / 2) / 60, values };
+    return samples.filter(({ minute }) => minute >= begin && minute < begin + width);
   })
-    .filter(({ values }) => values.length > 0)
-    .map(({ x, values }) => [x, reduce(values)] as const);
+    .filter((block) => block.length > 0)
+    .map((block) => {
+      const hour = mean(block.map(({ minute }) => minute)) / 60;
+      return [hour, reduce(block.map(({ value }) => value))] as const;
+    });
   return fit(points);
 }
 

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { quantile } from "../../../bench/scale/figures.ts";
+import { least, mean, type Sample, slopeOf } from "../../../bench/soak/slope.ts";
+
+/** One sample every 10 s. */
+function samples(minutes: number, value: (minute: number, index: number) => number): Sample[] {
+  return Array.from({ length: minutes * 6 }, (_, index) => ({
+    minute: index / 6,
+    value: value(index / 6, index),
+  }));
+}
+
+test("memory that grows by 6 an hour has a slope of 6, however long it is looked at", () => {
+  for (const minutes of [10, 60]) {
+    const { perHour, plusMinus } = slopeOf(
+      samples(minutes, (minute) => 100 + minute / 10),
+      mean,
+    );
+    assert.ok(Math.abs(perHour - 6) < 0.01, String(perHour));
+    assert.ok(plusMinus < 0.01, String(plusMinus));
+  }
+});
+
+test("what is taken at the start, and kept, is no growth", () => {
+  const { perHour } = slopeOf(
+    samples(60, (minute) => (minute < 10 ? 50 + minute * 10 : 150)),
+    mean,
+  );
+  assert.equal(perHour, 0);
+});
+
+test("garbage that comes and goes is no growth, and the interval holds 0", () => {
+  const sawtooth = samples(60, (_, index) => 60 + ((index * 7) % 13));
+  for (const reduce of [mean, least]) {
+    const { perHour, plusMinus } = slopeOf(sawtooth, reduce);
+    assert.ok(Math.abs(perHour) <= plusMinus + 1e-9, `${perHour} ± ${plusMinus}`);
+  }
+});
+
+test("growth below the garbage is seen in what collection leaves", () => {
+  const leak = samples(60, (minute, index) => 60 + minute / 6 + ((index * 7) % 13));
+  const { perHour, plusMinus } = slopeOf(leak, least);
+  assert.ok(Math.abs(perHour - 10) < plusMinus + 2, `${perHour} ± ${plusMinus}`);
+  assert.ok(perHour - plusMinus > 0);
+});
+
+test("too few samples give no slope, rather than a flat one", () => {
+  const few = [0, 5, 9, 10].map((minute) => ({ minute, value: minute })); // the first and the last do not count
+  assert.ok(Number.isNaN(slopeOf(few, mean).perHour));
+});
+
+test("a quantile is a value that occurred", () => {
+  const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+  assert.equal(quantile(values, 0.5), 50);
+  assert.equal(quantile(values, 0.99), 99);
+  assert.equal(quantile([7], 0.99), 7);
+});
