@@ -22,6 +22,8 @@ const WEBHOOKS: Ref = {
 };
 /** The new authority is published and trusted for half a minute before anything is signed by it. */
 const ROTATION_MS = 150_000;
+/** For those that began before the change: whoever rotates trusts the old authority much longer. */
+const HANDSHAKE_MS = 1000;
 
 /** As cert-manager does it: callers trust both authorities, then the files change, then only the new one is trusted. */
 const files: Scenario = {
@@ -38,6 +40,7 @@ const files: Scenario = {
       );
     }
     await changedEverywhere(lab, 30_000);
+    await sleep(HANDSHAKE_MS);
     lab.trusted = authority.certificate;
   },
 };
