@@ -169,3 +169,15 @@ export function survivePipeErrors(stream: NodeJS.WritableStream): void {
   guarded.add(stream);
   stream.on("error", () => undefined);
 }
+
+const REPORT_INTERVAL_MS = 60_000;
+
+/** What strangers can cause is a line now and then, however often they do. */
+export function sparing(log: Logger): Logger["warn"] {
+  let reportedAt = -Infinity;
+  return (message, fields) => {
+    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
+    reportedAt = performance.now();
+    log.warn(message, fields);
+  };
+}

@@ -40,6 +40,8 @@ export interface HandlerDeps {
   readonly metrics: HookMetrics;
   readonly answers: AnswerRecorder;
   readonly log: Logger;
+  /** For what strangers can cause: a warning now and then, however often it happens. */
+  readonly complain: Logger["warn"];
   readonly now: () => Date;
 }
 
@@ -78,7 +80,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     const seconds = (): number => (performance.now() - started) / 1000;
     const received = decodeRequest(hook, body);
     if (received === undefined) {
-      deps.log.warn("Refusing a request that cannot be decoded", { hook, bytes: body.length });
+      deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.length });
       deps.metrics.answered(hook, "Undecodable", seconds());
       return undecodableResponse(hook, waits);
     }

@@ -9,6 +9,7 @@ import type { HandlerDeps } from "../hooks/handler.ts";
 import { createRoutes } from "../hooks/routes.ts";
 import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
+import { sparing } from "../log.ts";
 import { createMetrics, type Metrics } from "../metrics.ts";
 import {
   createHealthServer,
@@ -65,6 +66,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     metrics: hookMetrics(metrics),
     answers: recordAll([answers, ...audit.recorders]),
     log,
+    complain: sparing(log),
     now,
   });
   const { memory } = controller;

@@ -13,6 +13,7 @@ import { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
 import type { Logger } from "../api/logger.ts";
+import { sparing } from "../log.ts";
 import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import type { KeyPair } from "./certificate.ts";
@@ -69,7 +70,7 @@ export interface Limits {
 }
 
 /** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the one that closes them. */
-export const LIMITS: Limits = {
+const LIMITS: Limits = {
   bodyBytes: 20 * 1024 * 1024,
   bodiesBytes: 64 * 1024 * 1024,
   headersMs: 10_000,
@@ -102,15 +103,15 @@ const SMALL_BODY_BYTES = 64 * 1024;
 const NOT_FOUND = Buffer.from('{"error":"not found"}\n');
 const INTERNAL_ERROR = Buffer.from('{"error":"internal error"}\n');
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-const REPORT_INTERVAL_MS = 60_000;
 
 export function createHookServer(options: HookServerOptions): HookServer {
   const limits: Limits = { ...LIMITS, ...options.limits };
   let tls = options.tls;
   const server = createServer(serverOptions(tls, limits, options.clients));
-  server.maxConnections = limits.connections;
-  reportDrops(server, options.log);
-  const connections = new Connections(server);
+  const complain = sparing(options.log);
+  const connections = new Connections(server, limits.connections, () =>
+    complain("Too many connections, ending those that ask nothing", { limit: limits.connections }),
+  );
   const app = createApp(options, { server, limits, connections });
   const { host, port } = options;
   const address = { ...(host !== undefined && { host }), port };
@@ -313,21 +314,4 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   const isHttp = error.code?.startsWith("HPE_") === true || error.code === "ERR_HTTP_REQUEST_TIMEOUT";
   if (isHttp && socket.writable) socket.end(BAD_REQUEST, () => socket.destroy());
   else socket.destroy();
-}
-
-function reportDrops(server: Server, log: Logger): void {
-  const complain = sparing(log);
-  server.on("drop", () =>
-    complain("Too many connections, refusing new ones", { limit: server.maxConnections }),
-  );
-}
-
-/** What strangers can cause is a line now and then, however often they do. */
-function sparing(log: Logger): Logger["warn"] {
-  let reportedAt = -Infinity;
-  return (message, fields) => {
-    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
-    reportedAt = performance.now();
-    log.warn(message, fields);
-  };
 }

@@ -48,6 +48,7 @@ async function run(
     },
     answers: new AnswerLog({ log, everyCall }),
     log,
+    complain: log.warn,
     now: () => NOW,
   });
   let text = "";

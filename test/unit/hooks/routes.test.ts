@@ -21,6 +21,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
     },
     answers: { record: refuse, repeat: refuse },
     log: createRecorder(),
+    complain: refuse,
     now: () => new Date(),
   };
   return { routes: createRoutes(servedHooks(14), deps), counted };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
-import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
@@ -414,19 +414,6 @@ test("a new certificate is for new connections, and one that does not fit change
   assert.equal(nameOf((await dial(port)).socket), "second");
   old.socket.write(head("content-length: 0", "connection: close"));
   assert.match(await old.all, /"size":0/);
-});
-
-test("more connections than allowed are refused with one warning", async (t) => {
-  const { port, log } = await start(t, { limits: { connections: 1 } });
-  const first = await dial(port);
-  for (let n = 0; n < 3; n++) {
-    const socket: Socket = connectTcp(port, "127.0.0.1");
-    socket.on("error", () => undefined);
-    await once(socket, "close");
-  }
-  assert.equal(log.entries.filter(({ level }) => level === "warn").length, 1);
-  first.socket.write(head("content-length: 0", "connection: close"));
-  assert.match(await first.all, /"size":0/);
 });
 
 test("a port in use is one line", async (t) => {
