@@ -27,9 +27,21 @@ export async function wantedFinalizers(
   if (metadata.deletionTimestamp !== undefined) {
     return has && (await mayGo(policy, metadata, matchedClusters, reader)) ? without : undefined;
   }
-  const wants = matchedClusters > 0 && holdsDeletion(policy);
+  const holds = holdsDeletion(policy);
+  const wants = holds && matchedClusters > 0;
   if (wants === has) return undefined;
+  // Memory may be behind, and another replica ahead: both would change it to and fro, and at times it would be missing.
+  if (holds && (await hasMatching(policy, metadata, reader)) !== wants) return undefined;
   return wants ? [...present, FINALIZER] : without;
+}
+
+async function hasMatching(
+  policy: CompiledPolicy,
+  { namespace = "" }: ObjectMeta,
+  reader: FinalizerReader,
+): Promise<boolean> {
+  const clusters = await reader.clustersOf(namespace);
+  return clusters.some(({ metadata }) => policy.selectsCluster(metadata.labels));
 }
 
 function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
@@ -43,13 +55,11 @@ function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
 /** Its owner may delete it at once; in a namespace that goes away it stays until nothing is left to hold. */
 async function mayGo(
   policy: CompiledPolicy,
-  { namespace = "" }: ObjectMeta,
+  metadata: ObjectMeta,
   matchedClusters: number,
   reader: FinalizerReader,
 ): Promise<boolean> {
-  const live = await reader.findNamespace(namespace);
+  const live = await reader.findNamespace(metadata.namespace ?? "");
   if (live?.metadata.deletionTimestamp === undefined) return true;
-  if (matchedClusters > 0) return false;
-  const left = await reader.clustersOf(namespace);
-  return !left.some(({ metadata }) => policy.selectsCluster(metadata.labels));
+  return matchedClusters === 0 && !(await hasMatching(policy, metadata, reader));
 }

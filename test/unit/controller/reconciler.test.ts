@@ -33,7 +33,7 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
     setFinalizers: async ({ object }, finalizers) =>
       withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
-    clustersOf: async () => [],
+    clustersOf: async () => [cluster()],
     getOverride: async ({ object }) => object,
     replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
     isConflict: (error) => error === conflict,
@@ -202,6 +202,7 @@ describe("the finalizer", () => {
   const terminating = namespace({ deletionTimestamp: DELETED });
   const selected = hookPolicy({ clusterSelector: { matchLabels: { tier: "production" } } });
   const production = cluster({ labels: { tier: "production" } });
+  const selectedHeld = withMeta(selected, { finalizers: [FINALIZER] });
   const goes = withMeta(selected, { finalizers: ["somebody/else", FINALIZER], deletionTimestamp: DELETED });
 
   interface Case {
@@ -209,6 +210,8 @@ describe("the finalizer", () => {
     readonly matches?: boolean;
     readonly live?: Namespace | undefined;
     readonly left?: boolean;
+    /** The API server has no Cluster. */
+    readonly gone?: boolean;
     readonly load?: boolean;
     /** `undefined`: left as it is. */
     readonly want?: readonly string[];
@@ -224,7 +227,16 @@ describe("the finalizer", () => {
       policy: hookPolicy({ rules: [] }),
       want: [FINALIZER],
     },
-    "goes when the last Cluster has gone": { policy: held, matches: false, want: [] },
+    "goes when the last Cluster has gone": { policy: selectedHeld, matches: false, want: [] },
+    "is not set for a Cluster that memory has and the API server has not any more": {
+      policy: hookPolicy(),
+      gone: true,
+    },
+    "stays while the API server has a Cluster that memory does not know": {
+      policy: selectedHeld,
+      matches: false,
+      left: true,
+    },
     "goes at once when the policy is deleted in a living namespace": { policy: deleted, want: [] },
     "goes in a living namespace although nothing was read yet": { policy: deleted, load: false, want: [] },
     "goes when the namespace is gone": { policy: deleted, live: undefined, want: [] },
@@ -251,7 +263,7 @@ describe("the finalizer", () => {
       let set: readonly string[] | undefined;
       const reconciler = reconcilerOf(fixture, {
         findNamespace: async () => live,
-        clustersOf: async () => (left ? [production] : [cluster()]),
+        clustersOf: async () => (rest.gone === true ? [] : left ? [production] : [cluster()]),
         setFinalizers: async ({ object }, finalizers) => {
           set = finalizers;
           return withMeta(object, { resourceVersion: "201", finalizers });
