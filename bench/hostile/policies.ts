@@ -67,7 +67,7 @@ const LARGEST_STORED = {
 };
 
 /** Each is a policy of its own, by name. */
-export const BOMBS: readonly (readonly [name: string, spec: object])[] = [
+const BOMBS: readonly (readonly [name: string, spec: object])[] = [
   ...Object.entries(EXPRESSIONS).map(
     ([name, expression]) => [name, { rules: [expressionRule("bomb", [expression])] }] as const,
   ),

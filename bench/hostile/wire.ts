@@ -11,7 +11,7 @@ export interface Address {
 }
 
 /** Beyond what the server lets a request take. */
-export const LIMIT_MS = 45_000;
+const LIMIT_MS = 45_000;
 
 export function dialTcp({ port }: Address): Socket {
   const socket = connectTcp(port, "127.0.0.1");

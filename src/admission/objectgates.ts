@@ -19,7 +19,7 @@ export interface ObjectGate {
 
 type PolicyReview = Review["object"] & { readonly kind: PolicyKind };
 
-export function objectGates(policy: PolicyReview): ObjectGate[] {
+function objectGates(policy: PolicyReview): ObjectGate[] {
   const spec: unknown = policy.spec;
   return children(spec, "rules", "spec").flatMap((rule) =>
     children(rule.value, "until", rule.path)

@@ -5,8 +5,7 @@ import { GROUP, type ClusterHookPolicy, type HookOverride, type HookPolicy } fro
 import { joinWarnings } from "./text.ts";
 import type { Denial } from "./denial.ts";
 
-export const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
-export type ReviewedKind = (typeof REVIEWED_KINDS)[number];
+const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
 
 /** authentication.k8s.io/v1 UserInfo: who sends the request. */
 export interface UserInfo {

@@ -4,7 +4,6 @@ import type {
   AnnotationGateSpec,
   AnyOfGateSpec,
   ClusterHookPolicySpec,
-  ClusterRefSpec,
   DeadlineSpec,
   DecisionRow,
   GateSpec,
@@ -22,7 +21,6 @@ import type {
   RuleTimers,
   VersionGateSpec,
   WaitGateSpec,
-  WindowEntry,
   WindowGateSpec,
 } from "./hookpolicy.gen.ts";
 import type { ObjectMeta } from "./meta.ts";
@@ -30,7 +28,6 @@ import type { ObjectMeta } from "./meta.ts";
 export type {
   AnyOfGateSpec,
   ClusterHookPolicySpec,
-  ClusterRefSpec,
   DeadlineSpec,
   DecisionRow,
   GateSpec,
@@ -47,7 +44,6 @@ export type {
   RuleTimers,
   VersionGateSpec,
   WaitGateSpec,
-  WindowEntry,
   WindowGateSpec,
 };
 /** Annotation and label gates differ only in what values they allow. */

@@ -91,6 +91,6 @@ function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now;
 }
 
-export function validityOf({ fingerprint256, validFromDate, validToDate }: X509Certificate): Validity {
+function validityOf({ fingerprint256, validFromDate, validToDate }: X509Certificate): Validity {
   return { fingerprint: fingerprint256, notBefore: validFromDate, notAfter: validToDate };
 }

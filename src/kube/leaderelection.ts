@@ -44,7 +44,7 @@ export interface LeaseTuning {
 /** client-go's. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-export const LEASES: Resource = {
+const LEASES: Resource = {
   group: "coordination.k8s.io",
   version: "v1",
   plural: "leases",

@@ -7,7 +7,7 @@ import type { FoundObjects, ObjectKind } from "../policy/objects.ts";
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
 
-export const AGGREGATION_LABEL = "hookpolicy.dev/aggregate-to-operator";
+const AGGREGATION_LABEL = "hookpolicy.dev/aggregate-to-operator";
 
 export function isSecret({ apiVersion, kind }: ObjectKind): boolean {
   return kind === "Secret" && !apiVersion.includes("/");

@@ -35,7 +35,7 @@ export interface ServedHooks {
   readonly blocking: ReadonlySet<HookName>;
 }
 
-export const DEFAULT_RETRY_AFTER_SECONDS = 10;
+const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
 /** Whatever the API server has stored under these names, the rules mean what they say. */
 const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];

@@ -6,7 +6,7 @@
 import type { FieldError } from "./schema.ts";
 
 /** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
-export const MAX_MESSAGE_BYTES = 1024;
+const MAX_MESSAGE_BYTES = 1024;
 
 /** Control characters, line separators and the marks that reverse text on a terminal. */
 export const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu;

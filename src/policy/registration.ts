@@ -123,7 +123,7 @@ export const NOT_INSTALLED: NotCalled = {
 };
 
 /** The hooks on which the policy can hold something. */
-export function gatedHooks({ rules }: CompiledPolicy): HookName[] {
+function gatedHooks({ rules }: CompiledPolicy): HookName[] {
   const gated = rules.filter(isGated);
   return HOOK_NAMES.filter((hook) => gated.some(({ hooks }) => hooks.has(hook)));
 }

@@ -15,7 +15,7 @@ export interface Semantics {
 }
 
 /** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
-export const MAX_EXPRESSION_LETTERS = 16 * 1024;
+const MAX_EXPRESSION_LETTERS = 16 * 1024;
 
 /** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). */
 export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly FieldError[]): Semantics {

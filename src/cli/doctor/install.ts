@@ -78,7 +78,7 @@ export interface Program {
   readonly serviceAccount: string;
 }
 
-export function programs({ deployments }: Evidence, label: string, value: string): Program[] {
+function programs({ deployments }: Evidence, label: string, value: string): Program[] {
   if (!deployments.ok) return [];
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
@@ -89,7 +89,7 @@ export function programs({ deployments }: Evidence, label: string, value: string
 export const operators = (evidence: Evidence): Program[] =>
   programs(evidence, "app.kubernetes.io/name", "hookpolicy");
 
-export const coreManagers = (evidence: Evidence): Program[] =>
+const coreManagers = (evidence: Evidence): Program[] =>
   programs(evidence, "cluster.x-k8s.io/provider", "cluster-api");
 
 function viewProgram(deployment: RawObject): Program {

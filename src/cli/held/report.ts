@@ -75,10 +75,7 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
 }
 
 /** The command, where there is one; else what the policy says. */
-export function wayOut(
-  { approvable, row }: Held,
-  { program, connection }: Pick<HeldView, CommandView>,
-): string {
+function wayOut({ approvable, row }: Held, { program, connection }: Pick<HeldView, CommandView>): string {
   const { namespace, cluster, hook, message } = row;
   const name = shellQuote(`${namespace}/${cluster}`);
   return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : oneLine(message);

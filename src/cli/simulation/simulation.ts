@@ -211,7 +211,7 @@ function operationOf(
 }
 
 /** As if Cluster API asked for the version that the Cluster's topology wants. */
-export function callFor(hook: HookName, { topology }: Cluster, version = topology?.version ?? ""): HookCall {
+function callFor(hook: HookName, { topology }: Cluster, version = topology?.version ?? ""): HookCall {
   const from = topology?.version ?? "";
   const fields = CATALOG[hook].versions.map((field) => [
     field,

@@ -117,7 +117,7 @@ function comparedText(field: string, expected: string | undefined, actual = NONE
 }
 
 /** When time alone changes what some policy says. */
-export function nextChange({ trace }: Decision): string {
+function nextChange({ trace }: Decision): string {
   const at = earliest(trace.map(({ changesAt }) => changesAt));
   return at instanceof Date ? timestamp(at) : (at ?? "Never");
 }
@@ -151,7 +151,7 @@ export function compareTimeline(
   }));
 }
 
-export function spanText({ verdict, from, to }: Span): string {
+function spanText({ verdict, from, to }: Span): string {
   return `${verdict} from ${timestamp(from)} to ${timestamp(to)}`;
 }
 

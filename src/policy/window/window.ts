@@ -5,13 +5,7 @@ import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from 
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
 
-export {
-  type WindowEntry,
-  type WindowProblem,
-  windowProblems,
-  type WindowSpec,
-  windowWarnings,
-} from "./check.ts";
+export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } from "./check.ts";
 
 export interface WindowState {
   readonly open: boolean;
