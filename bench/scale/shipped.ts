@@ -7,7 +7,7 @@ import { type Operator, type OperatorOptions, startOperator } from "../../test/c
 
 const DEPLOYMENT = join(import.meta.dirname, "../../manifests/deployment.yaml");
 
-export function shippedNodeOptions(): string {
+function shippedNodeOptions(): string {
   const [, value] = /name: NODE_OPTIONS\n\s+value: (.+)\n/.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
   if (value === undefined) throw new Error(`${DEPLOYMENT} has no NODE_OPTIONS`);
   return value;
