@@ -77,7 +77,7 @@ export class Confirmer {
   async #confirm(request: AskRequest): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
-    const before = this.#versions(namespace);
+    const before = this.#known(namespace);
     const [cluster, ns] = await Promise.all([reader.cluster(namespace, name), reader.namespace(namespace)]);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const own = await this.#policies("HookPolicy", namespace);
@@ -94,6 +94,8 @@ export class Confirmer {
     const overrides = await this.#overrides(cluster);
     const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
     const objects = await this.#objects(store.objectQueries(request, world, now()));
+    // An edit since then is judged by a Cluster that may have changed with it, and never have satisfied both at a time.
+    if (!hasAll(this.#known(namespace), before)) return { ok: false, reason: "PoliciesChanging" };
     return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
   }
 
@@ -137,24 +139,23 @@ export class Confirmer {
   #isKnown(
     kind: PolicyKind,
     { namespace, name, uid, generation, resourceVersion }: ObjectMeta,
-    before: ReadonlyMap<string, string>,
+    before: Known,
   ): boolean {
     const key = policyKey(kind, namespace, name);
     const entry = this.#options.store.policies.get(key);
     if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
       return false;
     const known = before.get(`${key} ${uid}`);
-    return known === undefined || (compareResourceVersions(resourceVersion, known) ?? -1) >= 0;
+    return (
+      known === undefined || (compareResourceVersions(resourceVersion, known.resourceVersion) ?? -1) >= 0
+    );
   }
 
-  /** What memory knows of the policies that could apply: key and uid to resource version. */
-  #versions(namespace: string): Map<string, string> {
+  /** What memory knows of the policies that could apply, by key and uid. */
+  #known(namespace: string): Known {
     const { entries } = this.#options.store.policies.candidates(namespace);
     return new Map(
-      entries.map(({ key, compiled: { uid }, object: { metadata } }) => [
-        `${key} ${uid}`,
-        metadata.resourceVersion,
-      ]),
+      entries.map(({ key, compiled: { uid }, object: { metadata } }) => [`${key} ${uid}`, metadata]),
     );
   }
 
@@ -166,6 +167,12 @@ export class Confirmer {
       if (read.idle) this.#reads.delete(key);
     });
   }
+}
+
+type Known = ReadonlyMap<string, ObjectMeta>;
+
+function hasAll(now: Known, before: Known): boolean {
+  return [...before].every(([key, { generation }]) => now.get(key)?.generation === generation);
 }
 
 const NOT_READ: FoundObjects = { ok: false, reason: "ObjectsNotRead", message: "the objects were not read" };

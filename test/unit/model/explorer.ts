@@ -51,13 +51,13 @@ export async function explore(start: () => System, maxStates: number): Promise<E
   const visit = (system: System, parent: State | undefined, by: string): State => {
     const key = hash("sha256", system.state(), "base64");
     const known = found.get(key);
+    const [broken] = system.broken();
+    if (broken !== undefined) throw new Error(`${broken}\n${wayTo(parent)}\n  and then: ${by}`);
     if (known !== undefined) return known;
     const open = system.steps().map(({ name, own }) => ({ name, own }));
     const depth = (parent?.depth ?? 0) + 1;
     const visible = hash("sha256", system.visible(), "base64");
     const state = { parent, by, depth, visible, brokenAtRest: system.brokenAtRest(), open, next: [] };
-    const [broken] = system.broken();
-    if (broken !== undefined) throw new Error(`${broken}\n${wayTo(state)}`);
     found.set(key, state);
     if (found.size > maxStates) throw new Error(`more than ${maxStates} states\n${wayTo(state)}`);
     return state;
@@ -124,13 +124,13 @@ function atRest(states: readonly State[]): Set<State> {
   return resting;
 }
 
-function wayBack(state: State): string[] {
+function wayBack(state: State | undefined): string[] {
   const names: string[] = [];
-  for (let each = state; each.parent !== undefined; each = each.parent) names.push(each.by);
+  for (let each = state; each?.parent !== undefined; each = each.parent) names.push(each.by);
   return names.toReversed();
 }
 
-function wayTo(state: State): string {
+function wayTo(state: State | undefined): string {
   return wayBack(state)
     .map((name, index) => `  ${index + 1}. ${name}`)
     .join("\n");

@@ -1,7 +1,7 @@
 /** Two replicas, the API server, Cluster API and people: everything that takes part, as one system to explore. */
 
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
-import type { KubeObject } from "../../../src/kube/resource.ts";
+import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
 import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
 import type { Step, System } from "./explorer.ts";
 import { type Clock, Replica, text } from "./replica.ts";
@@ -17,6 +17,8 @@ export interface Scenario {
   readonly follows: RegExp;
   /** How often each of these can happen. */
   readonly limits?: { readonly relists?: number; readonly crashes?: number; readonly failures?: number };
+  /** Absent: they do. Where only answers count, nothing need be written. */
+  readonly reconciles?: boolean;
   /** What people and other controllers do. */
   readonly others: (fleet: Fleet) => readonly Step[];
   /** What must never be so. */
@@ -46,6 +48,9 @@ export class Fleet implements System {
   /** Cluster API's call: whether at some time since it began the Cluster might have gone on. */
   #call: { mayGoOn: boolean } | undefined;
   #late: Request[] = [];
+  /** The Clusters about which a call was answered, and when. */
+  readonly answered: string[] = [];
+  readonly answeredAt: Date[] = [];
   /** The answer to a call was a go. */
   wentOn = false;
 
@@ -64,7 +69,13 @@ export class Fleet implements System {
 
   #start(name: string): Replica {
     const { api, clock, scenario } = this;
-    return new Replica(name, { api, clock, hook: scenario.call.hook, follows: scenario.follows });
+    return new Replica(name, {
+      api,
+      clock,
+      hook: scenario.call.hook,
+      follows: scenario.follows,
+      reconciles: scenario.reconciles ?? true,
+    });
   }
 
   /** A step that can be taken so many times; `open`: now. */
@@ -87,19 +98,16 @@ export class Fleet implements System {
     return this.#used.has(name);
   }
 
-  /** Cluster API asks, one call at a time. */
-  calls(key: string, times: number): Step[] {
-    const object = this.api.get("clusters", key);
-    return this.replicas.flatMap((replica) =>
-      this.once(
-        `Cluster API asks ${replica.name} about ${key}`,
-        object !== undefined && this.#call === undefined && !this.wentOn,
-        () => {
-          if (object !== undefined) this.#ask(replica, object);
-        },
-        times,
-      ),
-    );
+  /**
+   * Cluster API asks this replica: one call at a time, whatever it is about. With the Cluster as it is, or as it was
+   * at first: its cache may be behind.
+   */
+  asks(name: string, key: string, { times = 1, behind = false } = {}): Step[] {
+    const first = this.api.events("clusters").find((event) => event.key === key)?.object;
+    const object = behind ? first : this.api.get("clusters", key);
+    const replica = this.replicas.find((each) => each.name === name);
+    if (object === undefined || replica === undefined || this.#call !== undefined || this.wentOn) return [];
+    return this.once(`Cluster API asks ${name} about ${key}`, true, () => this.#ask(replica, object), times);
   }
 
   #ask(replica: Replica, cluster: KubeObject): void {
@@ -110,6 +118,8 @@ export class Fleet implements System {
       // Of a replica that was killed nobody hears.
       if (this.#call !== call) return;
       this.#call = undefined;
+      this.answered.push(keyOf(cluster.metadata));
+      this.answeredAt.push(this.clock.now);
       if (!go) return;
       this.wentOn = true;
       if (!call.mayGoOn) this.#broken.push("a Cluster was let go that was held all the time");
@@ -206,6 +216,8 @@ export class Fleet implements System {
         this.#late.map(({ what, body }) => [what, body]),
         this.clock.now,
         this.wentOn,
+        this.answered,
+        this.answeredAt,
       ]),
     );
   }

@@ -32,6 +32,8 @@ export interface Surroundings {
   readonly clock: Clock;
   /** The hook that it is asked. */
   readonly hook: HookName;
+  /** Whether its work queue is worked on. */
+  readonly reconciles: boolean;
   /** Requests whose way is followed step by step; others are answered at once. */
   readonly follows: RegExp;
 }
@@ -122,6 +124,7 @@ export class Replica {
   readonly #reconciler: Reconciler;
   readonly #handle: (body: Buffer) => string | Promise<string>;
   readonly #hook: HookName;
+  readonly #reconciles: boolean;
   readonly #ready = new Set<string>();
   readonly #working = new Map<string, Task>();
   #call: Task | undefined;
@@ -129,10 +132,11 @@ export class Replica {
   readonly #asked: string[] = [];
   #wokenAt: number;
 
-  constructor(name: string, { api, clock, hook, follows }: Surroundings) {
+  constructor(name: string, { api, clock, hook, follows, reconciles }: Surroundings) {
     this.name = name;
     this.#clock = clock;
     this.#hook = hook;
+    this.#reconciles = reconciles;
     this.#wokenAt = clock.now.getTime();
     const client = clientOf(api, (request) => {
       if (follows.test(request.what)) return running.getStore()?.requests.add(request);
@@ -270,7 +274,8 @@ export class Replica {
   /** As Cluster API does; the answer comes after some steps, or at once. */
   ask(body: object, onAnswer: (go: boolean) => void): void {
     const said = JSON.stringify(body);
-    const task: Task = { name: `answers ${said}`, heard: [this.#known()], requests: new Set(), dirty: false };
+    const heard = [said, this.#known()];
+    const task: Task = { name: "answers", heard, requests: new Set(), dirty: false };
     this.#asked.push(`${said} ${this.#known()}`);
     this.#call = task;
     running.run(task, () => {
@@ -345,6 +350,7 @@ export class Replica {
 
   #add(key: string): void {
     const task = this.#working.get(key);
+    if (!this.#reconciles) return;
     if (task === undefined) this.#ready.add(key);
     else task.dirty = true;
   }

@@ -4,9 +4,15 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 import { type Exploration, explore } from "./explorer.ts";
 import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
+import { releaseScenarios } from "./release.ts";
 import { stopClocks } from "./replica.ts";
+import { statusScenarios } from "./status.ts";
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = { ...finalizerScenarios };
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  ...finalizerScenarios,
+  ...releaseScenarios,
+  ...statusScenarios,
+};
 
 const MAX_STATES = 20_000;
 
