@@ -5,6 +5,10 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 NODE_TEST := node --test --test-reporter=spec
+# Of the tests that need no control plane; release/coverage.ts sums it up.
+COVERAGE := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
+  --test-reporter-destination=stdout --test-reporter=lcov --test-reporter-destination=coverage/lcov.info
+UNIT_TESTS := $(NODE_TEST) $(COVERAGE) 'test/unit/**/*.test.ts' 'test/contract/**/*.test.ts'
 INSTALLED := node_modules/.package-lock.json
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
@@ -44,12 +48,17 @@ demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 
 
 .PHONY: test
 test: build ## Run every test: unit, contract, API server, Cluster API
-	$(NODE_TEST) 'test/unit/**/*.test.ts' 'test/contract/**/*.test.ts'
+	node release/size.ts
+	mkdir -p coverage
+	$(UNIT_TESTS)
+	node release/coverage.ts
 	$(NODE_TEST) --test-concurrency=1 'test/apiserver/**/*.test.ts' 'test/monitoring/**/*.test.ts' 'test/e2e/**/*.test.ts'
 
 .PHONY: test-unit
-test-unit: $(INSTALLED) ## Run the tests that need no control plane (seconds)
-	$(NODE_TEST) 'test/unit/**/*.test.ts' 'test/contract/**/*.test.ts'
+test-unit: $(INSTALLED) ## Run the tests that need no control plane (minutes), with their coverage
+	mkdir -p coverage
+	$(UNIT_TESTS)
+	node release/coverage.ts
 
 .PHONY: bench
 bench: build ## Measure speed, scale, faults and hostile input into docs/benchmarks.md (PART=speed: one of them)
@@ -64,8 +73,9 @@ bench-report: $(INSTALLED) ## Write docs/benchmarks.md from bench/results
 	node bench/report/write.ts
 
 .PHONY: lint
-lint: $(INSTALLED) ## Check types, style and formatting
+lint: $(INSTALLED) ## Check types, style, formatting, what nobody uses, licences and known vulnerabilities
 	npm run --silent lint
+	node release/dependencies.ts
 
 .PHONY: format
 format: $(INSTALLED) ## Format every file
