@@ -6,8 +6,8 @@ import { NOT_REVIEWED } from "./review.ts";
 interface Route {
   readonly path: string;
   readonly authenticated?: boolean;
-  handle(body: Buffer): string | Promise<string>;
-  readonly repeat?: (body: Buffer) => string | undefined;
+  handle(body: Buffer, digest?: string): string | Promise<string>;
+  readonly repeat?: (digest: string) => string | undefined;
 }
 
 interface Routes<Reason> {

@@ -11,7 +11,7 @@ import {
   type HookRequest,
   undecodableResponse,
 } from "./codec.ts";
-import { digestOf, type Replay, Replays } from "./replays.ts";
+import { type Replay, Replays } from "./replays.ts";
 
 /** Where decisions come from (controller/store.ts and controller/confirmation.ts). */
 export interface DecisionSource {
@@ -56,10 +56,10 @@ const TEXT = {
 } as const;
 
 export interface HookHandler {
-  /** The JSON text of the answer. */
-  readonly handle: (body: Buffer) => string | Promise<string>;
-  /** The answer to these very bytes, if there was one that holds and still stands. */
-  readonly repeat?: (body: Buffer) => string | undefined;
+  /** The JSON text of the answer; without the digest of the body it is not repeated. */
+  readonly handle: (body: Buffer, digest?: string) => string | Promise<string>;
+  /** The answer to bytes of this digest, if there was one that holds and still stands. */
+  readonly repeat?: (digest: string) => string | undefined;
 }
 
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
@@ -70,12 +70,12 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     deps.answers.repeat(hook, clusterUID, deps.now());
     return text;
   };
-  const repeat = (body: Buffer): string | undefined => {
+  const repeat = (digest: string): string | undefined => {
     const started = performance.now();
-    const replay = replays.find(digestOf(body), deps.now());
+    const replay = replays.find(digest, deps.now());
     return replay && again(replay, started);
   };
-  const handle = (body: Buffer): string | Promise<string> => {
+  const handle = (body: Buffer, digest?: string): string | Promise<string> => {
     const started = performance.now();
     const seconds = (): number => (performance.now() - started) / 1000;
     const received = decodeRequest(hook, body);
@@ -85,8 +85,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return undecodableResponse(hook, waits);
     }
     const { subject } = received;
-    const digest = digestOf(body);
-    const replay = replays.findSubject(subject, digest, deps.now());
+    const replay = digest === undefined ? undefined : replays.findSubject(subject, digest, deps.now());
     if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
@@ -95,7 +94,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
       const { uid: clusterUID } = request.cluster.metadata;
-      if (stands === undefined) replays.forget(clusterUID);
+      if (stands === undefined || digest === undefined) replays.forget(clusterUID);
       else replays.keep(digest, { clusterUID, subject, verdict, text, stands });
       return text;
     };

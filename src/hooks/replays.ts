@@ -4,7 +4,6 @@
  * go is confirmed each time.
  */
 
-import { hash } from "node:crypto";
 import type { AnswerVerdict } from "./answerlog.ts";
 
 export interface Replay {
@@ -74,16 +73,4 @@ export class Replays {
     this.forget(replay.clusterUID);
     return undefined;
   }
-}
-
-const digests = new WeakMap<Buffer, string>();
-
-/**
- * Whoever reaches the port chooses the bytes: nobody can find two bodies of one digest. Asked for twice of a body: before
- * anything else is done, and when its answer is kept.
- */
-export function digestOf(body: Buffer): string {
-  const digest = digests.get(body) ?? hash("sha256", body, "base64");
-  digests.set(body, digest);
-  return digest;
 }

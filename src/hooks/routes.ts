@@ -12,8 +12,8 @@ export interface Routes {
     readonly path: string;
     /** Only for Cluster API, where clients are told apart at all. */
     readonly authenticated: boolean;
-    handle(body: Buffer): string | Promise<string>;
-    readonly repeat?: (body: Buffer) => string | undefined;
+    handle(body: Buffer, digest?: string): string | Promise<string>;
+    readonly repeat?: (digest: string) => string | undefined;
   }[];
   /** The answer where there is no body to handle, or where handling it has thrown. */
   readonly undecodable: (

@@ -60,11 +60,10 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     server: () => server,
   });
   const audit = await openAuditLog(options.auditLog, { metrics, log });
-  const answers = new AnswerLog({ log, everyCall: options.logLevel === "debug" });
   const hooks = createRoutes(served, {
     source: controller.source,
     metrics: hookMetrics(metrics),
-    answers: recordAll([answers, ...audit.recorders]),
+    answers: recordAll([new AnswerLog({ log, everyCall: options.logLevel === "debug" }), ...audit.recorders]),
     log,
     complain: sparing(log),
     now,

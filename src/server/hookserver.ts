@@ -24,10 +24,13 @@ export interface HookRoute {
   readonly path: string;
   /** Answered only to clients that `HookServerOptions.clients` accepts. */
   readonly authenticated?: boolean;
-  /** Returns the JSON text of the answer, whatever `body` holds; it should not throw. */
-  handle(body: Buffer): string | Promise<string>;
-  /** The answer, where these very bytes have one that still stands: looked for before anything else is done. */
-  readonly repeat?: (body: Buffer) => string | undefined;
+  /**
+   * Returns the JSON text of the answer, whatever `body` holds; it should not throw. `digest` of the body, for routes that
+   * repeat answers.
+   */
+  handle(body: Buffer, digest?: string): string | Promise<string>;
+  /** The answer, where the bytes of this digest have one that still stands: looked for before anything else is done. */
+  readonly repeat?: (digest: string) => string | undefined;
 }
 
 /** "internal": `handle` threw, which is a bug. */
@@ -239,7 +242,7 @@ function repeatFirst(
       return undefined;
     const body = await read(request);
     try {
-      return typeof body === "string" ? undefined : found.repeat(body);
+      return typeof body === "string" ? undefined : found.repeat(body.digest());
     } catch (error) {
       log.error("Failed to repeat an answer", { path, error });
       return undefined;
@@ -298,7 +301,7 @@ async function answer(
     return undecodable(route.path, body);
   }
   try {
-    return await route.handle(body ?? Buffer.alloc(0));
+    return await route.handle(body?.bytes() ?? Buffer.alloc(0), route.repeat && body?.digest());
   } catch (error) {
     log.error("Failed to answer a hook", { path: route.path, error });
     return undecodable(route.path, "internal");

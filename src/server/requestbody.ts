@@ -8,9 +8,10 @@ import type { Duplex } from "node:stream";
 
 import type { BodyRoom } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
+import { WholeBody } from "./wholebody.ts";
 
 /** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": others take it all (bodyroom.ts). */
-export type Body = Buffer | "too-large" | "no-room" | "incomplete";
+export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
 
 /** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
 const DISCARD_FACTOR = 2;
@@ -20,7 +21,7 @@ const reading = new WeakMap<Duplex, () => void>();
 const broken = new WeakSet<Duplex>();
 
 /**
- * Never rejects. After anything but a Buffer the connection cannot be used for another request. Whoever answers the
+ * Never rejects. After anything but a whole body the connection cannot be used for another request. Whoever answers the
  * request gives its room back.
  */
 export async function readBody(request: IncomingMessage, limit: number, room: BodyRoom): Promise<Body> {
@@ -48,8 +49,7 @@ export async function readBody(request: IncomingMessage, limit: number, room: Bo
     if (size > discardLimit) resolve(refused);
   });
   request.once("end", () => {
-    resolve(refused ?? Buffer.concat(chunks, size));
-    chunks = []; // else the body is kept twice while it is answered
+    resolve(refused ?? new WholeBody(chunks));
   });
   request.once("error", incomplete);
   request.once("close", incomplete);

@@ -3,6 +3,7 @@
  * server, over a client, watches and a work queue whose every step is somebody's choice.
  */
 
+import { hash } from "node:crypto";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
@@ -213,7 +214,10 @@ export class Replica {
       complain: () => undefined,
       now: () => this.#clock.now,
     });
-    return (body) => repeat?.(body) ?? handle(body);
+    return (body) => {
+      const digest = hash("sha256", body);
+      return repeat?.(digest) ?? handle(body, digest);
+    };
   }
 
   /** Everything was read, and nothing is left to do. */
