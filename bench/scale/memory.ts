@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/processes.ts";
-import { startShipped } from "./shipped.ts";
+import { startShipped } from "../shipped.ts";
 
 /** MB (10^6 bytes) */
 export interface Resident {
@@ -23,7 +23,7 @@ const SETTLE_MS = 5000;
 
 export async function startInspected(cp: ControlPlane, name: string): Promise<InspectedOperator> {
   const [port = 0] = await freePorts(1);
-  const operator = await startShipped(cp, { name, nodeOptions: `--inspect=127.0.0.1:${port}` });
+  const operator = await startShipped(cp, { name, nodeFlags: [`--inspect=127.0.0.1:${port}`] });
   return { operator, resident: async () => await resident(operator.daemon.pid, port) };
 }
 

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
-import { startShipped } from "./shipped.ts";
+import { startShipped } from "../shipped.ts";
 
 export interface Start {
   /** Milliseconds; spawn until the last page is listed. */

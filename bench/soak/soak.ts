@@ -8,7 +8,7 @@ import { startProxy } from "../../test/controlplane/proxy.ts";
 import { describeMachine, today } from "../machine.ts";
 import type { PartResult } from "../result.ts";
 import { HookCaller } from "../scale/calls.ts";
-import { startShipped } from "../scale/shipped.ts";
+import { startShipped } from "../shipped.ts";
 import { Churn } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { namespacedPolicies, waitingPolicy } from "./policies.ts";

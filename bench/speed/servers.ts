@@ -5,8 +5,9 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { hookPath } from "../../src/hooks/catalog.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { NAMESPACE, type Operator, startOperator } from "../../test/controlplane/operator.ts";
+import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags, freePorts } from "../../test/controlplane/processes.ts";
+import { startShipped } from "../shipped.ts";
 
 export type ServerName = "hookpolicy" | "peer" | "discard" | "parse";
 
@@ -26,7 +27,7 @@ export interface Servers {
 /** What there is to decide is there already: HookPolicy is ready when it has loaded that. */
 export async function startServers(cp: ControlPlane, peer: string): Promise<Servers> {
   // The others with what the shipped Deployment says; the certificate is the same as everybody's.
-  const operator = await startOperator(cp, {
+  const operator = await startShipped(cp, {
     flags: { "leader-elect": "true", namespace: NAMESPACE, "log-format": "text" },
   });
   const { certDir } = operator;
