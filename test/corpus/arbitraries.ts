@@ -100,7 +100,7 @@ type Mutation = (parent: any, field: string) => void;
 const set =
   (value: unknown): Mutation =>
   (parent, field) => {
-    parent[field] = value;
+    parent[field] = structuredClone(value); // the next mutation may put something into it, itself included
   };
 const change =
   (edit: (text: string) => string): Mutation =>
@@ -115,7 +115,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
     (parent, field) =>
       Array.isArray(parent) ? parent.push(structuredClone(parent[Number(field)])) : delete parent[field],
     (parent, field) => {
-      parent[`${field}s`] = parent[field];
+      parent[`${field}s`] = structuredClone(parent[field]);
     },
     ...[null, "", 0, 7, 10.5, 1e300, -1, true, [], {}, [null], ["In"], "Exists", "TargetVersion"].map(set),
     ...["7d", "0s", "2026-02-30T00:00:00Z", "2026-12-20", ">=1, <2", "v1", "Secret", "UTC", false].map(set),
