@@ -182,7 +182,8 @@ describe("break-glass", () => {
     const [manager = "", ...args] = argvOf(capi.daemon().pid);
     await capi.stop();
     const started = run(manager, args, { env: environment(), timeout: 180_000, maxBuffer: 64 * 1024 * 1024 });
-    await assert.rejects(started, /registry warmup timed out .*failed to discover extension \W+hookpolicy/);
+    // Its last attempt may end by its own time limit, and then say that.
+    await assert.rejects(started, /failed to discover extension \W+hookpolicy[^]*registry warmup timed out/);
     const [unregister = "", register = ""] = commands("7. Unregister");
     await sh(unregister);
     await capi.start();
