@@ -54,7 +54,11 @@ function parse(text: string): Audit | undefined {
 
 if (import.meta.main) {
   const dependencies = productionDependencies();
-  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { cwd: ROOT, encoding: "utf8" });
+  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], {
+    cwd: ROOT,
+    encoding: "utf8",
+    timeout: 60_000,
+  });
   const { problems, notChecked } = readAudit(stdout);
   const all = [...licenseProblems(dependencies), ...problems];
   const checked = notChecked === undefined ? "checked" : `not checked: ${notChecked}`;
