@@ -26,6 +26,7 @@ type RawRequest = Omit<HookCall, "hook"> & {
 
 /** A valid request, of which only so much is looked at as has been asked for. */
 export interface ReceivedRequest {
+  readonly clusterUID: string;
   /** The same for all that ask the same of the same version of the same Cluster. */
   readonly subject: string;
   read(): HookRequest;
@@ -89,6 +90,7 @@ export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | u
   const call = { hook, ...Object.fromEntries(versions), ...settings };
   const { namespace, name, uid, resourceVersion } = raw.cluster.metadata;
   return {
+    clusterUID: uid,
     subject: hash("sha256", JSON.stringify([namespace, name, uid, resourceVersion, call]), "base64"),
     read: () => ({ call, cluster: viewCluster(raw.cluster) }),
   };

@@ -66,7 +66,7 @@ export interface HookHandler {
 export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const replays = new Replays();
   const again = ({ verdict, clusterUID, text }: Replay, started: number): string => {
-    deps.metrics.answered(hook, verdict, (performance.now() - started) / 1000);
+    deps.metrics.answered(hook, verdict, secondsSince(started));
     deps.answers.repeat(hook, clusterUID, deps.now());
     return text;
   };
@@ -77,23 +77,21 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
   };
   const handle = (body: Buffer, digest?: string): string | Promise<string> => {
     const started = performance.now();
-    const seconds = (): number => (performance.now() - started) / 1000;
     const received = decodeRequest(hook, body);
     if (received === undefined) {
       deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.length });
-      deps.metrics.answered(hook, "Undecodable", seconds());
+      deps.metrics.answered(hook, "Undecodable", secondsSince(started));
       return undecodableResponse(hook, waits);
     }
-    const { subject } = received;
-    const replay = digest === undefined ? undefined : replays.findSubject(subject, digest, deps.now());
+    const { clusterUID, subject } = received;
+    const replay = digest === undefined ? undefined : replays.findSubject(received, digest, deps.now());
     if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
-      deps.metrics.answered(hook, outcome.verdict, seconds());
+      deps.metrics.answered(hook, outcome.verdict, secondsSince(started));
       deps.answers.record(request, outcome, deps.now());
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
-      const { uid: clusterUID } = request.cluster.metadata;
       if (stands === undefined || digest === undefined) replays.forget(clusterUID);
       else replays.keep(digest, { clusterUID, subject, verdict, text, stands });
       return text;
@@ -110,6 +108,10 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     }
   };
   return { handle, ...(waits && { repeat }) };
+}
+
+function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
 }
 
 function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {

@@ -5,11 +5,12 @@
  */
 
 import type { AnswerVerdict } from "./answerlog.ts";
+import type { ReceivedRequest } from "./codec.ts";
 
-export interface Replay {
-  readonly clusterUID: string;
-  /** Of the request (codec.ts). */
-  readonly subject: string;
+type Asked = Pick<ReceivedRequest, "clusterUID" | "subject">;
+
+/** Of the request what it is about. */
+export interface Replay extends Asked {
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
   readonly text: string;
@@ -26,20 +27,20 @@ const MAX_REPLAYS = 20_000;
 
 /** Of one hook. */
 export class Replays {
-  readonly #bySubject = new Map<string, Kept>();
   readonly #byDigest = new Map<string, Replay>();
-  /** The subject of the last answer by uid of the Cluster, the oldest first. */
-  readonly #subjects = new Map<string, string>();
+  /** The last answer about each Cluster, by uid, the oldest first. */
+  readonly #kept = new Map<string, Kept>();
 
   find(digest: string, now: Date): Replay | undefined {
     return this.#standing(this.#byDigest.get(digest), now);
   }
 
   /** In other bytes, which are those that are expected from now on. */
-  findSubject(subject: string, digest: string, now: Date): Replay | undefined {
-    const kept = this.#bySubject.get(subject);
-    const replay = this.#standing(kept?.replay, now);
-    if (kept === undefined || replay === undefined) return undefined;
+  findSubject({ clusterUID, subject }: Asked, digest: string, now: Date): Replay | undefined {
+    const kept = this.#kept.get(clusterUID);
+    if (kept?.replay.subject !== subject) return undefined;
+    const replay = this.#standing(kept.replay, now);
+    if (replay === undefined) return undefined;
     this.#byDigest.delete(kept.digest);
     this.#put(digest, replay);
     return replay;
@@ -48,24 +49,21 @@ export class Replays {
   keep(digest: string, replay: Replay): void {
     this.forget(replay.clusterUID);
     this.#put(digest, replay);
-    this.#subjects.set(replay.clusterUID, replay.subject);
-    const oldest = this.#subjects.keys().next();
-    if (this.#subjects.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
+    const oldest = this.#kept.keys().next();
+    if (this.#kept.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
 
   /** To be called when another answer is given about the Cluster: only the last one is repeated. */
   forget(clusterUID: string): void {
-    const subject = this.#subjects.get(clusterUID) ?? "";
-    const kept = this.#bySubject.get(subject);
+    const kept = this.#kept.get(clusterUID);
     if (kept === undefined) return;
-    this.#subjects.delete(clusterUID);
-    this.#bySubject.delete(subject);
+    this.#kept.delete(clusterUID);
     this.#byDigest.delete(kept.digest);
   }
 
   #put(digest: string, replay: Replay): void {
     this.#byDigest.set(digest, replay);
-    this.#bySubject.set(replay.subject, { replay, digest });
+    this.#kept.set(replay.clusterUID, { replay, digest });
   }
 
   #standing(replay: Replay | undefined, now: Date): Replay | undefined {

@@ -223,7 +223,7 @@ function createReader({ server, limits }: Parts): BodyReader {
 
 /**
  * Calls that are repeated byte for byte are nearly all there are, and the only ones that can be answered without being
- * looked at: they do not reach the router, which costs as much as everything else about them.
+ * looked at: they do not reach the router.
  */
 function repeatFirst(
   { routes, clients, log }: HookServerOptions,
