@@ -1,11 +1,13 @@
 /** How much memory bodies may take, of all connections together: whoever reaches the port can send them. */
 
-import type { IncomingMessage } from "node:http";
+/** Of one request. */
+export interface Taken {
+  bytes: number;
+}
 
 export class BodyRoom {
   readonly #maxBytes: number;
   readonly #smallBytes: number;
-  readonly #taken = new Map<IncomingMessage, number>();
   #total = 0;
 
   /** Up to `smallBytes` of each request find room beside `maxBytes`: no stranger's body keeps out a common one. */
@@ -15,16 +17,15 @@ export class BodyRoom {
   }
 
   /** Whether there is room for so much more of the request's body; it is taken then. */
-  take(request: IncomingMessage, bytes: number): boolean {
-    const own = (this.#taken.get(request) ?? 0) + bytes;
-    if (own > this.#smallBytes && this.#total + bytes > this.#maxBytes) return false;
-    this.#taken.set(request, own);
+  take(taken: Taken, bytes: number): boolean {
+    if (taken.bytes + bytes > this.#smallBytes && this.#total + bytes > this.#maxBytes) return false;
+    taken.bytes += bytes;
     this.#total += bytes;
     return true;
   }
 
-  leave(request: IncomingMessage): void {
-    this.#total -= this.#taken.get(request) ?? 0;
-    this.#taken.delete(request);
+  leave(taken: Taken): void {
+    this.#total -= taken.bytes;
+    taken.bytes = 0;
   }
 }

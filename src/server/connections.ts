@@ -1,77 +1,98 @@
 /**
- * Who is connected and who waits for an answer, so that strangers keep nobody out and a drain can be short and bounded. Neither Fastify's close nor
- * Node's is: both wait for connections that went idle after the close began (fastify#7044), and no call of Node's
- * closes a connection whose TLS handshake never ended.
+ * Who is connected and who waits for an answer, so that strangers keep nobody out and a drain can be short and bounded.
+ * Neither Fastify's close nor Node's is: both wait for connections that went idle after the close began (fastify#7044),
+ * and no call of Node's closes a connection whose TLS handshake never ended.
  */
 
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server } from "node:https";
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
+export class Connection {
+  /** The TCP connection. */
+  readonly accepted: Socket;
+  /** What requests come from, after the TLS handshake. */
+  secure: Socket | undefined;
+  /** Requests that wait for their answer. */
+  waiting = 0;
+  /** Grows with every answer on any connection; `undefined`: nothing was asked so far. */
+  lastAnswer: number | undefined;
+  /** Ends with its next answer, although others do not. */
+  ending = false;
+  /** Nothing more can be read on it: the next answer must be the last one. */
+  broken = false;
+  /** To be called when it breaks, while a body is read. */
+  onBreak: (() => void) | undefined;
+
+  constructor(accepted: Socket) {
+    this.accepted = accepted;
+  }
+}
+
 export class Connections {
-  /** TCP connections, with TLS or on the way to it. */
-  readonly #accepted = new Set<Socket>();
-  /** TLS sockets, with how many requests of each wait for their answer. */
-  readonly #waiting = new Map<Socket, number>();
-  /** TCP connections that have asked nothing so far, by their peer, the oldest first. */
-  readonly #silent = new Map<string, Socket>();
-  /** TLS sockets between two requests, the longest idle first. */
-  readonly #idle = new Set<Socket>();
+  /** The oldest first, with TLS or on the way to it. */
+  readonly #all = new Set<Connection>();
+  /** Those on the way to TLS. */
+  readonly #byPeer = new Map<string, Connection>();
+  /** Those with TLS. */
+  readonly #bySocket = new Map<Duplex, Connection>();
   readonly #drained = Promise.withResolvers<void>();
-  /** Those that end with their next answer, although others do not. */
-  readonly #ending = new WeakSet<Socket>();
+  #answers = 0;
   #shedding = false;
   #draining = false;
 
   /** `onFull` is told of each connection that ends because there are more than `limit`. */
   constructor(server: Server, limit: number, onFull: () => void) {
     server.on("connection", (socket: Socket) => {
-      const peer = peerOf(socket);
-      this.#accepted.add(socket);
-      this.#silent.set(peer, socket);
-      socket.once("close", () => {
-        this.#accepted.delete(socket);
-        this.#silent.delete(peer);
-      });
-      if (this.#accepted.size <= limit) return;
+      this.#accept(socket);
+      if (this.#all.size <= limit) return;
       onFull();
-      this.#makeRoom(socket);
+      this.#makeRoom();
     });
-    server.on("secureConnection", (socket: Socket) => {
-      this.#waiting.set(socket, 0);
-      socket.once("close", () => {
-        this.#waiting.delete(socket);
-        this.#idle.delete(socket);
-        this.#check();
-      });
-    });
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      this.#silent.delete(peerOf(request.socket));
-      this.#idle.delete(request.socket);
-      this.#add(request.socket, 1);
-      response.once("close", () => this.#answered(request.socket));
-    });
+    server.on("secureConnection", (socket: Socket) => this.#secure(socket));
   }
 
-  /** Answers given while this is true must carry `connection: close`. */
-  isEnding(socket: Socket): boolean {
-    return this.#shedding || this.#ending.has(socket);
+  /** A request has come. */
+  asked(socket: Socket): Connection {
+    const connection = this.#bySocket.get(socket) ?? new Connection(socket);
+    connection.waiting += 1;
+    return connection;
+  }
+
+  /** The answer is out, or nobody is there to take it. */
+  answered(connection: Connection): void {
+    // In a drain the last one stays counted until the socket closes: only then is the answer out.
+    if (this.#draining && connection.waiting === 1) return connection.secure?.destroySoon();
+    connection.waiting -= 1;
+    connection.lastAnswer = this.#answers++;
+  }
+
+  /** Whether the next answer must carry `connection: close`. */
+  isEnding({ ending, broken }: Connection): boolean {
+    return this.#shedding || ending || broken;
+  }
+
+  /** To be called when a connection stops to be HTTP or takes too long; a body that is being read there is incomplete. */
+  breakOff(socket: Duplex): void {
+    const connection = this.#bySocket.get(socket);
+    if (connection === undefined) return;
+    connection.broken = true;
+    connection.onBreak?.();
+  }
+
+  /** Whether a request of this connection waits for its answer. */
+  isWaiting(socket: Duplex): boolean {
+    return (this.#bySocket.get(socket)?.waiting ?? 0) > 0;
   }
 
   /** No connection of now outlives its next answer; those that come later do. */
   renew(): void {
-    for (const socket of this.#waiting.keys()) this.#ending.add(socket);
+    for (const connection of this.#bySocket.values()) connection.ending = true;
   }
 
   /** From now on no connection outlives its next answer. */
   shed(): void {
     this.#shedding = true;
-  }
-
-  /** Whether a request of this connection waits for its answer. */
-  isWaiting(socket: Duplex): boolean {
-    return socket instanceof Socket && (this.#waiting.get(socket) ?? 0) > 0;
   }
 
   /**
@@ -81,39 +102,57 @@ export class Connections {
   async drain(deadlineMs: number): Promise<void> {
     this.shed();
     this.#draining = true;
-    for (const [socket, count] of this.#waiting) if (count === 0) socket.destroy();
+    for (const { secure, waiting } of this.#all) if (waiting === 0) secure?.destroy();
     this.#check();
     const timer = setTimeout(() => this.#drained.resolve(), deadlineMs);
     await this.#drained.promise;
     clearTimeout(timer);
-    for (const socket of [...this.#waiting.keys(), ...this.#accepted]) socket.destroy();
+    for (const { secure, accepted } of this.#all) {
+      secure?.destroy();
+      accepted.destroy();
+    }
   }
 
-  #answered(socket: Socket): void {
-    // In a drain the last one stays counted until the socket closes: only then is the answer out.
-    if (this.#draining && this.#waiting.get(socket) === 1) socket.destroySoon();
-    else this.#add(socket, -1);
+  #accept(socket: Socket): void {
+    const connection = new Connection(socket);
+    const peer = peerOf(socket);
+    this.#all.add(connection);
+    this.#byPeer.set(peer, connection);
+    socket.once("close", () => {
+      this.#all.delete(connection);
+      if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
+    });
   }
 
-  #add(socket: Socket, change: 1 | -1): void {
-    const count = this.#waiting.get(socket);
-    if (count === undefined) return;
-    this.#waiting.set(socket, count + change);
-    if (count + change === 0) this.#idle.add(socket);
+  #secure(socket: Socket): void {
+    const peer = peerOf(socket);
+    const connection = this.#byPeer.get(peer) ?? new Connection(socket);
+    this.#byPeer.delete(peer);
+    connection.secure = socket;
+    this.#bySocket.set(socket, connection);
+    socket.once("close", () => {
+      this.#bySocket.delete(socket);
+      this.#check();
+    });
   }
 
   /** Who has asked nothing goes first. An idle client may be about to ask: it is told in order, and tries again. */
-  #makeRoom(newcomer: Socket): void {
-    const [oldest] = this.#silent.values();
-    const silent = oldest === newcomer ? undefined : oldest;
-    const [idle] = this.#idle;
-    if (silent !== undefined) silent.destroy();
-    else if (idle !== undefined) idle.destroySoon();
-    else newcomer.destroy();
+  #makeRoom(): void {
+    const all = [...this.#all];
+    const newcomer = all.pop();
+    const silent = all.find(({ waiting, lastAnswer }) => waiting === 0 && lastAnswer === undefined);
+    if (silent !== undefined) return void silent.accepted.destroy();
+    const [idle] = all
+      .filter(({ waiting }) => waiting === 0)
+      .toSorted((a, b) => (a.lastAnswer ?? 0) - (b.lastAnswer ?? 0));
+    if (idle !== undefined) idle.secure?.destroySoon();
+    else newcomer?.accepted.destroy();
   }
 
   #check(): void {
-    if (this.#draining && [...this.#waiting.values()].every((count) => count === 0)) this.#drained.resolve();
+    if (!this.#draining) return;
+    for (const { waiting } of this.#bySocket.values()) if (waiting > 0) return;
+    this.#drained.resolve();
   }
 }
 

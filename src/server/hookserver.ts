@@ -4,13 +4,13 @@
  * sent is ever echoed.
  */
 
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log.ts";
@@ -18,7 +18,7 @@ import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import type { KeyPair } from "./certificate.ts";
 import { Connections } from "./connections.ts";
-import { breakOff, isBroken, readBody, type Body } from "./requestbody.ts";
+import { type Body, HookRequest, readBody } from "./requestbody.ts";
 
 export interface HookRoute {
   readonly path: string;
@@ -110,7 +110,10 @@ const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-le
 export function createHookServer(options: HookServerOptions): HookServer {
   const limits: Limits = { ...LIMITS, ...options.limits };
   let tls = options.tls;
-  const server = createServer(serverOptions(tls, limits, options.clients));
+  const server = createServer({
+    ...serverOptions(tls, limits, options.clients),
+    IncomingMessage: HookRequest,
+  });
   const complain = sparing(options.log);
   const connections = new Connections(server, limits.connections, () =>
     complain("Too many connections, ending those that ask nothing", { limit: limits.connections }),
@@ -158,29 +161,33 @@ function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients
   };
 }
 
+type HookServerOfNode = Server<typeof HookRequest>;
+type App = FastifyInstance<HookServerOfNode, HookRequest, ServerResponse<HookRequest>>;
+type Route = (request: HookRequest, response: ServerResponse<HookRequest>) => void;
+
 interface Parts {
-  readonly server: Server;
+  readonly server: HookServerOfNode;
   readonly limits: Limits;
   readonly connections: Connections;
 }
 
-function createApp(options: HookServerOptions, parts: Parts): FastifyInstance {
+function createApp(options: HookServerOptions, parts: Parts): App {
   const { server, connections } = parts;
   const read = createReader(parts);
   const guard = createGuard(options);
-  const app = fastify({
+  const app = fastify<HookServerOfNode, HookRequest, ServerResponse<HookRequest>>({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
-    serverFactory: (handler) => server.on("request", repeatFirst(options, { ...parts, read }, handler)),
+    serverFactory: (handler) => server.on("request", repeatFirst(options, { connections, read }, handler)),
     clientErrorHandler: (error, socket) => {
       options.log.debug("Broke off a connection", { code: error.code });
-      breakOff(socket);
+      connections.breakOff(socket);
       if (!connections.isWaiting(socket)) refuse(error, socket); // else the answer says it
     },
     frameworkErrors: (_error, _request, reply) => void sendNotFound(reply),
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", async ({ raw }: FastifyRequest) => await read(raw));
+  app.addContentTypeParser("*", async (_request: unknown, raw: HookRequest) => await read(raw));
   app.addHook("onRequest", (request, reply, done) => {
     if (request.is404) return void sendNotFound(reply);
     delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be refused
@@ -206,19 +213,20 @@ function createApp(options: HookServerOptions, parts: Parts): FastifyInstance {
   }
   return app;
 }
-
-type BodyReader = (request: IncomingMessage) => Promise<Body>;
+type BodyReader = (request: HookRequest) => Promise<Body>;
 
 /** Reads each body once, whoever asks for it. */
-function createReader({ server, limits }: Parts): BodyReader {
+function createReader({ server, limits, connections }: Parts): BodyReader {
   const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
-  server.on("request", (request, response) => response.once("close", () => room.leave(request)));
-  const bodies = new WeakMap<IncomingMessage, Promise<Body>>();
-  return (request) => {
-    const body = bodies.get(request) ?? readBody(request, limits.bodyBytes, room);
-    bodies.set(request, body);
-    return body;
-  };
+  server.on("request", (request, response) => {
+    const via = connections.asked(request.socket);
+    request.via = via;
+    response.once("close", () => {
+      room.leave(request.taken);
+      connections.answered(via);
+    });
+  });
+  return async (request) => await (request.body ??= readBody(request, limits.bodyBytes, room));
 }
 
 /**
@@ -227,15 +235,15 @@ function createReader({ server, limits }: Parts): BodyReader {
  */
 function repeatFirst(
   { routes, clients, log }: HookServerOptions,
-  { read, connections }: Pick<Parts, "connections"> & { readonly read: BodyReader },
-  route: RequestListener,
-): RequestListener {
+  { read, connections }: { readonly read: BodyReader; readonly connections: Connections },
+  route: Route,
+): Route {
   const repeating = new Map(
     routes.flatMap(({ path, repeat, authenticated = false }) =>
       repeat === undefined ? [] : [[path, { repeat, authenticated }] as const],
     ),
   );
-  const repeated = async (request: IncomingMessage): Promise<string | undefined> => {
+  const repeated = async (request: HookRequest): Promise<string | undefined> => {
     const [path = ""] = (request.url ?? "").split("?", 1);
     const found = request.method === "POST" ? repeating.get(path) : undefined;
     if (found === undefined || (found.authenticated && refusal(request.socket, clients) !== undefined))
@@ -256,7 +264,7 @@ function repeatFirst(
 }
 
 /** Headers and body in one write. */
-function respond(response: ServerResponse, text: string, close: boolean): void {
+function respond(response: ServerResponse<HookRequest>, text: string, close: boolean): void {
   response.writeHead(200, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
@@ -266,8 +274,8 @@ function respond(response: ServerResponse, text: string, close: boolean): void {
 }
 
 /** Whether the connection ends with the answer. */
-function isLast({ socket }: IncomingMessage, connections: Connections): boolean {
-  return connections.isEnding(socket) || isBroken(socket);
+function isLast({ via }: HookRequest, connections: Connections): boolean {
+  return via === undefined || connections.isEnding(via);
 }
 
 function refusal(socket: Socket, clients: Clients | undefined): string | undefined {

@@ -3,70 +3,63 @@
  * still sends, and the reset that follows can take the answer away from the client.
  */
 
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
+import { IncomingMessage } from "node:http";
 
-import type { BodyRoom } from "./bodyroom.ts";
+import type { BodyRoom, Taken } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
+import type { Connection } from "./connections.ts";
 import { WholeBody } from "./wholebody.ts";
 
 /** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": others take it all (bodyroom.ts). */
 export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
 
+/**
+ * What the server keeps of a request is part of it. In a WeakMap it would outlive the request by much: V8 takes the
+ * values of one for alive in each young collection, and what survives two of these waits for a collection of everything.
+ */
+export class HookRequest extends IncomingMessage {
+  via: Connection | undefined;
+  readonly taken: Taken = { bytes: 0 };
+  body: Promise<Body> | undefined;
+}
+
 /** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
 const DISCARD_FACTOR = 2;
-
-const reading = new WeakMap<Duplex, () => void>();
-/** Connections on which nothing more can be read. */
-const broken = new WeakSet<Duplex>();
 
 /**
  * Never rejects. After anything but a whole body the connection cannot be used for another request. Whoever answers the
  * request gives its room back.
  */
-export async function readBody(request: IncomingMessage, limit: number, room: BodyRoom): Promise<Body> {
-  if (isBroken(request.socket) && !request.complete) return "incomplete";
+export async function readBody(request: HookRequest, limit: number, room: BodyRoom): Promise<Body> {
+  const { via, taken } = request;
+  if (via?.broken === true && !request.complete) return "incomplete";
   const discardLimit = limit * DISCARD_FACTOR;
   if (Number(request.headers["content-length"] ?? 0) > discardLimit) return "too-large";
   const { promise, resolve } = Promise.withResolvers<Body>();
   let chunks: Buffer[] = [];
   let size = 0;
   let refused: "too-large" | "no-room" | undefined;
-  const incomplete = (): void => resolve(refused ?? "incomplete");
-  reading.set(request.socket, () => {
-    if (!request.complete) incomplete();
-  });
+  const breakOff = (): void => {
+    if (!request.complete) resolve(refused ?? "incomplete");
+  };
+  if (via !== undefined) via.onBreak = breakOff;
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
     if (size > limit) refused ??= "too-large";
-    else if (refused === undefined && !room.take(request, chunk.length)) refused = "no-room";
+    else if (refused === undefined && !room.take(taken, chunk.length)) refused = "no-room";
     if (refused === undefined) {
       chunks.push(chunk);
       return;
     }
     chunks = [];
-    room.leave(request);
+    room.leave(taken);
     if (size > discardLimit) resolve(refused);
   });
   request.once("end", () => {
-    resolve(refused ?? new WholeBody(chunks));
+    if (via?.onBreak === breakOff) via.onBreak = undefined;
+    const body = refused ?? new WholeBody(chunks);
+    resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
-  request.once("error", incomplete);
-  request.once("close", incomplete);
-  const body = await promise;
-  reading.delete(request.socket);
-  request.removeAllListeners("data");
-  request.on("error", () => undefined); // the client goes away while its answer is made
-  return typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body;
-}
-
-/** To be called when a connection stops to be HTTP or takes too long; a body that is being read there is incomplete. */
-export function breakOff(socket: Duplex): void {
-  broken.add(socket);
-  reading.get(socket)?.();
-}
-
-/** Then an answer on it must be the last one. */
-export function isBroken(socket: Duplex): boolean {
-  return broken.has(socket);
+  request.once("close", breakOff); // without a listener for it, Node.js emits no error when the client goes away
+  return await promise;
 }
