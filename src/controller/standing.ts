@@ -3,6 +3,7 @@
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { standsUntil } from "../policy/standing.ts";
 import type { AskSet } from "./askset.ts";
 import type { OverrideSet } from "./overrideset.ts";
@@ -27,19 +28,24 @@ export function standing(
   cluster: Cluster,
   { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
 ): Standing | undefined {
-  const { namespace = "", name, uid } = cluster.metadata;
-  const look = (): readonly unknown[] => [
-    inputs.policies.candidates(namespace).compiled,
-    inputs.overrides.ofCluster(cluster),
-    inputs.asks.get(uid, hook),
-    inputs.clusters.get(`${namespace}/${name}`),
-    inputs.namespaces.get(namespace),
-  ];
-  const until = standsUntil(inputs.policies.candidates(namespace).compiled, decision);
+  const { policies, overrides, asks, clusters, namespaces } = inputs;
+  const { namespace = "", uid } = cluster.metadata;
+  const key = clusterKey(cluster);
+  const { compiled } = policies.candidates(namespace);
+  const until = standsUntil(compiled, decision);
   if (until === undefined) return undefined;
-  const before = look();
+  const before = {
+    overrides: overrides.ofCluster(cluster),
+    ask: asks.get(uid, hook),
+    cluster: clusters.get(key),
+    namespace: namespaces.get(namespace),
+  };
   return (now) =>
     now >= at &&
     (until === "Never" || now < until) &&
-    look().every((object, index) => object === before[index]);
+    policies.candidates(namespace).compiled === compiled &&
+    overrides.ofCluster(cluster) === before.overrides &&
+    asks.get(uid, hook) === before.ask &&
+    clusters.get(key) === before.cluster &&
+    namespaces.get(namespace) === before.namespace;
 }
