@@ -30,6 +30,7 @@ import {
   viewOverride,
   viewPolicy,
 } from "./apiserver.ts";
+import { compactCluster } from "./compactcluster.ts";
 import { followCoverage } from "./coverage.ts";
 import type { EventRecorder } from "./events.ts";
 import { followMemory, type Named } from "./gauges.ts";
@@ -191,7 +192,7 @@ function createInformers(
     clusters: new Informer<Cluster>({
       client,
       resource: (signal) => clusterResource.resolve(signal),
-      project: viewCluster,
+      project: (raw) => compactCluster(viewCluster(raw)),
       onChange: ({ old, new: cluster }) => store().clusterChanged(old, cluster),
       log,
     }),
