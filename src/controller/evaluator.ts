@@ -1,5 +1,7 @@
 /** Asks every policy again where something has changed, and keeps what each of them holds. */
 
+import { isDeepStrictEqual } from "node:util";
+
 import type { DecisionRow } from "../api/hookpolicy.ts";
 import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -14,7 +16,7 @@ import type { World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
-import { type HeldRow, heldRow, sameRow, saysTheSame } from "./held.ts";
+import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import { type Candidates, noteResult, type PolicyEntry, type PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
@@ -204,6 +206,10 @@ export class Evaluator {
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
+    const key = askKey(row.clusterUID, row.hook);
+    const mine = entry.held.get(key);
+    // Nearly always it is what this replica has written itself.
+    if (mine !== undefined && isDeepStrictEqual(storedRow(mine), row)) return;
     const ask = adoptRow(row, {
       cluster,
       policy: entry.compiled,
@@ -212,8 +218,6 @@ export class Evaluator {
       now: this.#options.now(),
     });
     if (ask === undefined || hasEnded(ask, cluster)) return;
-    const key = askKey(row.clusterUID, row.hook);
-    const mine = entry.held.get(key);
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
     const holds = row.verdict === "Blocked";
     if (holds) entry.hasHeld.add(key);

@@ -7,6 +7,7 @@ import type { DecisionRow, GateSpec, HookPolicyStatus, RuleSpec } from "../../..
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, UPGRADE } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
@@ -73,6 +74,27 @@ class Replicas {
 function isSame(a: HookPolicyStatus, b: HookPolicyStatus | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
+
+test("a status that says what is known is not decided again", () => {
+  let looks = 0;
+  const objects: ObjectReader = {
+    find: () => {
+      looks += 1;
+      return { ok: true, namespaced: true, objects: [] };
+    },
+  };
+  const policy = gated([{ name: "go", object: { apiVersion: "v1", kind: "ConfigMap", name: "go" } }]);
+  const fixture = storeWith({ policies: [policy], clusters: [deleting], objects });
+  const status = statusOf(fixture, policy);
+  assert.equal(status.decisions?.length, 1);
+  const before = looks;
+  fixture.setPolicy({ ...policy, status });
+  assert.equal(looks, before);
+  const [row] = status.decisions ?? [];
+  const asked = at("-1h").toISOString();
+  fixture.setPolicy({ ...policy, status: { ...status, decisions: [{ ...row!, firstAsked: asked }] } });
+  assert.ok(looks > before, "another replica was asked earlier");
+});
 
 describe("two replicas", () => {
   test("of which each was asked at another time agree on the later start of a wait", () => {
