@@ -17,6 +17,7 @@ import {
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
 import { policyKey } from "./policyset.ts";
+import { sameCluster } from "./samecluster.ts";
 import type { AskRequest, DecisionStore } from "./store.ts";
 
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
@@ -70,32 +71,36 @@ export class Confirmer {
   }
 
   /**
-   * The order matters, because several reads are no snapshot. The Cluster first: a policy that is newer than
-   * that read is found by the lists. The HookPolicies twice, around the others: a policy that moves from one
-   * kind to the other (apply the new, prune the old) shows in at least one list, or the two differ.
+   * Several reads are no snapshot. The policies are therefore read twice, around all else: where both reads are the
+   * same, so they were in between, when the Cluster was read. (A policy that moves from one kind to the other, apply the
+   * new and prune the old, shows in one of the reads at least, or they differ.) In the same way the Cluster, where
+   * anything but itself decides about it: the two may never have been good at a time.
    */
   async #confirm(request: AskRequest): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
+    const policies = await this.#policiesOf(namespace);
     const [cluster, ns] = await Promise.all([reader.cluster(namespace, name), reader.namespace(namespace)]);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const own = await this.#policies("HookPolicy", namespace);
-    const clusterWide = await this.#policies("ClusterHookPolicy", undefined);
-    const again = await this.#policies("HookPolicy", namespace);
-    if (identities(own) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
-    const known =
-      again.every((policy) => this.#isKnown("HookPolicy", policy, before)) &&
-      clusterWide.every((policy) => this.#isKnown("ClusterHookPolicy", policy, before));
-    if (!known) {
+    const overrides = await this.#overrides(cluster);
+    const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
+    const queries = store.objectQueries(request, world, now());
+    const objects = await this.#objects(queries);
+    const isAlone = queries.length === 0 && overrides.length === 0;
+    const [again, clusterAgain] = await Promise.all([
+      this.#policiesOf(namespace),
+      isAlone ? cluster : reader.cluster(namespace, name),
+    ]);
+    if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
+    if (!again.every((policy) => this.#isKnown(policy, before))) {
       this.#options.onStale();
       return { ok: false, reason: "PolicyNotInMemory" };
     }
-    const overrides = await this.#overrides(cluster);
-    const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
-    const objects = await this.#objects(store.objectQueries(request, world, now()));
-    // An edit since then is judged by a Cluster that may have changed with it, and never have satisfied both at a time.
+    // What was read is for those that were known.
     if (!hasAll(this.#known(namespace), before)) return { ok: false, reason: "PoliciesChanging" };
+    if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
+      return { ok: false, reason: "ClusterChanging" };
     return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
   }
 
@@ -137,8 +142,7 @@ export class Confirmer {
    * another spec. (Not below the one of now: our own write of the status can overtake the answer to a list.)
    */
   #isKnown(
-    kind: PolicyKind,
-    { namespace, name, uid, generation, resourceVersion }: ObjectMeta,
+    { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
     before: Known,
   ): boolean {
     const key = policyKey(kind, namespace, name);
@@ -159,6 +163,14 @@ export class Confirmer {
     );
   }
 
+  /** All that could apply to Clusters of the namespace. */
+  async #policiesOf(namespace: string): Promise<readonly LivePolicy[]> {
+    const ofKind = async (kind: PolicyKind, within?: string): Promise<LivePolicy[]> =>
+      (await this.#policies(kind, within)).map((metadata) => ({ kind, metadata }));
+    const read = [ofKind("HookPolicy", namespace), ofKind("ClusterHookPolicy")];
+    return (await Promise.all(read)).flat();
+  }
+
   #policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]> {
     const key = namespace ?? "";
     const read = this.#reads.get(key) ?? new SharedRead(() => this.#options.reader.policies(kind, namespace));
@@ -167,6 +179,11 @@ export class Confirmer {
       if (read.idle) this.#reads.delete(key);
     });
   }
+}
+
+interface LivePolicy {
+  readonly kind: PolicyKind;
+  readonly metadata: ObjectMeta;
 }
 
 type Known = ReadonlyMap<string, ObjectMeta>;
@@ -197,9 +214,11 @@ function join(parts: readonly FoundObjects[]): FoundObjects {
   return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
 }
 
-function identities(policies: readonly ObjectMeta[]): string {
+function identities(policies: readonly LivePolicy[]): string {
   return policies
-    .map(({ namespace, name, uid, generation }) => [namespace, name, uid, generation].join(" "))
+    .map(({ kind, metadata: { namespace, name, uid, generation } }) =>
+      [kind, namespace, name, uid, generation].join(" "),
+    )
     .toSorted()
     .join("\n");
 }

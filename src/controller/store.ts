@@ -25,6 +25,7 @@ import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
 import { Results } from "./results.ts";
 import { type Inputs, type Standing, standing } from "./standing.ts";
+import { sameCluster } from "./samecluster.ts";
 import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
 
 /** The read side of an informer. */
@@ -161,7 +162,7 @@ export class DecisionStore {
     if (
       before !== undefined &&
       now !== undefined &&
-      isSameCluster(before, now, this.policies.haveExpressions)
+      sameCluster(before, now, { withStatus: this.policies.haveExpressions })
     )
       return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
@@ -359,17 +360,4 @@ function isSameSpec(a: PolicyObject, b: PolicyObject): boolean {
 
 function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
   return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
-}
-
-/** Most changes of a Cluster are of its status, which only expressions can see. */
-function isSameCluster(before: Cluster, now: Cluster, withStatus: boolean): boolean {
-  const { metadata: a, status: statusA, ...restA } = before;
-  const { metadata: b, status: statusB, ...restB } = now;
-  const { resourceVersion: _a, generation: _ga, ...metaA } = a;
-  const { resourceVersion: _b, generation: _gb, ...metaB } = b;
-  return (
-    isDeepStrictEqual(metaA, metaB) &&
-    isDeepStrictEqual(restA, restB) &&
-    (!withStatus || (a.generation === b.generation && isDeepStrictEqual(statusA, statusB)))
-  );
 }

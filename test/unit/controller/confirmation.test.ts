@@ -132,6 +132,16 @@ describe("a release is not confirmed", () => {
     assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
   });
 
+  test("when a policy comes and goes while the Cluster is read", async () => {
+    let reads = 0;
+    const policies = async (kind: PolicyKind): Promise<readonly ObjectMeta[]> => {
+      if (kind === "HookPolicy") return [protect];
+      reads += 1;
+      return reads === 1 ? [{ name: "fleet", uid: "f", resourceVersion: "1", generation: 1 }] : [];
+    };
+    assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
+  });
+
   test("by memory, where resource versions do not compare", async () => {
     const { store } = storeWith({
       policies: [hookPolicy()],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hookpolicy.ts";
-import type { ObjectMeta } from "../../../src/api/meta.ts";
+import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer, type LiveReader } from "../../../src/controller/confirmation.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
@@ -43,6 +43,8 @@ interface Scene {
   readonly overrides?: readonly HookOverride[];
   readonly liveOverrides?: readonly ObjectMeta[];
   readonly objects?: LiveReader["objects"];
+  /** As it is at each read; the last one stays. */
+  readonly clusters?: readonly Cluster[];
 }
 
 interface Attempt {
@@ -59,10 +61,11 @@ async function confirm(scene: Scene): Promise<Attempt> {
     overrides: [...overrides],
   });
   const read: ObjectQuery[] = [];
+  const clusters = [...(scene.clusters ?? [deleting])];
   const reader: LiveReader = {
     policies: async (kind: PolicyKind) =>
       policies.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata),
-    cluster: async () => deleting,
+    cluster: async () => (clusters.length > 1 ? clusters.shift() : clusters[0]) ?? deleting,
     namespace: async () => namespace(),
     overrides: async () => scene.liveOverrides ?? overrides.map(({ metadata }) => metadata),
     objects: async (query) => {
@@ -81,6 +84,38 @@ const unreadable: LiveReader["objects"] = async () => {
 };
 const policyWith = (gate: GateSpec, over: object = {}): PolicyObject =>
   hookPolicy({ rules: [rule({ until: [gate] })], ...over });
+
+describe("a release for which the Cluster and something else count together", () => {
+  const marked = cluster({
+    deletionTimestamp: "2026-11-21T11:00:00Z",
+    annotations: { [APPROVED]: "true" },
+    resourceVersion: "101",
+  });
+  const meanwhile = { ...deleting, metadata: { ...deleting.metadata, resourceVersion: "102" } };
+  const both = { inMemory: withConfigMap, live: withConfigMap };
+  const reasonOf = ({ confirmation }: Attempt): unknown => confirmation.ok || confirmation.reason;
+
+  test("is not confirmed when the Cluster changes while an object is read: never were both good at a time", async () => {
+    const policies = [policyWith(named)];
+    assert.equal(
+      reasonOf(await confirm({ policies, ...both, clusters: [marked, meanwhile] })),
+      "ClusterChanging",
+    );
+  });
+
+  test("is not confirmed when the Cluster changes while an override is read", async () => {
+    const scene = { policies: [hookPolicy()], overrides: [hookOverride()], clusters: [marked, meanwhile] };
+    assert.equal(reasonOf(await confirm(scene)), "ClusterChanging");
+  });
+
+  test("is confirmed when nothing of the Cluster changes but its resourceVersion", async () => {
+    const same = { ...marked, metadata: { ...marked.metadata, resourceVersion: "102" } };
+    assert.equal(
+      reasonOf(await confirm({ policies: [policyWith(named)], ...both, clusters: [marked, same] })),
+      true,
+    );
+  });
+});
 
 describe("a release that depends on objects", () => {
   const both = { inMemory: withConfigMap, live: withConfigMap };
