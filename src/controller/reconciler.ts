@@ -99,8 +99,9 @@ export class Reconciler {
     const { kind } = entry.compiled.ref;
     for (let conflicts = 0; this.#isCurrent(entry); conflicts += 1) {
       const input = this.#statusInput(entry);
-      const status = computeStatus(input, now());
-      entry.known = knownOf(input.held);
+      const known = knownOf(input.held);
+      const status = computeStatus(input, now(), known);
+      entry.known = known;
       if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
         const transition = callsChanged(entry, status);

@@ -59,9 +59,14 @@ export interface Unavailable {
   readonly message: string;
 }
 
-export function computeStatus(input: StatusInput, now: Date): HookPolicyStatus {
+/** `known`: of what is held, for callers that need it, too. */
+export function computeStatus(
+  input: StatusInput,
+  now: Date,
+  known: Known = knownOf(input.held),
+): HookPolicyStatus {
   const { policy, stored, clustersUnavailable } = input;
-  const counts = clustersUnavailable === undefined ? count(input) : storedCounts(stored);
+  const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
   return {
     observedGeneration: policy.generation,
@@ -82,17 +87,15 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
-  const rows = held.toSorted(oldestFirst);
-  const now = knownOf(rows);
-  const shown = rows.slice(0, MAX_DECISIONS).map(storedRow);
+function count({ held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
+  const shown = oldestFirst(held).slice(0, MAX_DECISIONS).map(storedRow);
   const unseen = (total: number | undefined, what: keyof Known): number =>
-    mayHideRows(stored) ? Math.max(0, (total ?? 0) - before[what].union(now[what]).size) : 0;
+    mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
   const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
   const mostRows = matchedClusters * HOOK_NAMES.length;
   const omitted =
-    Math.min(rows.length + unseen(storedRows, "rows"), Math.max(rows.length, mostRows)) - shown.length;
+    Math.min(held.length + unseen(storedRows, "rows"), Math.max(held.length, mostRows)) - shown.length;
   return {
     matchedClusters,
     blocked: now.blocked.size + Math.min(unseen(stored?.blocked, "blocked"), atMost(now.blocked)),
@@ -101,6 +104,13 @@ function count({ held, before, stored, matchedClusters }: StatusInput): Counts {
     ...(shown.length > 0 && { decisions: shown }),
     ...(omitted > 0 && { decisionsOmitted: omitted }),
   };
+}
+
+/** Without the union: of ten thousand Clusters it takes longer than all else. */
+function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let size = a.size;
+  for (const each of b) if (!a.has(each)) size += 1;
+  return size;
 }
 
 /**
@@ -142,8 +152,10 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 }
 
 /** Rows whose release is only a matter of time come first, soonest first; then the oldest question. */
-function oldestFirst(a: HeldRow, b: HeldRow): number {
-  return compare(sortKey(a), sortKey(b));
+function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
+  // Ten thousand are compared with one another, while calls wait.
+  const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
+  return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ row }) => row);
 }
 
 function sortKey({

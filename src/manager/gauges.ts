@@ -2,6 +2,7 @@
 
 import { CONDITION } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
+import type { HeldRow } from "../controller/held.ts";
 import type { PolicyEntry } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/store.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -104,11 +105,15 @@ function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[
 
 /** What a deadline has released is reported, too, until it has ended; it is not held any more. */
 function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
-  const counts = new Map<string, Sample<PolicyLabel | "hook" | "verdict">>();
+  const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
   for (const { hook, verdict } of entry.held.values()) {
-    if (verdict !== "Allowed") increment(counts, { ...labelsOf(entry), hook, verdict });
+    if (verdict === "Allowed") continue;
+    const ofHook = counts.get(hook) ?? new Map<HeldRow["verdict"], number>();
+    counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
   }
-  return [...counts.values()];
+  return [...counts].flatMap(([hook, verdicts]) =>
+    [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),
+  );
 }
 
 function increment<Label extends string>(
@@ -120,12 +125,15 @@ function increment<Label extends string>(
 }
 
 function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
-  const oldest = new Map<string, number>();
+  const oldest = new Map<HookName, string>();
   for (const { hook, holds, firstAsked } of entry.held.values()) {
-    const asked = Date.parse(firstAsked) / 1000;
-    if (holds && asked < (oldest.get(hook) ?? Infinity)) oldest.set(hook, asked);
+    // Of one format, in which the earlier is the smaller; to parse ten thousand keeps calls waiting.
+    if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
   }
-  return [...oldest].map(([hook, value]) => ({ labels: { ...labelsOf(entry), hook }, value }));
+  return [...oldest].map(([hook, asked]) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: Date.parse(asked) / 1000,
+  }));
 }
 
 function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {

@@ -49,6 +49,7 @@ export function forgetEdited<T extends Asked>(
   now: PolicySpec,
 ): T {
   const prefix = timerKey(policyUID, "");
+  if (![...ask.rules.keys()].some((key) => key.startsWith(prefix))) return ask;
   const sameMode = before?.mode === now?.mode;
   const rules = new Map(ask.rules);
   for (const [key, { blockedSince, gatesMetSince }] of ask.rules) {
