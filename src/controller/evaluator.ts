@@ -36,6 +36,8 @@ export class Evaluator {
   readonly #memory: Memory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
+  /** Keys of Clusters that a policy has still to be asked about, by policy. */
+  readonly #rest = new Map<string, string[]>();
   /** When what is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
@@ -49,6 +51,7 @@ export class Evaluator {
   because(at: Date, work: () => void): void {
     const outer = this.#cause;
     this.#cause ??= at;
+    this.#turn.begin();
     try {
       work();
     } finally {
@@ -72,19 +75,38 @@ export class Evaluator {
     const { clusters } = this.#options;
     this.adoptRows(entry);
     entry.matched.clear();
-    const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    for (const cluster of inScope) {
-      this.#match(entry, cluster);
-      this.#evaluateAsks(cluster, only(entry));
-    }
+    const inScope = [
+      ...(ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace)),
+    ];
+    for (const cluster of inScope) this.#match(entry, cluster);
+    this.#rest.set(entry.key, inScope.map(clusterKey));
+    this.evaluateRest(entry.key);
   }
 
   /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    for (const key of entry.matched) {
-      const cluster = this.#options.clusters.get(key);
-      if (cluster !== undefined) this.#evaluateAsks(cluster, only(entry));
+    this.#rest.set(entry.key, [...new Set([...(this.#rest.get(entry.key) ?? []), ...entry.matched])]);
+    this.evaluateRest(entry.key);
+  }
+
+  /** As far as there is time in this turn of the event loop; then the alarm comes again. */
+  evaluateRest(policyKey: string): void {
+    const { alarm, policies, asks } = this.#memory;
+    const entry = policies.get(policyKey);
+    if (entry === undefined) return this.forgetRest(policyKey);
+    const rest = this.#rest.get(policyKey) ?? [];
+    while (rest.length > 0 && !this.#turn.isOver()) {
+      const cluster = this.#options.clusters.get(rest.pop() ?? "");
+      if (cluster === undefined) continue;
+      for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
     }
+    if (rest.length === 0) return this.forgetRest(policyKey);
+    alarm.set(restAlarm(policyKey), this.#cause ?? this.#options.now());
+  }
+
+  forgetRest(policyKey: string): void {
+    this.#rest.delete(policyKey);
+    this.#memory.alarm.set(restAlarm(policyKey), undefined);
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -232,6 +254,10 @@ export class Evaluator {
 
 function only(entry: PolicyEntry): Candidates {
   return { entries: [entry], compiled: [entry.compiled] };
+}
+
+function restAlarm(policyKey: string): string {
+  return `rest ${policyKey}`;
 }
 
 export function askAlarm({ clusterUID, call: { hook } }: Ask): string {

@@ -99,7 +99,7 @@ export class DecisionStore {
   /** Every informer holds its first list: from now on what is not in memory does not exist. */
   load(): void {
     this.#loaded = true;
-    for (const entry of this.policies.entries()) this.#evaluator.evaluatePolicy(entry);
+    for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
   }
@@ -138,6 +138,7 @@ export class DecisionStore {
   #policyGone(key: string): void {
     this.policies.delete(key);
     this.#alarm.set(`policy ${key}`, undefined);
+    this.#evaluator.forgetRest(key);
     this.#options.onDemands();
     this.#options.onDirty(key);
   }
@@ -214,7 +215,7 @@ export class DecisionStore {
       .flatMap(({ compiled }) => demandsOf(compiled));
   }
 
-  /** Keys of the alarm: "policy KEY", "objects KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
+  /** Keys of the alarm: "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
@@ -222,6 +223,8 @@ export class DecisionStore {
         return this.#watchWindows(this.policies.get(key));
       case "objects":
         return this.#objectsDue(this.policies.get(key));
+      case "rest":
+        return this.#evaluator.evaluateRest(key);
       case "override":
         return this.#options.onDirty(overrideKey(key));
       case "cluster":

@@ -8,13 +8,15 @@ export class Turn {
     this.#lengthMs = lengthMs;
   }
 
-  /** The first question of a turn starts its clock. */
+  /** Work begins; what was begun before in the same turn counts. */
+  begin(): void {
+    if (this.#endsAt !== undefined) return;
+    this.#endsAt = performance.now() + this.#lengthMs;
+    setImmediate(() => (this.#endsAt = undefined));
+  }
+
   isOver(): boolean {
-    const now = performance.now();
-    if (this.#endsAt === undefined) {
-      this.#endsAt = now + this.#lengthMs;
-      setImmediate(() => (this.#endsAt = undefined));
-    }
-    return now >= this.#endsAt;
+    this.begin();
+    return performance.now() >= (this.#endsAt ?? Infinity);
   }
 }

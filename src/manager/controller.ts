@@ -1,5 +1,7 @@
 /** Plugs informers, decision store, work queue and reconciler together. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
 import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
@@ -113,7 +115,10 @@ export function createController(options: ControllerOptions): Controller {
     onTransition,
   });
   const queue = new WorkQueue({
-    reconcile: (key) => reconciler.reconcile(key),
+    reconcile: async (key) => {
+      await nextTurn(); // what added the key comes to its end first, and calls are answered in between
+      return await reconciler.reconcile(key);
+    },
     log,
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
