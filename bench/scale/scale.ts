@@ -6,7 +6,7 @@ import { measureSize, type Measured, type ScaleSize } from "./measure.ts";
 import { notesOf, plotsOf, tableOf } from "./report.ts";
 
 const ROUNDS = {
-  startRounds: 5,
+  startRounds: 3,
   editRounds: 5,
   approvalRounds: 2,
   approvalsPerRound: 150,
@@ -15,7 +15,7 @@ const ROUNDS = {
 } as const;
 
 const FULL: readonly ScaleSize[] = [
-  { ...ROUNDS, clusters: 1000, policies: 50 },
+  { ...ROUNDS, clusters: 1000, policies: 50, restSeconds: 120 },
   { ...ROUNDS, clusters: 10_000, policies: 100 },
 ];
 

@@ -32,7 +32,7 @@ export interface Sample {
   readonly p999: number;
   /** How much of a core the client used: near 1, it may be what was measured. */
   readonly clientCores: number;
-  /** Milliseconds, of HookPolicy's own histogram: the upper bound of the bucket that it lies in. */
+  /** Milliseconds, of HookPolicy's own histogram. */
   readonly serverP99: number | undefined;
 }
 
@@ -81,7 +81,7 @@ export class Lab {
       p99,
       p999,
       clientCores: result.cpuSeconds / result.seconds,
-      serverP99: answered && quantileBound(answered, await buckets(operator), 0.99) * 1000,
+      serverP99: answered && quantileOf(answered, await buckets(operator), 0.99) * 1000,
     };
   }
 
@@ -115,9 +115,16 @@ async function buckets({ ports }: Operator): Promise<Buckets> {
   return counts;
 }
 
-/** The smallest upper bound under which that share of what was counted in between lies. */
-export function quantileBound(before: Buckets, after: Buckets, quantile: number): number {
+/** Of what was counted in between, within its bucket as if it were spread evenly: Prometheus' histogram_quantile. */
+export function quantileOf(before: Buckets, after: Buckets, quantile: number): number {
   const counted = (bound: number): number => (after.get(bound) ?? 0) - (before.get(bound) ?? 0);
   const wanted = counted(Infinity) * quantile;
-  return [...after.keys()].toSorted((a, b) => a - b).find((bound) => counted(bound) >= wanted) ?? Infinity;
+  const bounds = [...after.keys()].toSorted((a, b) => a - b);
+  const index = bounds.findIndex((bound) => counted(bound) >= wanted);
+  const upper = bounds[index] ?? Infinity;
+  if (upper === Infinity) return Infinity;
+  const lower = bounds[index - 1];
+  const below = lower === undefined ? 0 : counted(lower);
+  const inside = counted(upper) - below;
+  return inside === 0 ? upper : (lower ?? 0) + (upper - (lower ?? 0)) * ((wanted - below) / inside);
 }

@@ -27,7 +27,7 @@ interface Size {
 
 const FULL: Size = {
   clusters: 1000,
-  rounds: 7,
+  rounds: 5,
   seconds: 5,
   warmupSeconds: 4,
   plots: { seconds: 4, scale: WHOLE },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { BARE_BYTES, COMMON_BYTES, requestAbout } from "../../../bench/speed/bodies.ts";
-import { quantileBound } from "../../../bench/speed/measure.ts";
+import { quantileOf } from "../../../bench/speed/measure.ts";
 import { MEASUREMENTS, type Round, tableOf } from "../../../bench/speed/rows.ts";
 import { decodeRequest } from "../../../src/hooks/codec.ts";
 
@@ -33,7 +33,7 @@ test("what is counted is the version of the Cluster, where each call shall be de
   assert.equal(text.split('"000000000000"').length, 2);
 });
 
-test("the quantile of a histogram is the bound of the bucket in which it lies, counted from before", () => {
+test("the quantile of a histogram lies in its bucket as if that were filled evenly, counted from before", () => {
   const counts = (a: number, b: number, all: number): Map<number, number> =>
     new Map([
       [0.001, a],
@@ -41,9 +41,9 @@ test("the quantile of a histogram is the bound of the bucket in which it lies, c
       [Infinity, all],
     ]);
   const before = counts(1000, 1000, 1000);
-  assert.equal(quantileBound(before, counts(1099, 1100, 1100), 0.99), 0.001);
-  assert.equal(quantileBound(before, counts(1098, 1100, 1100), 0.99), 0.005);
-  assert.equal(quantileBound(before, counts(1000, 1000, 1100), 0.99), Infinity);
+  assert.equal(quantileOf(before, counts(1100, 1100, 1100), 0.5), 0.0005);
+  assert.equal(quantileOf(before, counts(1050, 1100, 1100), 0.75), 0.003);
+  assert.equal(quantileOf(before, counts(1000, 1000, 1100), 0.99), Infinity);
 });
 
 test("each ratio is of two measurements of the same round", () => {
