@@ -213,6 +213,7 @@ function createApp(options: HookServerOptions, parts: Parts): App {
   }
   return app;
 }
+
 type BodyReader = (request: HookRequest) => Promise<Body>;
 
 /** Reads each body once, whoever asks for it. */

@@ -39,8 +39,9 @@ export async function readBody(request: HookRequest, limit: number, room: BodyRo
   let chunks: Buffer[] = [];
   let size = 0;
   let refused: "too-large" | "no-room" | undefined;
+  const end = (): void => resolve(refused ?? "incomplete");
   const breakOff = (): void => {
-    if (!request.complete) resolve(refused ?? "incomplete");
+    if (!request.complete) end();
   };
   if (via !== undefined) via.onBreak = breakOff;
   request.on("data", (chunk: Buffer) => {
@@ -60,6 +61,6 @@ export async function readBody(request: HookRequest, limit: number, room: BodyRo
     const body = refused ?? new WholeBody(chunks);
     resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
-  request.once("close", breakOff); // without a listener for it, Node.js emits no error when the client goes away
+  request.once("close", end); // without a listener for it, Node.js emits no error when the client goes away
   return await promise;
 }
