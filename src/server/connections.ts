@@ -49,7 +49,7 @@ export class Connections {
       onFull();
       this.#makeRoom();
     });
-    server.on("secureConnection", (socket: Socket) => this.#secure(socket));
+    server.on("secureConnection", (socket: Socket) => this.#secured(socket));
   }
 
   /** A request has come. */
@@ -87,7 +87,7 @@ export class Connections {
 
   /** No connection of now outlives its next answer; those that come later do. */
   renew(): void {
-    for (const connection of this.#bySocket.values()) connection.ending = true;
+    for (const connection of this.#all) connection.ending = true; // on the way to TLS, too
   }
 
   /** From now on no connection outlives its next answer. */
@@ -124,7 +124,7 @@ export class Connections {
     });
   }
 
-  #secure(socket: Socket): void {
+  #secured(socket: Socket): void {
     const peer = peerOf(socket);
     const connection = this.#byPeer.get(peer) ?? new Connection(socket);
     this.#byPeer.delete(peer);
@@ -157,6 +157,6 @@ export class Connections {
 }
 
 /** The same for a TCP connection and the TLS socket on it. */
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return [remoteAddress, remotePort, localAddress, localPort].join(" ");
 }

@@ -38,12 +38,24 @@ export async function readBody(request: HookRequest, limit: number, room: BodyRo
   const { promise, resolve } = Promise.withResolvers<Body>();
   let chunks: Buffer[] = [];
   let size = 0;
-  let refused: "too-large" | "no-room" | undefined;
-  const end = (): void => resolve(refused ?? "incomplete");
-  const breakOff = (): void => {
-    if (!request.complete) end();
+  let refused: Exclude<Body, WholeBody> | undefined;
+  let ended = false;
+  const drop = (): void => {
+    chunks = [];
+    room.leave(taken);
   };
-  if (via !== undefined) via.onBreak = breakOff;
+  const giveUp = (): void => {
+    if (ended) return;
+    refused ??= "incomplete"; // what still comes is dropped
+    drop();
+    resolve(refused);
+  };
+  // Of requests that follow one another at once only one is still being read.
+  if (via !== undefined && !request.complete) {
+    via.onBreak = () => {
+      if (!request.complete) giveUp();
+    };
+  }
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
     if (size > limit) refused ??= "too-large";
@@ -52,15 +64,14 @@ export async function readBody(request: HookRequest, limit: number, room: BodyRo
       chunks.push(chunk);
       return;
     }
-    chunks = [];
-    room.leave(taken);
+    drop();
     if (size > discardLimit) resolve(refused);
   });
   request.once("end", () => {
-    if (via?.onBreak === breakOff) via.onBreak = undefined;
+    ended = true;
     const body = refused ?? new WholeBody(chunks);
     resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
-  request.once("close", end); // without a listener for it, Node.js emits no error when the client goes away
+  request.once("close", giveUp); // with no listener for errors, Node.js emits none when the client goes away
   return await promise;
 }

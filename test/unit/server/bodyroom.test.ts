@@ -19,7 +19,10 @@ async function start(t: TestContext) {
     host: "127.0.0.1",
     port: 0,
     tls: await issue("serving"),
-    routes: [{ path: PATH, handle: (body) => JSON.stringify(body.length) }],
+    routes: [
+      { path: PATH, handle: (body) => JSON.stringify(body.length) },
+      { path: "/slow", handle: async () => await new Promise<never>(() => undefined) },
+    ],
     undecodable: (_, reason) => JSON.stringify(reason),
     log,
     limits: { bodyBytes: 1024 * KIB, bodiesBytes: 300 * KIB },
@@ -82,5 +85,18 @@ test("what was answered takes no room any more, refused or not", async (t) => {
 test("a body that found no room takes none while it goes on", async (t) => {
   const { port } = await start(t);
   await begin(t, port, 350 * KIB);
+  await becomes(port, 200 * KIB, String(200 * KIB));
+});
+
+test("a whole body behind a call that waits takes no room any more when its connection ends", async (t) => {
+  const { port } = await start(t);
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  socket.on("error", () => undefined);
+  await once(socket, "secureConnect");
+  const call = (path: string, bytes: number): string =>
+    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\n\r\n${" ".repeat(bytes)}`;
+  socket.write(call("/slow", 0) + call(PATH, 250 * KIB));
+  await becomes(port, 200 * KIB, '"no-room"');
+  socket.destroy();
   await becomes(port, 200 * KIB, String(200 * KIB));
 });

@@ -1,0 +1,57 @@
+/** Bodies of connections that break, and what they have taken of the room for all. */
+
+import assert from "node:assert/strict";
+import { Socket } from "node:net";
+import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+import { BodyRoom } from "../../../src/server/bodyroom.ts";
+import { Connection } from "../../../src/server/connections.ts";
+import { HookRequest, readBody } from "../../../src/server/requestbody.ts";
+
+const LIMIT = 1000;
+
+function requestVia(via: Connection): HookRequest {
+  const request = new HookRequest(via.accepted);
+  request.via = via;
+  return request;
+}
+
+test("what comes after a body was given up takes no room", async () => {
+  const room = new BodyRoom(LIMIT, 0);
+  const via = new Connection(new Socket());
+  const request = requestVia(via);
+  const body = readBody(request, LIMIT, room);
+  request.push(Buffer.alloc(600));
+  await nextTurn();
+  assert.equal(room.take({ bytes: 0 }, LIMIT), false);
+  via.onBreak?.();
+  assert.equal(await body, "incomplete");
+  request.push(Buffer.alloc(300));
+  await nextTurn();
+  assert.equal(room.take({ bytes: 0 }, LIMIT), true);
+});
+
+test("a whole body keeps its room while its request closes", async () => {
+  const room = new BodyRoom(LIMIT, 0);
+  const request = requestVia(new Connection(new Socket()));
+  const body = readBody(request, LIMIT, room);
+  request.push(Buffer.alloc(600));
+  request.push(null);
+  assert.notEqual(await body, "incomplete");
+  request.destroy();
+  await nextTurn();
+  assert.equal(room.take({ bytes: 0 }, LIMIT), false);
+});
+
+test("a request that is complete takes nothing from the one behind it, which is still being read", async () => {
+  const room = new BodyRoom(LIMIT, 0);
+  const via = new Connection(new Socket());
+  const [first, second] = [requestVia(via), requestVia(via)];
+  const behind = readBody(second, LIMIT, room);
+  first.complete = true;
+  first.push(null);
+  await readBody(first, LIMIT, room);
+  via.onBreak?.();
+  assert.equal(await Promise.race([behind, nextTurn("still read")]), "incomplete");
+});
