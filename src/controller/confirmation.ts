@@ -71,34 +71,41 @@ export class Confirmer {
   }
 
   /**
-   * Several reads are no snapshot. The policies are therefore read twice, around all else: where both reads are the
-   * same, so they were in between, when the Cluster was read. (A policy that moves from one kind to the other, apply the
+   * Several reads are no snapshot. Policies and Namespace are therefore read twice, around all else: what is the same in
+   * both reads was so in between, when the Cluster was read. (A policy that moves from one kind to the other, apply the
    * new and prune the old, shows in one of the reads at least, or they differ.) In the same way the Cluster, where
-   * anything but itself decides about it: the two may never have been good at a time.
+   * objects or overrides decide, too: it and they may never have been good at a time. Not told apart from a moment:
+   * a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: AskRequest): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
-    const policies = await this.#policiesOf(namespace);
-    const [cluster, ns] = await Promise.all([reader.cluster(namespace, name), reader.namespace(namespace)]);
+    const [policies, ns] = await Promise.all([this.#policiesOf(namespace), reader.namespace(namespace)]);
+    // Before anything is read for them: memory tells what that is.
+    if (!policies.every((policy) => this.#isKnown(policy, before))) {
+      this.#options.onStale();
+      return { ok: false, reason: "PolicyNotInMemory" };
+    }
+    const cluster = await reader.cluster(namespace, name);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const overrides = await this.#overrides(cluster);
     const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
     const queries = store.objectQueries(request, world, now());
     const objects = await this.#objects(queries);
-    const isAlone = queries.length === 0 && overrides.length === 0;
-    const [again, clusterAgain] = await Promise.all([
+    const decidesAlone = queries.length === 0 && overrides.length === 0;
+    const [again, nsAgain, clusterAgain] = await Promise.all([
       this.#policiesOf(namespace),
-      isAlone ? cluster : reader.cluster(namespace, name),
+      reader.namespace(namespace),
+      decidesAlone ? cluster : reader.cluster(namespace, name),
     ]);
     if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
-    if (!again.every((policy) => this.#isKnown(policy, before))) {
-      this.#options.onStale();
-      return { ok: false, reason: "PolicyNotInMemory" };
-    }
-    // What was read is for those that were known.
-    if (!hasAll(this.#known(namespace), before)) return { ok: false, reason: "PoliciesChanging" };
+    // Memory as it is now decides: of those, and of all that it knew before.
+    const areKnown = again.every((policy) => this.#isKnown(policy, before));
+    if (!areKnown || !hasAll(this.#known(namespace), before))
+      return { ok: false, reason: "PoliciesChanging" };
+    if (ns.metadata.resourceVersion !== nsAgain.metadata.resourceVersion)
+      return { ok: false, reason: "NamespaceChanging" };
     if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
       return { ok: false, reason: "ClusterChanging" };
     return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };

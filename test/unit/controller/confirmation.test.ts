@@ -132,14 +132,42 @@ describe("a release is not confirmed", () => {
     assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
   });
 
-  test("when a policy comes and goes while the Cluster is read", async () => {
+  test("when a policy is created while the Cluster is read", async () => {
     let reads = 0;
     const policies = async (kind: PolicyKind): Promise<readonly ObjectMeta[]> => {
       if (kind === "HookPolicy") return [protect];
       reads += 1;
-      return reads === 1 ? [{ name: "fleet", uid: "f", resourceVersion: "1", generation: 1 }] : [];
+      return reads === 1 ? [] : [{ name: "fleet", uid: "f", resourceVersion: "1", generation: 1 }];
     };
     assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
+  });
+
+  test("by a policy that memory learns of while the Cluster is read: nothing was read for its gates", async () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+    const late = hookPolicy();
+    const metadata = { ...late.metadata, name: "late", uid: "late" };
+    const reader = readerOf(
+      { own: [protect, metadata] },
+      {
+        cluster: async () => {
+          fixture.setPolicy({ ...late, metadata });
+          return approved;
+        },
+      },
+    );
+    const { store } = fixture;
+    const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+    assert.deepEqual(await confirmer.confirm(request), { ok: false, reason: "PolicyNotInMemory" });
+  });
+
+  test("when the Namespace changes while the Cluster is read", async () => {
+    let version = 1;
+    const changing = async (): Promise<Namespace> => {
+      const { metadata } = namespace();
+      return { metadata: { ...metadata, resourceVersion: String(version++) } };
+    };
+    const attempt = confirm({ own: [protect] }, { namespace: changing });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "NamespaceChanging" });
   });
 
   test("by memory, where resource versions do not compare", async () => {

@@ -59,7 +59,8 @@ const base: Scenario = {
   replicas: 1,
   forgetsStatus: true,
   reconciles: false,
-  follows: /^(get|list)/,
+  // What others change in these scenarios: a read of anything else finds the same whenever it is answered.
+  follows: /^(get clusters|list hookpolicies)/,
   others: () => [],
   mayGoOn,
   brokenAtRest: () => [],
