@@ -19,6 +19,10 @@ export class AskSet {
     return this.#asks.get(clusterUID)?.get(hook);
   }
 
+  has(clusterUID: string): boolean {
+    return this.#asks.has(clusterUID);
+  }
+
   of(clusterUID: string): Ask[] {
     return [...(this.#asks.get(clusterUID)?.values() ?? [])];
   }

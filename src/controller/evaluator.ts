@@ -79,27 +79,31 @@ export class Evaluator {
       ...(ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace)),
     ];
     for (const cluster of inScope) this.#match(entry, cluster);
-    this.#rest.set(entry.key, inScope.map(clusterKey));
+    const asked = inScope.filter(({ metadata: { uid } }) => this.#memory.asks.has(uid));
+    this.#rest.set(entry.key, asked.map(clusterKey));
     this.evaluateRest(entry.key);
   }
 
   /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    this.#rest.set(entry.key, [...new Set([...(this.#rest.get(entry.key) ?? []), ...entry.matched])]);
+    const rest = this.#rest.get(entry.key) ?? [];
+    const waiting = new Set(rest);
+    // It is taken from the end: who has waited for longest comes first.
+    this.#rest.set(entry.key, [...[...entry.matched].filter((key) => !waiting.has(key)), ...rest]);
     this.evaluateRest(entry.key);
   }
 
-  /** As far as there is time in this turn of the event loop; then the alarm comes again. */
+  /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
   evaluateRest(policyKey: string): void {
     const { alarm, policies, asks } = this.#memory;
     const entry = policies.get(policyKey);
     if (entry === undefined) return this.forgetRest(policyKey);
     const rest = this.#rest.get(policyKey) ?? [];
-    while (rest.length > 0 && !this.#turn.isOver()) {
+    do {
       const cluster = this.#options.clusters.get(rest.pop() ?? "");
-      if (cluster === undefined) continue;
-      for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
-    }
+      for (const ask of asks.of(cluster?.metadata.uid ?? ""))
+        if (cluster !== undefined) this.#evaluate(ask, cluster, only(entry));
+    } while (rest.length > 0 && !this.#turn.isOver());
     if (rest.length === 0) return this.forgetRest(policyKey);
     alarm.set(restAlarm(policyKey), this.#cause ?? this.#options.now());
   }

@@ -148,6 +148,8 @@ export class DecisionStore {
     if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     this.#options.onDemands();
+    // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
+    for (const [ask, { timers, ...row }] of entry.held) if (timers !== undefined) entry.held.set(ask, row);
     // What an edit opens or closes is not an edge.
     entry.windows = new Map();
     this.#watchWindows(entry);

@@ -17,6 +17,6 @@ export class Turn {
 
   isOver(): boolean {
     this.begin();
-    return performance.now() >= (this.#endsAt ?? Infinity);
+    return performance.now() >= (this.#endsAt ?? 0);
   }
 }

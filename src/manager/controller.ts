@@ -116,7 +116,7 @@ export function createController(options: ControllerOptions): Controller {
   });
   const queue = new WorkQueue({
     reconcile: async (key) => {
-      await nextTurn(); // what added the key comes to its end first, and calls are answered in between
+      await nextTurn(); // calls are answered between a change and its status
       return await reconciler.reconcile(key);
     },
     log,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec, HookPolicySpec } from "../../../src/api/hookpolicy.ts";
+import type { GateSpec, HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { APPROVED, at, cluster, DELETE, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
@@ -128,4 +128,44 @@ test("what does not fit into a turn of the event loop is evaluated in later ones
     assert.ok(rowsOf(fixture, policy).length - before <= 50);
   }
   assert.equal(rowsOf(fixture, policy).length, clusters.length);
+});
+
+describe("after an edit that does not fit into a turn of the event loop", () => {
+  const edited = (policy: PolicyObject, over: Partial<RuleSpec>): PolicyObject => ({
+    ...hookPolicy({ rules: [rule(over)] }),
+    metadata: { ...policy.metadata, generation: 2, resourceVersion: "200" },
+  });
+  const clusters = Array.from({ length: 60 }, (_, n) => deleting({ name: `c${n}`, uid: `uid-${n}` }));
+
+  test("the policy is asked about its Clusters turn by turn, about each one once", () => {
+    const policy = hookPolicy();
+    const fixture = storeWith({ policies: [policy], clusters, turnMs: -1 });
+    const told = (): number =>
+      rowsOf(fixture, policy).filter(({ message }) => /elsewhere/.test(message)).length;
+    while (rowsOf(fixture, policy).length < clusters.length) fixture.store.wake();
+    fixture.latencies.length = 0;
+    fixture.setPolicy(edited(policy, { message: "ask elsewhere" }));
+    assert.equal(told(), 1);
+    for (let turns = 0; told() < clusters.length && turns < 100; turns += 1) fixture.store.wake();
+    assert.equal(told(), clusters.length);
+    assert.equal(fixture.latencies.length, clusters.length);
+  });
+
+  test("clocks of the old spec are not stored under the new generation", () => {
+    const policy = policyOf([soak]);
+    const fixture = storeWith({ policies: [policy], clusters, turnMs: -1 });
+    while (rowsOf(fixture, policy).length < clusters.length) fixture.store.wake();
+    assert.equal(
+      statusOf(fixture, policy).decisions?.filter(({ timers }) => timers !== undefined).length,
+      50,
+    );
+    const other = edited(policy, { until: [{ name: "approved", annotation: { key: APPROVED } }, soak] });
+    fixture.setPolicy(other);
+    const status = statusOf(fixture, other);
+    assert.equal(status.observedGeneration, 2);
+    assert.deepEqual(
+      status.decisions?.filter(({ timers }) => timers?.some((timer) => timer.gatesMetSince)),
+      [],
+    );
+  });
 });
