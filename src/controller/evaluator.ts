@@ -31,6 +31,7 @@ export interface Memory {
 }
 
 const TURN_MS = 15;
+const MAX_BEHIND_MS = 2000;
 
 export class Evaluator {
   readonly #memory: Memory;
@@ -38,6 +39,8 @@ export class Evaluator {
   readonly #turn: Turn;
   /** Keys of Clusters that a policy has still to be asked about, by policy. */
   readonly #rest = new Map<string, string[]>();
+  /** When those were edited whose rest it is, on a clock that never jumps, in milliseconds. */
+  readonly #editedAt = new Map<string, number>();
   /** When what is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
@@ -81,6 +84,7 @@ export class Evaluator {
     for (const cluster of inScope) this.#match(entry, cluster);
     const asked = inScope.filter(({ metadata: { uid } }) => this.#memory.asks.has(uid));
     this.#rest.set(entry.key, asked.map(clusterKey));
+    this.#editedAt.set(entry.key, performance.now());
     this.evaluateRest(entry.key);
   }
 
@@ -108,8 +112,14 @@ export class Evaluator {
     alarm.set(restAlarm(policyKey), this.#cause ?? this.#options.now());
   }
 
+  /** Whether rows of the spec before an edit are left; no longer than for a while, however much there is to do. */
+  isBehind(policyKey: string): boolean {
+    return performance.now() - (this.#editedAt.get(policyKey) ?? -Infinity) < MAX_BEHIND_MS;
+  }
+
   forgetRest(policyKey: string): void {
     this.#rest.delete(policyKey);
+    this.#editedAt.delete(policyKey);
     this.#memory.alarm.set(restAlarm(policyKey), undefined);
   }
 

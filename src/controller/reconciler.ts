@@ -44,6 +44,8 @@ export interface Result {
 
 /** At most one status write per policy and second, however many Clusters change. */
 const WRITE_INTERVAL_MS = 1000;
+/** How soon to look again. */
+const BEHIND_MS = 50;
 const MAX_CONFLICTS = 5;
 
 export class Reconciler {
@@ -71,6 +73,7 @@ export class Reconciler {
     if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
     const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
+    if (store.isBehind(key)) return { requeueAfterMs: BEHIND_MS };
     await this.#reconcileStatus(entry);
     return finish(finalizers);
   }

@@ -156,6 +156,11 @@ export class DecisionStore {
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
   }
 
+  /** A status of now would tell of the spec before an edit. */
+  isBehind(policyKey: string): boolean {
+    return this.#evaluator.isBehind(policyKey);
+  }
+
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     this.#evaluator.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }

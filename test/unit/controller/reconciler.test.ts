@@ -61,6 +61,31 @@ function reconcilerOf(
 }
 
 describe("the status", () => {
+  test("waits until an edited policy was asked about all its Clusters", async () => {
+    const names = ["a", "b", "c"].map((name) => ({ name, uid: `uid-${name}`, deletionTimestamp: DELETED }));
+    const clusters = names.map((meta) => cluster(meta));
+    const fixture = storeWith({ policies: [held], clusters, turnMs: -1 });
+    while ((fixture.store.policies.get(keyOf(held))?.held.size ?? 0) < clusters.length) fixture.store.wake();
+    const written: HookPolicyStatus[] = [];
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async ({ object }, status) => {
+        written.push(status);
+        return { ...withMeta(object, { resourceVersion: "300" }), status };
+      },
+    });
+    const meta = { generation: 2, resourceVersion: "250", finalizers: [FINALIZER] };
+    fixture.setPolicy(hookPolicy({ rules: [rule({ message: "ask elsewhere" })] }, meta));
+    const result = await reconciler.reconcile(keyOf(held));
+    assert.ok((result.requeueAfterMs ?? 0) > 0);
+    assert.equal(written.length, 0);
+    while (fixture.store.isBehind(keyOf(held))) fixture.store.wake();
+    await reconciler.reconcile(keyOf(held));
+    assert.deepEqual(
+      written.map((status) => status.decisions?.map(({ message }) => /elsewhere/.test(message))),
+      [[true, true, true]],
+    );
+  });
+
   test("is written when it differs, once a second at most, and not at rest", async () => {
     const fixture = storeWith({
       policies: [hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] })],
