@@ -22,8 +22,8 @@ const WEBHOOKS: Ref = {
 };
 /** The new authority is published and trusted for half a minute before anything is signed by it. */
 const ROTATION_MS = 150_000;
-/** For those that began before the change: whoever rotates trusts the old authority much longer. */
-const HANDSHAKE_MS = 1000;
+/** Calls that began before the change have ended by then: whoever rotates trusts both authorities much longer. */
+const CALLS_END_MS = 11_000;
 
 /** As cert-manager does it: callers trust both authorities, then the files change, then only the new one is trusted. */
 const files: Scenario = {
@@ -32,6 +32,7 @@ const files: Scenario = {
   inject: async (lab) => {
     const authority = await createCertificateAuthority("the next authority");
     lab.trusted = `${lab.trusted}\n${authority.certificate}`;
+    await sleep(CALLS_END_MS);
     const names = [SERVICE_HOST, "localhost", "127.0.0.1"];
     for (const { operator } of lab.replicas) {
       await writeServingCertificate(
@@ -40,7 +41,7 @@ const files: Scenario = {
       );
     }
     await changedEverywhere(lab, 30_000);
-    await sleep(HANDSHAKE_MS);
+    await sleep(CALLS_END_MS);
     lab.trusted = authority.certificate;
   },
 };

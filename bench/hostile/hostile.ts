@@ -80,7 +80,7 @@ function totals({ outcomes, kept, errors, logLines }: Siege): Row[] {
     row("crashes", ["the process ended", "times"], crashes, { goal: NONE }),
     row("errors", ["errors in the operator's log", "lines"], errors.length, {
       goal: NONE,
-      note: `of ${logLines} lines`,
+      note: [`of ${logLines} lines`, ...errors.slice(0, 1)].join("; the first: "),
     }),
     row(
       "failed",

@@ -70,6 +70,7 @@ export async function readBody(request: HookRequest, limit: number, room: BodyRo
   request.once("end", () => {
     ended = true;
     const body = refused ?? new WholeBody(chunks);
+    chunks = []; // else they are kept beside the whole as long as the request
     resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
   request.once("close", giveUp); // with no listener for errors, Node.js emits none when the client goes away
