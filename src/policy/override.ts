@@ -32,7 +32,9 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
   const identity = { name, uid, generation };
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
   if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
-  const { clusterRef, hooks, policyRefs } = object.spec;
+  const { clusterRef, hooks } = object.spec;
+  // The webhook sees objects as they were sent, with nulls that the API server drops: for it they are not there.
+  const policyRefs = object.spec.policyRefs ?? undefined;
   const expiresAt = new Date(object.spec.expiresAt);
   const created = new Date(creationTimestamp ?? NaN);
   return {

@@ -75,7 +75,7 @@ export interface Limits {
 /** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the one that closes them. */
 const LIMITS: Limits = {
   bodyBytes: 20 * 1024 * 1024,
-  bodiesBytes: 64 * 1024 * 1024,
+  bodiesBytes: 40 * 1024 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
   keepAliveMs: 120_000,

@@ -33,6 +33,10 @@ test("an override that works is admitted without a word", async () => {
   );
 });
 
+test("a null where policies could be named names none, as for the API server", async () => {
+  assert.deepEqual(await warningsOf({ policyRefs: null as never }), []);
+});
+
 test("a Cluster or policy that does not exist is a warning, once that is known", async () => {
   const nowhere = {
     clusterRef: { namespace: "team-b", name: "prod-1" },
