@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { isFields } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import { policyName } from "../policy/policy.ts";
@@ -45,8 +46,22 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
   };
 }
 
+/** Deeper than any spec goes. */
+const MAX_DEPTH = 32;
+
+/** As the API server stores it, where a null means that the field is not there. */
+function withoutNulls<T>(value: T, depth?: number): T;
+function withoutNulls(value: unknown, depth = MAX_DEPTH): unknown {
+  if (depth === 0) return value;
+  if (Array.isArray(value)) return value.map((each: unknown) => withoutNulls(each, depth - 1));
+  if (!isFields(value)) return value;
+  const entries = Object.entries(value).filter(([, each]) => each !== null);
+  return Object.fromEntries(entries.map(([key, each]) => [key, withoutNulls(each, depth - 1)]));
+}
+
 async function judge(review: Review, deps: AdmissionDeps): Promise<Verdict> {
-  const { object, old } = review;
+  const { old } = review;
+  const object = withoutNulls(review.object);
   // Finalizers must go and labels may change, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(object.spec, old.spec)) return ADMITTED;
   if (isBeingDeleted(object)) return ADMITTED;

@@ -172,3 +172,19 @@ test("a body that is longer than two objects can be is not read at all", async (
   const policy = changed(hookPolicy({ rules: [quiet()] }), {}, { annotations: { a: "x".repeat(5_000_000) } });
   assert.equal((await webhook().create(policy)).uid, "");
 });
+
+test("nulls are fields that are not there, as for the API server", async () => {
+  const gate = {
+    name: "approved",
+    annotation: { key: "a", value: null },
+    anyOf: null,
+    window: null,
+  } as never;
+  const nulls = { until: [gate], matchConditions: null, deadline: null, message: null } as never;
+  const answer = await webhook().create(hookPolicy({ rules: [rule(nulls)], clusterSelector: null as never }));
+  assert.equal(answer.allowed, true);
+  assert.equal(
+    (await webhook().create(hookPolicy({ rules: [rule({ until: null as never })] }))).allowed,
+    true,
+  );
+});
