@@ -115,9 +115,7 @@ async function buckets({ ports }: Operator): Promise<Buckets> {
   return counts;
 }
 
-/**
- * Of what was counted in between, within its bucket as if it were spread evenly: as Prometheus'
- * histogram_quantile does. */
+/** Of what was counted in between, spread evenly within each bucket: as Prometheus' histogram_quantile does. */
 export function quantileOf(before: Buckets, after: Buckets, quantile: number): number {
   const counted = (bound: number): number => (after.get(bound) ?? 0) - (before.get(bound) ?? 0);
   const wanted = counted(Infinity) * quantile;

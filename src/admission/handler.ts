@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { isFields } from "../api/fields.ts";
+import { withoutNulls } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import { policyName } from "../policy/policy.ts";
@@ -46,30 +46,17 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
   };
 }
 
-/** Deeper than any spec goes. */
-const MAX_DEPTH = 32;
-
-/** As the API server stores it, where a null means that the field is not there. */
-function withoutNulls<T>(value: T, depth?: number): T;
-function withoutNulls(value: unknown, depth = MAX_DEPTH): unknown {
-  if (depth === 0) return value;
-  if (Array.isArray(value)) return value.map((each: unknown) => withoutNulls(each, depth - 1));
-  if (!isFields(value)) return value;
-  const entries = Object.entries(value).filter(([, each]) => each !== null);
-  return Object.fromEntries(entries.map(([key, each]) => [key, withoutNulls(each, depth - 1)]));
-}
-
 async function judge(review: Review, deps: AdmissionDeps): Promise<Verdict> {
   const { old } = review;
-  const object = withoutNulls(review.object);
   // Finalizers must go and labels may change, whatever is wrong with the spec.
-  if (old !== undefined && isDeepStrictEqual(object.spec, old.spec)) return ADMITTED;
-  if (isBeingDeleted(object)) return ADMITTED;
-  if (isTooLarge(object.spec)) return { denial: tooLarge(object), warnings: [] };
+  if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return ADMITTED;
+  if (isBeingDeleted(review.object)) return ADMITTED;
+  if (isTooLarge(review.object.spec)) return { denial: tooLarge(review.object), warnings: [] };
+  const object = withoutNulls(review.object);
   if (object.kind === "HookOverride") {
     return { warnings: checkOverride(object, { ...deps, now: deps.now() }).map(describe) };
   }
-  const known = isPolicy(old) && !isTooLarge(old.spec) ? old : undefined;
+  const known = isPolicy(old) && !isTooLarge(old.spec) ? withoutNulls(old) : undefined;
   const verdict = await judgePolicy(object, known, review, deps);
   if (verdict.denial !== undefined) {
     deps.log.info("Refused a policy", { policy: nameOf(object), reason: verdict.denial.reason });

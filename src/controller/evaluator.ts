@@ -78,12 +78,13 @@ export class Evaluator {
     const { clusters } = this.#options;
     this.adoptRows(entry);
     entry.matched.clear();
-    const inScope = [
-      ...(ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace)),
-    ];
-    for (const cluster of inScope) this.#match(entry, cluster);
-    const asked = inScope.filter(({ metadata: { uid } }) => this.#memory.asks.has(uid));
-    this.#rest.set(entry.key, asked.map(clusterKey));
+    const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
+    const asked: string[] = [];
+    for (const cluster of inScope) {
+      this.#match(entry, cluster);
+      if (this.#memory.asks.has(cluster.metadata.uid)) asked.push(clusterKey(cluster));
+    }
+    this.#rest.set(entry.key, asked);
     this.#editedAt.set(entry.key, performance.now());
     this.evaluateRest(entry.key);
   }
@@ -105,8 +106,8 @@ export class Evaluator {
     const rest = this.#rest.get(policyKey) ?? [];
     do {
       const cluster = this.#options.clusters.get(rest.pop() ?? "");
-      for (const ask of asks.of(cluster?.metadata.uid ?? ""))
-        if (cluster !== undefined) this.#evaluate(ask, cluster, only(entry));
+      if (cluster === undefined) continue;
+      for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
     } while (rest.length > 0 && !this.#turn.isOver());
     if (rest.length === 0) return this.forgetRest(policyKey);
     alarm.set(restAlarm(policyKey), this.#cause ?? this.#options.now());

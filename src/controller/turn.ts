@@ -8,15 +8,14 @@ export class Turn {
     this.#lengthMs = lengthMs;
   }
 
-  /** Work begins; what was begun before in the same turn counts. */
-  begin(): void {
-    if (this.#endsAt !== undefined) return;
-    this.#endsAt = performance.now() + this.#lengthMs;
-    setImmediate(() => (this.#endsAt = undefined));
+  /** Work begins; what was begun before in the same turn counts. When its time is over, as performance.now() counts. */
+  begin(): number {
+    if (this.#endsAt === undefined) setImmediate(() => (this.#endsAt = undefined));
+    this.#endsAt ??= performance.now() + this.#lengthMs;
+    return this.#endsAt;
   }
 
   isOver(): boolean {
-    this.begin();
-    return performance.now() >= (this.#endsAt ?? 0);
+    return performance.now() >= this.begin();
   }
 }

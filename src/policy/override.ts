@@ -1,5 +1,6 @@
 /** Break-glass: while a HookOverride lives, the policies that it names do not hold its Cluster. */
 
+import { withoutNulls } from "../api/fields.ts";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -32,10 +33,8 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
   const identity = { name, uid, generation };
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
   if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
-  const { clusterRef, hooks } = object.spec;
-  // The webhook sees objects as they were sent, with nulls that the API server drops: for it they are not there.
-  const policyRefs = object.spec.policyRefs ?? undefined;
-  const expiresAt = new Date(object.spec.expiresAt);
+  const { clusterRef, hooks, policyRefs, ...spec } = withoutNulls(object.spec);
+  const expiresAt = new Date(spec.expiresAt);
   const created = new Date(creationTimestamp ?? NaN);
   return {
     ...identity,

@@ -15,8 +15,8 @@ export class Connection {
   secure: Socket | undefined;
   /** Requests that wait for their answer. */
   waiting = 0;
-  /** Grows with every answer on any connection; `undefined`: nothing was asked so far. */
-  lastAnswer: number | undefined;
+  /** Grows with every answer on any connection; below 0: there was none so far. */
+  lastAnswer = -1;
   /** Ends with its next answer, although others do not. */
   ending = false;
   /** Nothing more can be read on it: the next answer must be the last one. */
@@ -140,13 +140,12 @@ export class Connections {
   #makeRoom(): void {
     const all = [...this.#all];
     const newcomer = all.pop();
-    const silent = all.find(({ waiting, lastAnswer }) => waiting === 0 && lastAnswer === undefined);
-    if (silent !== undefined) return void silent.accepted.destroy();
-    const [idle] = all
+    const [idle = newcomer] = all
       .filter(({ waiting }) => waiting === 0)
-      .toSorted((a, b) => (a.lastAnswer ?? 0) - (b.lastAnswer ?? 0));
-    if (idle !== undefined) idle.secure?.destroySoon();
-    else newcomer?.accepted.destroy();
+      .toSorted((a, b) => a.lastAnswer - b.lastAnswer);
+    if (idle === undefined) return;
+    if (idle.lastAnswer < 0) idle.accepted.destroy();
+    else idle.secure?.destroySoon();
   }
 
   #check(): void {

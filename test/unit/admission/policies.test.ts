@@ -187,4 +187,5 @@ test("nulls are fields that are not there, as for the API server", async () => {
     (await webhook().create(hookPolicy({ rules: [rule({ until: null as never })] }))).allowed,
     true,
   );
+  assert.equal((await webhook().update(hookPolicy({ rules: [rule(nulls)] }), hookPolicy())).allowed, true);
 });
