@@ -197,8 +197,7 @@ export class DecisionStore {
     const clusters = this.overrides.set(name, object);
     const expiresAt = this.overrides.get(key)?.compiled.expiresAt;
     this.#alarm.set(`override ${name}`, expiresAt && expiresAt > this.#options.now() ? expiresAt : undefined);
-    const { uid, generation } = object?.metadata ?? {};
-    if (before?.compiled.uid !== uid || before?.compiled.generation !== generation) {
+    if (before === undefined || object === undefined || !isSameSpec(before.object, object)) {
       for (const cluster of clusters) this.#alarm.set(`cluster ${cluster}`, this.#options.now());
     }
     this.#options.onDirty(key);
@@ -360,7 +359,7 @@ function rank({ kind, metadata }: PolicyObject): string {
 }
 
 /** Compared as a whole: another version of the CRD can change what a generation reads like. */
-function isSameSpec(a: PolicyObject, b: PolicyObject): boolean {
+function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&
     a.metadata.generation === b.metadata.generation &&

@@ -30,6 +30,12 @@ export interface InformerOptions<T extends Stored> {
   readonly project: (raw: KubeObject) => T;
   /** Called when the store already holds the change; what it throws is logged and stops nothing. */
   readonly onChange?: (change: Change<T>) => void;
+  /**
+   * Whether two copies of the same resource version say the same, for kinds where that has to be asked: a
+   * CustomResourceDefinition of another version reads what is stored otherwise. The API server then ends the watches of
+   * the kind and tells no more (apiextensions-apiserver, customresource_handler.go), so it is listed after every watch.
+   */
+  readonly isSame?: (a: T, b: T) => boolean;
   readonly metadataOnly?: boolean;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
@@ -48,7 +54,7 @@ export class Informer<T extends Stored> {
   readonly #tuning: InformerTuning;
   readonly #projection: Projection<T>;
   readonly #recovery: Recovery;
-  readonly #store = new Store<T>();
+  readonly #store: Store<T>;
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #firstList = Promise.withResolvers<void>();
@@ -63,6 +69,7 @@ export class Informer<T extends Stored> {
   constructor(options: InformerOptions<T>) {
     const { project, log, now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
+    this.#store = new Store(options.isSame);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
     this.#now = now;
     this.#random = random;
@@ -204,6 +211,7 @@ export class Informer<T extends Stored> {
       this.#session = undefined;
       session.release();
       lived = this.#recovery.watchEnded();
+      if (this.#options.isSame !== undefined) this.#position = undefined;
     }
     if (!lived)
       throw new KubeError("watch: closed at once by the server", { code: 0, reason: "WatchClosed" });

@@ -15,6 +15,12 @@ export interface Change<T> {
 export class Store<T extends Stored> {
   #objects = new Map<string, T>();
   #namespaces = new Map<string, Map<string, T>>();
+  readonly #isSame: (a: T, b: T) => boolean;
+
+  /** `isSame`: of the same resource version; default: all of them are. */
+  constructor(isSame: (a: T, b: T) => boolean = () => true) {
+    this.#isSame = isSame;
+  }
 
   get size(): number {
     return this.#objects.size;
@@ -32,11 +38,11 @@ export class Store<T extends Stored> {
     return [...(this.#namespaces.get(namespace)?.values() ?? [])];
   }
 
-  /** Undefined when this very version is there already. */
+  /** Undefined when this very object is there already. */
   put(key: string, object: T): Change<T> | undefined {
     const old = this.#objects.get(key);
     // What was told of stays: the next change starts from it.
-    if (old !== undefined && isSameVersion(old, object)) return undefined;
+    if (old !== undefined && isSameVersion(old, object) && this.#isSame(old, object)) return undefined;
     this.#objects.set(key, object);
     const namespace = namespaceOf(key);
     const siblings = this.#namespaces.get(namespace) ?? new Map<string, T>();

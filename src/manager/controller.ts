@@ -1,6 +1,7 @@
 /** Plugs informers, decision store, work queue and reconciler together. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 
 import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
 import { REASON } from "../api/hookpolicy.ts";
@@ -183,6 +184,7 @@ function createInformers(
       client,
       resource: POLICY_RESOURCES[kind],
       project: (raw) => viewPolicy(kind, raw),
+      isSame: readsTheSame,
       onChange: ({ old, new: object }) => {
         const metadata = (object ?? old)?.metadata;
         if (metadata !== undefined) {
@@ -205,6 +207,7 @@ function createInformers(
       client,
       resource: OVERRIDES,
       project: viewOverride,
+      isSame: readsTheSame,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
       log,
     }),
@@ -220,6 +223,10 @@ function createInformers(
       log,
     }),
   };
+}
+
+function readsTheSame(a: { readonly spec: unknown }, b: { readonly spec: unknown }): boolean {
+  return isDeepStrictEqual(a.spec, b.spec);
 }
 
 function nameInformers(informers: Informers): readonly Named[] {

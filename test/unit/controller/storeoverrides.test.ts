@@ -52,10 +52,13 @@ describe("an override", () => {
       fixture.setOverride(
         hookOverride({ clusterRef: { namespace: "team-a", name: "prod-2" } }, { uid: "again" }),
       ),
+    "reads otherwise under another version of its CRD": (fixture) =>
+      fixture.setOverride(hookOverride({ hooks: ["BeforeClusterUpgrade"] })),
   };
   for (const [name, change] of Object.entries(changes)) {
     test(`that ${name} holds no longer`, () => {
       const fixture = storeWith({ policies: [policy], clusters: [deleting], overrides: [hookOverride()] });
+      passTo(fixture, at("+0s"));
       assert.deepEqual(rowsOf(fixture, policy), []);
       change(fixture);
       passTo(fixture, at("+1s"));

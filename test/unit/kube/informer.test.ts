@@ -194,6 +194,24 @@ test("a watch that the server ends is taken up where it ended, at once and witho
   assert.deepEqual([server.count("list"), informer.restarts, informer.failure()], [1, 0, undefined]);
 });
 
+test("a kind that may read otherwise in the same version is listed again after every watch", async (t) => {
+  const { server, informer, changes, caughtUp } = await startInformer(t, {
+    isSame: (a, b) => a.size === b.size,
+    prepare: (api) => {
+      api.put("team-a/w1", 1);
+      api.put("team-a/w2", 2);
+    },
+  });
+  await until("watching", () => server.watchCount === 1);
+  const w1 = server.objects.get("team-a/w1");
+  assert.ok(w1);
+  server.objects.set("team-a/w1", { ...w1, spec: { size: 7 } });
+  server.endWatches();
+  await caughtUp();
+  assert.equal(informer.get("team-a/w1")?.size, 7);
+  assert.deepEqual(brief(changes).slice(2), ["team-a/w1:1>7"]);
+});
+
 test("a position that grew too old while a watch was open is replaced by a list at once, and is no failure", async (t) => {
   const { server, informer, log, caughtUp } = await startInformer(t, {
     tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },
