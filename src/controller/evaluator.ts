@@ -31,16 +31,11 @@ export interface Memory {
 }
 
 const TURN_MS = 15;
-const MAX_BEHIND_MS = 2000;
 
 export class Evaluator {
   readonly #memory: Memory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
-  /** Keys of Clusters that a policy has still to be asked about, by policy. */
-  readonly #rest = new Map<string, string[]>();
-  /** When those were edited whose rest it is, on a clock that never jumps, in milliseconds. */
-  readonly #editedAt = new Map<string, number>();
   /** When what is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
@@ -79,49 +74,33 @@ export class Evaluator {
     this.adoptRows(entry);
     entry.matched.clear();
     const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    const asked: string[] = [];
+    entry.rest = [];
     for (const cluster of inScope) {
       this.#match(entry, cluster);
-      if (this.#memory.asks.has(cluster.metadata.uid)) asked.push(clusterKey(cluster));
+      if (this.#memory.asks.has(cluster.metadata.uid)) entry.rest.push(clusterKey(cluster));
     }
-    this.#rest.set(entry.key, asked);
-    this.#editedAt.set(entry.key, performance.now());
-    this.evaluateRest(entry.key);
+    entry.editedAt = performance.now();
+    this.evaluateRest(entry);
   }
 
   /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    const rest = this.#rest.get(entry.key) ?? [];
-    const waiting = new Set(rest);
+    const waiting = new Set(entry.rest);
     // It is taken from the end: who has waited for longest comes first.
-    this.#rest.set(entry.key, [...[...entry.matched].filter((key) => !waiting.has(key)), ...rest]);
-    this.evaluateRest(entry.key);
+    entry.rest = [...[...entry.matched].filter((key) => !waiting.has(key)), ...entry.rest];
+    this.evaluateRest(entry);
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
-  evaluateRest(policyKey: string): void {
-    const { alarm, policies, asks } = this.#memory;
-    const entry = policies.get(policyKey);
-    if (entry === undefined) return this.forgetRest(policyKey);
-    const rest = this.#rest.get(policyKey) ?? [];
+  evaluateRest(entry: PolicyEntry): void {
+    const { alarm, asks } = this.#memory;
+    const { key, rest } = entry;
     do {
       const cluster = this.#options.clusters.get(rest.pop() ?? "");
       if (cluster === undefined) continue;
       for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
     } while (rest.length > 0 && !this.#turn.isOver());
-    if (rest.length === 0) return this.forgetRest(policyKey);
-    alarm.set(restAlarm(policyKey), this.#cause ?? this.#options.now());
-  }
-
-  /** Whether rows of the spec before an edit are left; no longer than for a while, however much there is to do. */
-  isBehind(policyKey: string): boolean {
-    return performance.now() - (this.#editedAt.get(policyKey) ?? -Infinity) < MAX_BEHIND_MS;
-  }
-
-  forgetRest(policyKey: string): void {
-    this.#rest.delete(policyKey);
-    this.#editedAt.delete(policyKey);
-    this.#memory.alarm.set(restAlarm(policyKey), undefined);
+    if (rest.length > 0) alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -269,10 +248,6 @@ export class Evaluator {
 
 function only(entry: PolicyEntry): Candidates {
   return { entries: [entry], compiled: [entry.compiled] };
-}
-
-function restAlarm(policyKey: string): string {
-  return `rest ${policyKey}`;
 }
 
 export function askAlarm({ clusterUID, call: { hook } }: Ask): string {

@@ -25,8 +25,12 @@ export interface PolicyEntry {
   readonly key: string;
   object: PolicyObject;
   compiled: CompiledPolicy;
+  /** When memory learnt of its spec, on a clock that never jumps, in milliseconds; before everything was read: never. */
+  editedAt: number;
   /** Keys of the Clusters that it matches. */
   readonly matched: Set<string>;
+  /** Keys of Clusters that it has still to be asked about. */
+  rest: string[];
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held: Map<string, HeldRow>;
   /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
@@ -109,7 +113,9 @@ export class PolicySet {
       key,
       object,
       compiled,
+      editedAt: -Infinity,
       matched: new Set(),
+      rest: [],
       held: new Map(),
       hasHeld: new Set(),
       known: NOTHING_KNOWN,

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import { isNews } from "../policy/cluster.ts";
-import type { ObjectReader } from "../policy/objects.ts";
+import { OBJECTS_NOT_LOADED, type ObjectReader } from "../policy/objects.ts";
 import { type CompiledPolicy, demandsOf } from "../policy/policy.ts";
 import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
@@ -44,8 +44,9 @@ export interface Result {
 
 /** At most one status write per policy and second, however many Clusters change. */
 const WRITE_INTERVAL_MS = 1000;
-/** How soon to look again. */
+/** How soon to look again whether memory has come up with an edit, and for how long. */
 const BEHIND_MS = 50;
+const MAX_BEHIND_MS = 5000;
 const MAX_CONFLICTS = 5;
 
 export class Reconciler {
@@ -73,9 +74,15 @@ export class Reconciler {
     if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
     const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
-    if (store.isBehind(key)) return { requeueAfterMs: BEHIND_MS };
+    if (this.#isBehind(entry)) return { requeueAfterMs: BEHIND_MS };
     await this.#reconcileStatus(entry);
     return finish(finalizers);
+  }
+
+  /** A status of now would tell of the spec before an edit, or that all is well before it is known whether it is. */
+  #isBehind({ compiled, editedAt, rest }: PolicyEntry): boolean {
+    if (performance.now() - editedAt > MAX_BEHIND_MS) return false;
+    return rest.length > 0 || this.#refusals(compiled).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
   }
 
   /** What it throws comes back instead: a finalizer that cannot be set must not keep the status from users. */
@@ -152,14 +159,16 @@ export class Reconciler {
     };
   }
 
-  /** Whether a kind can be read does not depend on the namespace. That it is being read just now is no news. */
+  /** That they are being read for a long time is no news: perhaps only by this replica. */
   #objectsUnavailable(policy: CompiledPolicy): Unavailable | undefined {
-    for (const { kind } of demandsOf(policy)) {
-      const found = this.#options.objects.find(kind, policy.ref.namespace ?? "");
-      if (!found.ok && found.reason !== "ObjectsNotLoaded")
-        return { reason: found.reason, message: found.message };
-    }
-    return undefined;
+    return this.#refusals(policy).find(({ reason }) => reason !== OBJECTS_NOT_LOADED);
+  }
+
+  /** Of the kinds that its gates look at; whether a kind can be read does not depend on the namespace. */
+  #refusals(policy: CompiledPolicy): Unavailable[] {
+    return demandsOf(policy)
+      .map(({ kind }) => this.#options.objects.find(kind, policy.ref.namespace ?? ""))
+      .flatMap((found) => (found.ok ? [] : [{ reason: found.reason, message: found.message }]));
   }
 }
 

@@ -138,7 +138,6 @@ export class DecisionStore {
   #policyGone(key: string): void {
     this.policies.delete(key);
     this.#alarm.set(`policy ${key}`, undefined);
-    this.#evaluator.forgetRest(key);
     this.#options.onDemands();
     this.#options.onDirty(key);
   }
@@ -154,11 +153,6 @@ export class DecisionStore {
     entry.windows = new Map();
     this.#watchWindows(entry);
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
-  }
-
-  /** A status of now would tell of the spec before an edit. */
-  isBehind(policyKey: string): boolean {
-    return this.#evaluator.isBehind(policyKey);
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
@@ -230,7 +224,7 @@ export class DecisionStore {
       case "objects":
         return this.#objectsDue(this.policies.get(key));
       case "rest":
-        return this.#evaluator.evaluateRest(key);
+        return this.#restDue(this.policies.get(key));
       case "override":
         return this.#options.onDirty(overrideKey(key));
       case "cluster":
@@ -247,6 +241,10 @@ export class DecisionStore {
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
     this.#alarm.set(`policy ${entry.key}`, windowEdge(entry, now));
     this.#options.onDirty(entry.key);
+  }
+
+  #restDue(entry: PolicyEntry | undefined): void {
+    if (entry !== undefined) this.#evaluator.evaluateRest(entry);
   }
 
   #objectsDue(entry: PolicyEntry | undefined): void {

@@ -3,7 +3,7 @@
 import { isForbidden, isNotFound, KubeError } from "../kube/errors.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/discovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
-import type { FoundObjects, ObjectKind } from "../policy/objects.ts";
+import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
 
@@ -19,12 +19,10 @@ export const SECRETS_REFUSED: Refusal = {
   message: "the operator never reads Secrets: name another kind in the gate",
 };
 
-export const NOT_LOADED = "ObjectsNotLoaded";
-
 export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
   return {
     ok: false,
-    reason: NOT_LOADED,
+    reason: OBJECTS_NOT_LOADED,
     message: `the objects of kind ${kind} in ${apiVersion} have not been read yet`,
   };
 }

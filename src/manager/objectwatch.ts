@@ -9,8 +9,14 @@ import type { InformerTuning } from "../kube/tuning.ts";
 import type { WatchEvent } from "../kube/watchstream.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
-import { type FoundObjects, objectKindKey, type ObjectKind, type WatchedObject } from "../policy/objects.ts";
-import { NOT_LOADED, notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
+import {
+  type FoundObjects,
+  objectKindKey,
+  type ObjectKind,
+  OBJECTS_NOT_LOADED,
+  type WatchedObject,
+} from "../policy/objects.ts";
+import { notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
 
 export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;
 
@@ -65,7 +71,7 @@ export class ObjectWatch {
 
   /** The API server has said something about the kind that lasts. */
   get answered(): boolean {
-    return this.#refusal?.reason !== NOT_LOADED;
+    return this.#refusal?.reason !== OBJECTS_NOT_LOADED;
   }
 
   find(namespace: string): FoundObjects {

@@ -24,6 +24,9 @@ export type FoundObjects =
   | { readonly ok: true; readonly namespaced: boolean; readonly objects: readonly WatchedObject[] }
   | { readonly ok: false; readonly reason: string; readonly message: string };
 
+/** The reason while a kind is being read for the first time. */
+export const OBJECTS_NOT_LOADED = "ObjectsNotLoaded";
+
 export interface ObjectReader {
   /** The objects of one kind in one namespace (all, for a cluster-scoped kind, where `namespace` is ignored). */
   find(kind: ObjectKind, namespace: string): FoundObjects;

@@ -9,6 +9,7 @@ import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor } from "../controlplane/operator.ts";
 import {
   clusterPolicyRef,
+  condition,
   conditionIs,
   heldRow,
   noRow,
@@ -137,6 +138,13 @@ describe("object gates", () => {
       return (await lab.ask(HOOK, "reach", "c1")).retryAfterSeconds === 0;
     });
     await cp.delete(wide);
+  });
+
+  test("that may not be read show in the first status: nothing says Ready in between", async () => {
+    const ref = policyRef("ungranted", "p");
+    await gated(ref, { apiVersion: "coordination.k8s.io/v1", kind: "Lease", name: "go" });
+    const first = await cp.waitFor("the first status", async () => condition(await cp.get(ref), "Ready"));
+    assert.deepEqual([first.status, first.reason], ["False", "ObjectsForbidden"]);
   });
 
   test("that can no longer be read show in the status, as in the answers", async () => {

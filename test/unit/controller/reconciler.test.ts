@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../../../src/api/meta.ts";
+import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
 import type { StatusInput } from "../../../src/controller/status.ts";
@@ -78,12 +79,50 @@ describe("the status", () => {
     const result = await reconciler.reconcile(keyOf(held));
     assert.ok((result.requeueAfterMs ?? 0) > 0);
     assert.equal(written.length, 0);
-    while (fixture.store.isBehind(keyOf(held))) fixture.store.wake();
+    while ((fixture.store.policies.get(keyOf(held))?.rest.length ?? 0) > 0) fixture.store.wake();
     await reconciler.reconcile(keyOf(held));
     assert.deepEqual(
       written.map((status) => status.decisions?.map(({ message }) => /elsewhere/.test(message))),
       [[true, true, true]],
     );
+  });
+
+  test("of an edited policy waits until it is known whether what its gates look at can be read, but not for ever", async (t) => {
+    const gate = { name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } };
+    const policy = hookPolicy({ rules: [rule({ until: [gate] })] });
+    const unread: FoundObjects = { ok: false, reason: OBJECTS_NOT_LOADED, message: "wait" };
+    const found: { now: FoundObjects } = { now: unread };
+    const objects = { find: () => found.now };
+    const firstReady = async (answer: FoundObjects, afterMs = 0): Promise<string | undefined> => {
+      found.now = unread;
+      const fixture = storeWith({ objects });
+      const ready: (string | undefined)[] = [];
+      const reconciler = reconcilerOf(
+        fixture,
+        {
+          replaceStatus: async ({ object }, status) => {
+            ready.push(status.conditions?.find(({ type }) => type === "Ready")?.reason);
+            return { ...object, status };
+          },
+        },
+        { objects },
+      );
+      fixture.setPolicy(policy);
+      assert.ok(((await reconciler.reconcile(keyOf(policy))).requeueAfterMs ?? 0) > 0);
+      assert.deepEqual(ready, []);
+      found.now = answer;
+      const now = performance.now.bind(performance);
+      t.mock.method(performance, "now", () => now() + afterMs);
+      await reconciler.reconcile(keyOf(policy));
+      t.mock.restoreAll();
+      return ready[0];
+    };
+    assert.equal(await firstReady({ ok: true, namespaced: true, objects: [] }), "Loaded");
+    assert.equal(
+      await firstReady({ ok: false, reason: "ObjectsForbidden", message: "" }),
+      "ObjectsForbidden",
+    );
+    assert.equal(await firstReady(unread, 10_000), "Loaded");
   });
 
   test("is written when it differs, once a second at most, and not at rest", async () => {
