@@ -18,7 +18,7 @@ import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
-import { type Candidates, noteResult, type PolicyEntry, type PolicySet } from "./policyset.ts";
+import { type Candidates, type PolicyEntry, type PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
 import { Turn } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
@@ -29,6 +29,8 @@ export interface Memory {
   readonly asks: AskSet;
   readonly alarm: Alarm;
 }
+
+type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
 const TURN_MS = 15;
 
@@ -110,7 +112,7 @@ export class Evaluator {
   }
 
   evaluateAsk(ask: Ask): void {
-    const cluster = this.#clusterOf(ask);
+    const cluster = this.#clusterNamed(ask);
     if (cluster !== undefined) this.#evaluate(ask, cluster, this.#candidates(ask.namespace));
   }
 
@@ -118,7 +120,8 @@ export class Evaluator {
     return this.#memory.policies.candidates(namespace ?? "");
   }
 
-  #clusterOf({ namespace, cluster: name, clusterUID }: Ask): Cluster | undefined {
+  /** Undefined where another one has its name, too. */
+  #clusterNamed({ namespace, cluster: name, clusterUID }: NamedCluster): Cluster | undefined {
     const cluster = this.#options.clusters.get(`${namespace}/${name}`);
     return cluster?.metadata.uid === clusterUID ? cluster : undefined;
   }
@@ -188,7 +191,7 @@ export class Evaluator {
     { holds, verdict }: HeldRow,
     now: Date,
   ): Pick<HeldRow, "earliestRelease"> {
-    const cluster = this.#clusterOf(ask);
+    const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || !(holds || verdict === "WouldBlock")) return {};
     const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
@@ -213,10 +216,11 @@ export class Evaluator {
 
   /** Rows that other replicas, or this one before a restart, have written. */
   adoptRows(entry: PolicyEntry): void {
-    for (const result of entry.object.status?.recent ?? []) noteResult(entry, result);
+    for (const result of entry.object.status?.recent ?? [])
+      if (this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
     for (const row of entry.object.status?.decisions ?? []) {
-      const cluster = this.#options.clusters.get(`${row.namespace}/${row.cluster}`);
-      if (cluster?.metadata.uid === row.clusterUID) this.#adoptRow(entry, row, cluster);
+      const cluster = this.#clusterNamed(row);
+      if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
     }
   }
 

@@ -3,7 +3,8 @@
 import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
 import type { HeldRow } from "./held.ts";
-import { type Known, NOTHING_KNOWN, resultKey } from "./status.ts";
+import { RecordedResults } from "./recorded.ts";
+import { type Known, NOTHING_KNOWN } from "./status.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 
@@ -39,8 +40,7 @@ export interface PolicyEntry {
   known: Known;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[];
-  /** resultKeys of what was recorded already: an operation that is asked for again is no new result. */
-  readonly recorded: Set<string>;
+  readonly recorded: RecordedResults;
   /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
   readonly deadlines: Map<string, ReadonlyMap<string, DeadlineStep | 0>>;
   /** Whether each window was open at the last look, by rule and gate. */
@@ -49,18 +49,6 @@ export interface PolicyEntry {
 
 /** Per cent of a deadline's time. */
 export type DeadlineStep = 50 | 80 | 100;
-
-/** Beyond it a result may be recorded twice. */
-const MAX_RECORDED = 10_000;
-
-/** Whether nobody has recorded the result before. */
-export function noteResult({ recorded }: PolicyEntry, result: RecentResult): boolean {
-  const key = resultKey(result);
-  if (recorded.has(key)) return false;
-  if (recorded.size >= MAX_RECORDED) recorded.clear();
-  recorded.add(key);
-  return true;
-}
 
 export interface WindowLook {
   readonly rule: string;
@@ -120,7 +108,7 @@ export class PolicySet {
       hasHeld: new Set(),
       known: NOTHING_KNOWN,
       recent: [],
-      recorded: new Set(),
+      recorded: new RecordedResults(),
       deadlines: new Map(),
       windows: new Map(),
     };

@@ -8,7 +8,7 @@ import { policyName } from "../policy/policy.ts";
 import { askKey } from "./asks.ts";
 import type { Memory } from "./evaluator.ts";
 import { recentResult } from "./held.ts";
-import { noteResult, type PolicyEntry, policyKey } from "./policyset.ts";
+import { type PolicyEntry, policyKey } from "./policyset.ts";
 import type { AskRequest, StoreOptions } from "./store.ts";
 
 export class Results {
@@ -36,7 +36,7 @@ export class Results {
   }
 
   #keep(entry: PolicyEntry, result: RecentResult): void {
-    if (!noteResult(entry, result)) return;
+    if (!entry.recorded.add(result)) return;
     entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
     const wasHeld = entry.hasHeld.delete(askKey(result.clusterUID, result.hook));
     const { ref: policy, uid: policyUID } = entry.compiled;

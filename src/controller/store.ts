@@ -77,6 +77,7 @@ export class DecisionStore {
   readonly #results: Results;
   readonly #inputs: Inputs;
   #loaded = false;
+  #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
@@ -94,6 +95,11 @@ export class DecisionStore {
 
   get loaded(): boolean {
     return this.#loaded;
+  }
+
+  /** Who is told the uids of Clusters that nothing will be asked about any more; another one may have the name. */
+  onClusterGone(listener: (uid: string) => void): void {
+    this.#clusterGone = listener;
   }
 
   /** Every informer holds its first list: from now on what is not in memory does not exist. */
@@ -334,8 +340,11 @@ export class DecisionStore {
   /** The Cluster is gone, or another one has its name. */
   #forget(cluster: Cluster): void {
     for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
+    const { uid, namespace = "" } = cluster.metadata;
+    this.#clusterGone(uid);
     const key = clusterKey(cluster);
-    for (const entry of this.policies.candidates(cluster.metadata.namespace ?? "").entries) {
+    for (const entry of this.policies.candidates(namespace).entries) {
+      entry.recorded.forget(uid);
       if (entry.matched.delete(key)) this.#options.onDirty(entry.key);
     }
   }

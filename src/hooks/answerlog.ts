@@ -5,6 +5,7 @@ import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy.ts";
 import type { Answer, HookRequest } from "./codec.ts";
+import { LastAnswers } from "./lastanswers.ts";
 
 /** The verdict that logs and metrics name: a decision's, or why there was none. */
 export type AnswerVerdict =
@@ -23,6 +24,8 @@ export interface AnswerRecorder {
   record(request: HookRequest, outcome: Outcome, now: Date): void;
   /** What was recorded last of the Cluster and hook was answered once more, to the same request. */
   repeat(hook: HookName, clusterUID: string, now: Date): void;
+  /** The Cluster is gone. */
+  forget(clusterUID: string): void;
 }
 
 interface Entry {
@@ -36,8 +39,6 @@ interface Entry {
 
 /** While nothing changes, one line with a count this often. */
 const SUMMARY_EVERY_MS = 10 * 60 * 1000;
-/** Anyone who reaches the port can invent Clusters. */
-const MAX_ENTRIES = 20_000;
 
 export interface AnswerLogOptions {
   readonly log: Logger;
@@ -46,7 +47,7 @@ export interface AnswerLogOptions {
 }
 
 export class AnswerLog implements AnswerRecorder {
-  readonly #entries = new Map<string, Entry>();
+  readonly #last = new LastAnswers<Entry>();
   readonly #log: Logger;
   readonly #everyCall: boolean;
 
@@ -60,23 +61,27 @@ export class AnswerLog implements AnswerRecorder {
     const { status, retryAfterSeconds } = outcome.answer;
     const line = `${hook} is called, response is ${status}. retry: ${retryAfterSeconds}`;
     const fields = describe(request, outcome);
-    const key = keyOf(hook, request.cluster.metadata.uid);
-    const entry = this.#entries.get(key);
+    const { uid } = request.cluster.metadata;
+    const entry = this.#last.get(uid, hook);
     const said = `${line} ${JSON.stringify(fields)}`;
     if (entry?.said === said) return this.#repeat(entry, now);
-    if (entry !== undefined && entry.repeated > 0) {
-      this.#log.info(`${hook} was answered the same until now`, {
-        cluster: fields["cluster"],
-        repeated: entry.repeated,
-      });
-    }
+    if (entry !== undefined) this.#end(hook, entry);
     this.#log.info(line, fields);
-    this.#remember(key, { line, fields, said, loggedAt: now.getTime(), repeated: 0 });
+    this.#last.set(uid, hook, { line, fields, said, loggedAt: now.getTime(), repeated: 0 });
   }
 
   repeat(hook: HookName, clusterUID: string, now: Date): void {
-    const entry = this.#entries.get(keyOf(hook, clusterUID));
+    const entry = this.#last.get(clusterUID, hook);
     if (entry !== undefined) this.#repeat(entry, now);
+  }
+
+  forget(clusterUID: string): void {
+    for (const [hook, entry] of this.#last.forget(clusterUID)) this.#end(hook, entry);
+  }
+
+  #end(hook: HookName, { fields, repeated }: Entry): void {
+    if (repeated === 0) return;
+    this.#log.info(`${hook} was answered the same until now`, { cluster: fields["cluster"], repeated });
   }
 
   #repeat(entry: Entry, now: Date): void {
@@ -88,17 +93,6 @@ export class AnswerLog implements AnswerRecorder {
     entry.loggedAt = now.getTime();
     entry.repeated = 0;
   }
-
-  #remember(key: string, entry: Entry): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size > MAX_ENTRIES && oldest.done !== true) this.#entries.delete(oldest.value);
-  }
-}
-
-function keyOf(hook: HookName, clusterUID: string): string {
-  return `${clusterUID}/${hook}`;
 }
 
 function describe({ cluster }: HookRequest, { verdict, decision }: Outcome): Record<string, unknown> {

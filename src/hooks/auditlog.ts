@@ -8,6 +8,7 @@ import { policyName } from "../policy/policy.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
 import { auditEntry } from "./auditentry.ts";
 import type { HookRequest } from "./codec.ts";
+import { LastAnswers } from "./lastanswers.ts";
 
 export interface AuditLogOptions {
   /** Takes a line with its newline; neither waits nor fails (audit/linewriter.ts). */
@@ -18,18 +19,16 @@ export interface AuditLogOptions {
 }
 
 interface Last {
+  readonly version: string | undefined;
   readonly verdict: AnswerVerdict;
   /** Digest: what many policies say is kilobytes, times all that is remembered. */
   readonly said: string;
 }
 
-/** Anyone who reaches the port can invent Clusters. An answer that is forgotten is written once more. */
-const MAX_REMEMBERED = 20_000;
-
 export class AuditLog implements AnswerRecorder {
   readonly #options: AuditLogOptions;
-  /** By Cluster, hook and target version. */
-  readonly #last = new Map<string, Last>();
+  /** An answer that is forgotten is written once more. */
+  readonly #last = new LastAnswers<Last>();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -47,22 +46,21 @@ export class AuditLog implements AnswerRecorder {
   /** The same answer is recorded already. */
   repeat(): void {}
 
-  #record(request: HookRequest, outcome: Outcome, now: Date): void {
-    const { call, cluster } = request;
-    const key = `${cluster.metadata.uid}/${call.hook}/${targetVersion(call) ?? ""}`;
-    const last = this.#last.get(key);
-    const said = saidBy(outcome);
-    if (last?.said === said) return;
-    this.#remember(key, { verdict: outcome.verdict, said });
-    const { instance, write } = this.#options;
-    write(`${JSON.stringify(auditEntry(request, outcome, { now, instance, before: last?.verdict }))}\n`);
+  forget(clusterUID: string): void {
+    this.#last.forget(clusterUID);
   }
 
-  #remember(key: string, last: Last): void {
-    this.#last.delete(key);
-    this.#last.set(key, last);
-    const oldest = this.#last.keys().next();
-    if (this.#last.size > MAX_REMEMBERED && oldest.done !== true) this.#last.delete(oldest.value);
+  #record(request: HookRequest, outcome: Outcome, now: Date): void {
+    const { call, cluster } = request;
+    const { uid } = cluster.metadata;
+    const version = targetVersion(call);
+    const earlier = this.#last.get(uid, call.hook);
+    const last = earlier?.version === version ? earlier : undefined;
+    const said = saidBy(outcome);
+    if (last?.said === said) return;
+    this.#last.set(uid, call.hook, { version, verdict: outcome.verdict, said });
+    const { instance, write } = this.#options;
+    write(`${JSON.stringify(auditEntry(request, outcome, { now, instance, before: last?.verdict }))}\n`);
   }
 }
 

@@ -60,6 +60,8 @@ export interface HookHandler {
   readonly handle: (body: Buffer, digest?: string) => string | Promise<string>;
   /** The answer to bytes of this digest, if there was one that holds and still stands. */
   readonly repeat?: (digest: string) => string | undefined;
+  /** The Cluster is gone. */
+  readonly forget: (clusterUID: string) => void;
 }
 
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
@@ -107,7 +109,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return finish(bug(error));
     }
   };
-  return { handle, ...(waits && { repeat }) };
+  return { handle, ...(waits && { repeat }), forget: (clusterUID) => replays.forget(clusterUID) };
 }
 
 function secondsSince(started: number): number {

@@ -53,7 +53,7 @@ export class Replays {
     if (this.#kept.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
 
-  /** To be called when another answer is given about the Cluster: only the last one is repeated. */
+  /** To be called when another answer is given about the Cluster: only the last one is repeated. Or when it is gone. */
   forget(clusterUID: string): void {
     const kept = this.#kept.get(clusterUID);
     if (kept === undefined) return;

@@ -20,6 +20,8 @@ export interface Routes {
     path: string,
     reason: "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal",
   ) => string;
+  /** What is kept for the next call about a Cluster that is gone. */
+  readonly forget: (clusterUID: string) => void;
 }
 
 /** One route per advertised hook, and discovery. */
@@ -31,15 +33,17 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
     return discovery;
   };
   const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
+  const handlers = hooks.map((hook) => ({
+    path: hookPath(hook),
+    authenticated: true,
+    ...createHandler(hook, served.blocking.has(hook), deps),
+  }));
   return {
-    routes: [
-      { path: DISCOVERY_PATH, authenticated: false, handle: discover },
-      ...hooks.map((hook) => ({
-        path: hookPath(hook),
-        authenticated: true,
-        ...createHandler(hook, served.blocking.has(hook), deps),
-      })),
-    ],
+    routes: [{ path: DISCOVERY_PATH, authenticated: false, handle: discover }, ...handlers],
+    forget: (clusterUID) => {
+      for (const { forget } of handlers) forget(clusterUID);
+      deps.answers.forget(clusterUID);
+    },
     undecodable: (path, reason) => {
       const hook = byPath.get(path);
       // Discovery takes anything: a request that is broken off still learns what is served.

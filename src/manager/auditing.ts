@@ -45,5 +45,8 @@ export function recordAll(recorders: readonly AnswerRecorder[]): AnswerRecorder 
     repeat: (hook, clusterUID, now) => {
       for (const recorder of recorders) recorder.repeat(hook, clusterUID, now);
     },
+    forget: (clusterUID) => {
+      for (const recorder of recorders) recorder.forget(clusterUID);
+    },
   };
 }

@@ -53,7 +53,7 @@ export interface ControllerOptions {
 
 export interface Controller {
   readonly source: DecisionSource;
-  readonly memory: Memory;
+  readonly memory: Memory & { readonly store: DecisionStore };
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
   /** Until `signal` aborts; never rejects. */

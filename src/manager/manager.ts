@@ -44,8 +44,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const kubeConfig = loadKubeConfig(options);
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });
-  const { maxOverrideMs } = options;
-  const { webhookServiceName: serviceName } = options;
+  const { maxOverrideMs, webhookServiceName: serviceName } = options;
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, events, log });
@@ -69,6 +68,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     now,
   });
   const { memory } = controller;
+  memory.store.onClusterGone(hooks.forget);
   const server = createHookServer({
     ...(options.webhookHost !== undefined && { host: options.webhookHost }),
     port: options.webhookPort,

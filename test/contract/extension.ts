@@ -51,9 +51,10 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
 
 /** As the operator makes them; but a handler that throws, which it never should, is not covered up. */
 function routesOf(capiMinor: number, deps: HandlerDeps): Routes {
-  const { routes, undecodable } = createRoutes(servedHooks(capiMinor), deps);
+  const { routes, undecodable, forget } = createRoutes(servedHooks(capiMinor), deps);
   return {
     routes,
+    forget,
     undecodable: (path, reason) =>
       reason === "internal" ? "no answer: the handler threw" : undecodable(path, reason),
   };

@@ -44,6 +44,8 @@ export interface Fixture {
   /** That they begin and end. */
   readonly holds: Transition[];
   readonly latencies: number[];
+  /** Uids of Clusters. */
+  readonly gone: string[];
   cluster(key: string): Cluster | undefined;
   setCluster(cluster: Cluster | undefined, key?: string): void;
   setNamespace(namespace: Namespace): void;
@@ -84,6 +86,7 @@ export function storeWith(given: Given = {}): Fixture {
   const transitions: Transition[] = [];
   const holds: Transition[] = [];
   const latencies: number[] = [];
+  const gone: string[] = [];
   const { objects, turnMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
@@ -102,6 +105,7 @@ export function storeWith(given: Given = {}): Fixture {
       (transition.type === "Held" || transition.type === "Released" ? holds : transitions).push(transition),
     onAnswerChanged: (latencyMs) => latencies.push(latencyMs),
   });
+  store.onClusterGone((uid) => gone.push(uid));
   const fixture: Fixture = {
     store,
     dirty,
@@ -109,6 +113,7 @@ export function storeWith(given: Given = {}): Fixture {
     transitions,
     holds,
     latencies,
+    gone,
     cluster: (key) => clusters.get(key),
     setCluster: (now, key = `${now?.metadata.namespace}/${now?.metadata.name}`) => {
       const before = clusters.objects.get(key);

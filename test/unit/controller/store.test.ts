@@ -159,6 +159,13 @@ describe("an operation ends", () => {
     });
   }
 
+  test("and what others keep of the Cluster is to be forgotten when it is gone, or replaced", () => {
+    const fixture = asked();
+    fixture.setCluster(cluster({ uid: "another", ...later }));
+    fixture.setCluster(undefined, "team-a/prod-1");
+    assert.deepEqual(fixture.gone, ["uid-prod-1", "another"]);
+  });
+
   test("not by a change that says nothing about it", () => {
     const fixture = asked();
     fixture.setCluster(

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec, HookPolicyStatus, RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { GateSpec, HookPolicyStatus, RecentResult, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import { REASON } from "../../../src/api/hookpolicy.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { FoundObjects, ObjectReader, WatchedObject } from "../../../src/policy/objects.ts";
@@ -236,21 +236,26 @@ test("what is remembered of policies that are gone does not pile up", () => {
   assert.equal(step?.type === "DeadlineStep" && step.ask.rules.size, 1);
 });
 
-test("what others have recorded is no result of this replica, and does not pile up for ever", () => {
-  const fixture = storeWith({ policies: [hookPolicy()] });
-  const recent = (n: number): HookPolicyStatus => ({
-    recent: [
-      {
-        namespace: "a",
-        cluster: "c",
-        clusterUID: `u${n}`,
-        hook: "BeforeClusterDelete",
-        verdict: "Allowed",
-        time: "",
-      },
-    ],
+test("what others have recorded is no result of this replica, and is forgotten with the Cluster", () => {
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+  const result = (clusterUID: string): RecentResult => ({
+    namespace: "team-a",
+    cluster: "prod-1",
+    clusterUID,
+    hook: "BeforeClusterDelete",
+    verdict: "Allowed",
+    time: "",
   });
-  for (let n = 0; n < 10_100; n += 1) fixture.setPolicy({ ...hookPolicy(), status: recent(n) });
-  const { recorded, recent: own } = entryOf(fixture, hookPolicy());
-  assert.ok(recorded.size <= 10_000 && own.length === 0);
+  const status = { recent: [result("uid-prod-1"), result("of an earlier one")] };
+  fixture.setPolicy({ ...hookPolicy(), status });
+  const entry = entryOf(fixture, hookPolicy());
+  assert.deepEqual(
+    [entry.recorded.keys().length, entry.recorded.add(result("uid-prod-1")), entry.recent],
+    [1, false, []],
+  );
+  fixture.setCluster(undefined, "team-a/prod-1");
+  fixture.setPolicy({ ...hookPolicy(), status });
+  assert.equal(entry.recorded.keys().length, 0);
+  for (let n = 0; n < 10_100; n += 1) entry.recorded.add(result(`u${n}`));
+  assert.ok(entry.recorded.keys().length <= 10_000);
 });

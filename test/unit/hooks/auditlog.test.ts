@@ -6,6 +6,7 @@ import { join } from "node:path";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
+import type { AnswerVerdict } from "../../../src/hooks/answerlog.ts";
 import { AuditLog } from "../../../src/hooks/auditlog.ts";
 import type { AuditEntry } from "../../../src/hooks/auditentry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/handler.ts";
@@ -116,6 +117,40 @@ describe("a line is written", () => {
     assert.deepEqual(
       both.map((line) => line.cluster.uid),
       ["uid-prod-1", "another"],
+    );
+  });
+
+  test("for each target version of an upgrade, and again of a Cluster that was gone", () => {
+    const lines: AuditEntry[] = [];
+    const write = (line: string): number => lines.push(JSON.parse(line));
+    const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });
+    const answer = { status: "Success", retryAfterSeconds: 5, message: "" } as const;
+    const record = (version: string, verdict: AnswerVerdict): void =>
+      audit.record(
+        {
+          call: {
+            hook: "BeforeClusterUpgrade",
+            fromKubernetesVersion: "v1.33.0",
+            toKubernetesVersion: version,
+          },
+          cluster: cluster(),
+        },
+        { verdict, answer },
+        NOW,
+      );
+    record("v1.34.0", "NotLoaded");
+    record("v1.35.0", "NotLoaded");
+    record("v1.35.0", "NotConfirmed");
+    audit.forget("uid-prod-1");
+    record("v1.35.0", "NotConfirmed");
+    assert.deepEqual(
+      lines.map(({ before, verdict }) => [before, verdict]),
+      [
+        [undefined, "NotLoaded"],
+        [undefined, "NotLoaded"],
+        ["NotLoaded", "NotConfirmed"],
+        [undefined, "NotConfirmed"],
+      ],
     );
   });
 

@@ -26,14 +26,19 @@ interface Run {
 
 async function run(
   over: Partial<DecisionSource>,
-  { waits = true, bytes = [body], everyCall = false } = {},
+  {
+    waits = true,
+    bytes = [body],
+    everyCall = false,
+  }: { waits?: boolean; bytes?: readonly (Buffer | "the Cluster is gone")[]; everyCall?: boolean } = {},
 ): Promise<Run> {
   const verdicts: string[] = [];
   const lines: [string, LogFields | undefined][] = [];
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   let released = 0;
-  const { handle, repeat } = createHandler("BeforeClusterDelete", waits, {
+  const answers = new AnswerLog({ log, everyCall });
+  const { handle, repeat, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
       ask: () => blocked,
@@ -47,13 +52,18 @@ async function run(
       unconfirmed: () => undefined,
       discovered: () => undefined,
     },
-    answers: new AnswerLog({ log, everyCall }),
+    answers,
     log,
     complain: write,
     now: () => NOW,
   });
   let text = "";
   for (const each of bytes) {
+    if (each === "the Cluster is gone") {
+      forget("uid-prod-1");
+      answers.forget("uid-prod-1");
+      continue;
+    }
     const digest = hash("sha256", each);
     text = repeat?.(digest) ?? (await handle(each, digest));
   }
@@ -230,6 +240,12 @@ describe("a request that comes again", () => {
     assert.equal(asked(), 3);
   });
 
+  test("is decided again once the Cluster is gone", async () => {
+    const { source, asked } = counting({});
+    await run(source, { bytes: [body, "the Cluster is gone", body] });
+    assert.equal(asked(), 2);
+  });
+
   test("is confirmed each time where it may go on", async () => {
     let confirmed = 0;
     const confirm = async (): ReturnType<DecisionSource["confirm"]> => {
@@ -276,5 +292,17 @@ describe("the log of answers", () => {
       { cluster: "team-a/prod-1", repeated: 2 },
     ]);
     assert.equal(lines.filter(called).length, 2);
+  });
+
+  test("says so, too, when the Cluster is gone", async () => {
+    const { lines } = await run({}, { bytes: [body, body, "the Cluster is gone", body] });
+    assert.deepEqual(
+      lines.map(([message]) => message.replace("BeforeClusterDelete ", "")),
+      [
+        "is called, response is Success. retry: 10",
+        "was answered the same until now",
+        "is called, response is Success. retry: 10",
+      ],
+    );
   });
 });

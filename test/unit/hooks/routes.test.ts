@@ -19,7 +19,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
       discovered: () => undefined,
       unconfirmed: refuse,
     },
-    answers: { record: refuse, repeat: refuse },
+    answers: { record: refuse, repeat: refuse, forget: refuse },
     log: createRecorder(),
     complain: refuse,
     now: () => new Date(),

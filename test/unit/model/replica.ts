@@ -13,7 +13,7 @@ import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { Reconciler } from "../../../src/controller/reconciler.ts";
 import { DecisionStore } from "../../../src/controller/store.ts";
 import { AnswerLog } from "../../../src/hooks/answerlog.ts";
-import { createHandler } from "../../../src/hooks/handler.ts";
+import { createHandler, type HookHandler } from "../../../src/hooks/handler.ts";
 import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/store.ts";
 import { ApiServer, ClusterResource, viewPolicy } from "../../../src/manager/apiserver.ts";
@@ -123,7 +123,7 @@ export class Replica {
   readonly #watches: Watches;
   readonly #store: DecisionStore;
   readonly #reconciler: Reconciler;
-  readonly #handle: (body: Buffer) => string | Promise<string>;
+  readonly #handler: HookHandler;
   readonly #hook: HookName;
   readonly #reconciles: boolean;
   readonly #ready = new Set<string>();
@@ -175,7 +175,8 @@ export class Replica {
       now,
       onStale: () => undefined,
     });
-    this.#handle = this.#createHandler(confirmer);
+    this.#handler = this.#createHandler(confirmer);
+    this.#store.onClusterGone(this.#handler.forget);
   }
 
   #createWatches(api: ApiModel): Watches {
@@ -198,9 +199,9 @@ export class Replica {
     ];
   }
 
-  #createHandler(confirmer: Confirmer): (body: Buffer) => string | Promise<string> {
+  #createHandler(confirmer: Confirmer): HookHandler {
     const store = this.#store;
-    const { handle, repeat } = createHandler(this.#hook, true, {
+    return createHandler(this.#hook, true, {
       source: {
         loaded: () => store.loaded,
         ask: (request, at) => store.ask(request, at),
@@ -214,10 +215,11 @@ export class Replica {
       complain: () => undefined,
       now: () => this.#clock.now,
     });
-    return (body) => {
-      const digest = hash("sha256", body);
-      return repeat?.(digest) ?? handle(body, digest);
-    };
+  }
+
+  #handle(body: Buffer): string | Promise<string> {
+    const digest = hash("sha256", body);
+    return this.#handler.repeat?.(digest) ?? this.#handler.handle(body, digest);
   }
 
   /** Everything was read, and nothing is left to do. */
@@ -295,7 +297,8 @@ export class Replica {
   /** Everything that what it does next depends on. */
   state(): unknown {
     const entries = [...this.#store.policies.entries()].map((entry) => {
-      const { key, object, matched, held, hasHeld, known, recent, recorded, deadlines } = entry;
+      const { key, object, matched, held, hasHeld, known, recent, deadlines } = entry;
+      const recorded = entry.recorded.keys();
       return { key, object, matched, held, hasHeld, known, recent, recorded, deadlines };
     });
     return {

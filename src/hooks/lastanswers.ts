@@ -1,0 +1,31 @@
+import type { HookName } from "../api/runtimehooks.ts";
+
+/** Anyone who reaches the port can invent Clusters. */
+const MAX_ANSWERS = 20_000;
+
+/** What was recorded last about each Cluster and hook, as long as the Cluster is there. */
+export class LastAnswers<T> {
+  /** By uid; where nothing has changed for longest comes first, and goes first. */
+  readonly #byCluster = new Map<string, Map<HookName, T>>();
+  #size = 0;
+
+  get(clusterUID: string, hook: HookName): T | undefined {
+    return this.#byCluster.get(clusterUID)?.get(hook);
+  }
+
+  set(clusterUID: string, hook: HookName, answer: T): void {
+    const answers = new Map(this.forget(clusterUID)).set(hook, answer);
+    this.#byCluster.set(clusterUID, answers);
+    this.#size += answers.size;
+    const oldest = this.#byCluster.keys().next();
+    if (this.#size > MAX_ANSWERS && oldest.done !== true) this.forget(oldest.value);
+  }
+
+  /** Gives what was forgotten. */
+  forget(clusterUID: string): Iterable<readonly [HookName, T]> {
+    const answers = this.#byCluster.get(clusterUID);
+    this.#byCluster.delete(clusterUID);
+    this.#size -= answers?.size ?? 0;
+    return answers ?? [];
+  }
+}
