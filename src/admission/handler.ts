@@ -52,11 +52,11 @@ async function judge(review: Review, deps: AdmissionDeps): Promise<Verdict> {
   if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return ADMITTED;
   if (isBeingDeleted(review.object)) return ADMITTED;
   if (isTooLarge(review.object.spec)) return { denial: tooLarge(review.object), warnings: [] };
-  const object = withoutNulls(review.object);
+  const object = asStored(review.object);
   if (object.kind === "HookOverride") {
     return { warnings: checkOverride(object, { ...deps, now: deps.now() }).map(describe) };
   }
-  const known = isPolicy(old) && !isTooLarge(old.spec) ? withoutNulls(old) : undefined;
+  const known = isPolicy(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
   const verdict = await judgePolicy(object, known, review, deps);
   if (verdict.denial !== undefined) {
     deps.log.info("Refused a policy", { policy: nameOf(object), reason: verdict.denial.reason });
@@ -84,6 +84,11 @@ async function judgePolicy(
 
 function nameOf({ kind, metadata: { namespace, name } }: Policy): string {
   return policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+}
+
+/** The other parts of it are not looked at that closely, and may be of any size. */
+function asStored<T extends Review["object"]>(object: T): T {
+  return { ...object, spec: withoutNulls(object.spec) };
 }
 
 function isBeingDeleted({ metadata }: Review["object"]): boolean {

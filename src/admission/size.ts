@@ -5,20 +5,23 @@ export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
 
 /** Objects, lists and values together. */
 const MAX_NODES = 20_000;
+/** Whoever walks through it may do so by recursion. */
+const MAX_DEPTH = 32;
 /** Of names and texts: 16 rules of 16 gates with 500 each. */
 const MAX_CHARS = 128 * 1024;
 
 /** Larger than anybody writes, and slow to judge: a KiB of CEL takes milliseconds. */
 export function isTooLarge(spec: object): boolean {
-  const open: unknown[] = [spec];
+  const open: [value: unknown, depth: number][] = [[spec, 0]];
   let [nodes, chars] = [0, 0];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next === "string") chars += next.length;
-    for (const [key, value] of entriesOf(next)) {
+    const [value, depth] = next;
+    if (typeof value === "string") chars += value.length;
+    for (const [key, child] of entriesOf(value)) {
       nodes += 1;
       chars += key.length;
-      if (nodes > MAX_NODES || chars > MAX_CHARS) return true;
-      open.push(value);
+      if (nodes > MAX_NODES || chars > MAX_CHARS || depth === MAX_DEPTH) return true;
+      open.push([child, depth + 1]);
     }
   }
   return chars > MAX_CHARS;

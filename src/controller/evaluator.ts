@@ -102,7 +102,8 @@ export class Evaluator {
       if (cluster === undefined) continue;
       for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
     } while (rest.length > 0 && !this.#turn.isOver());
-    if (rest.length > 0) alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
+    if (rest.length === 0) return this.#options.onDirty(key);
+    alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {

@@ -44,8 +44,7 @@ export interface Result {
 
 /** At most one status write per policy and second, however many Clusters change. */
 const WRITE_INTERVAL_MS = 1000;
-/** How soon to look again whether memory has come up with an edit, and for how long. */
-const BEHIND_MS = 50;
+/** How long the status waits for memory to come up with an edit. */
 const MAX_BEHIND_MS = 5000;
 const MAX_CONFLICTS = 5;
 
@@ -74,15 +73,19 @@ export class Reconciler {
     if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
     const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
-    if (this.#isBehind(entry)) return { requeueAfterMs: BEHIND_MS };
+    const behindMs = this.#behindMs(entry);
+    // Before that, whatever ends it makes the policy dirty.
+    if (behindMs > 0) return finish(finalizers, { requeueAfterMs: behindMs });
     await this.#reconcileStatus(entry);
     return finish(finalizers);
   }
 
-  /** A status of now would tell of the spec before an edit, or that all is well before it is known whether it is. */
-  #isBehind({ compiled, editedAt, rest }: PolicyEntry): boolean {
-    if (performance.now() - editedAt > MAX_BEHIND_MS) return false;
-    return rest.length > 0 || this.#refusals(compiled).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
+  /** For how long at most a status would tell of the spec before an edit, or of objects that were not read yet. */
+  #behindMs({ compiled, editedAt, rest }: PolicyEntry): number {
+    const left = editedAt + MAX_BEHIND_MS - performance.now();
+    const isBehind = (): boolean =>
+      rest.length > 0 || this.#refusals(compiled).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
+    return left > 0 && isBehind() ? left : 0;
   }
 
   /** What it throws comes back instead: a finalizer that cannot be set must not keep the status from users. */
@@ -107,7 +110,8 @@ export class Reconciler {
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
     const { writer, now, onStatusWrite, onTransition } = this.#options;
     const { kind } = entry.compiled.ref;
-    for (let conflicts = 0; this.#isCurrent(entry); conflicts += 1) {
+    // A conflict can bring an edit.
+    for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
       const input = this.#statusInput(entry);
       const known = knownOf(input.held);
       const status = computeStatus(input, now(), known);
@@ -159,9 +163,9 @@ export class Reconciler {
     };
   }
 
-  /** That they are being read for a long time is no news: perhaps only by this replica. */
   #objectsUnavailable(policy: CompiledPolicy): Unavailable | undefined {
-    return this.#refusals(policy).find(({ reason }) => reason !== OBJECTS_NOT_LOADED);
+    const refusals = this.#refusals(policy);
+    return refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0];
   }
 
   /** Of the kinds that its gates look at; whether a kind can be read does not depend on the namespace. */
@@ -173,7 +177,7 @@ export class Reconciler {
 }
 
 /** Retried by the queue, once everything else was done. */
-function finish(error: unknown): Result {
+function finish(error: unknown, result: Result = {}): Result {
   if (error !== undefined) throw error;
-  return {};
+  return result;
 }

@@ -10,6 +10,7 @@ import {
 } from "../api/hookpolicy.ts";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { describeErrors } from "../policy/message.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { askKey } from "./asks.ts";
@@ -192,7 +193,10 @@ function hooksText({ rules }: CompiledPolicy): string {
 }
 
 /** kstatus: abnormal conditions (Stalled, Reconciling) are there only while they are true. */
-function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInput, now: Date): Finding[] {
+function findings(
+  { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
+  now: Date,
+): readonly Finding[] {
   const stalled = stalledBy(policy);
   if (stalled !== undefined) {
     return [
@@ -202,6 +206,8 @@ function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInp
   }
   const unavailable = clustersUnavailable ?? objectsUnavailable;
   if (unavailable !== undefined) {
+    const said = unavailable.reason === OBJECTS_NOT_LOADED ? saidOf(policy, stored) : [];
+    if (said.length > 0) return said;
     return [
       { type: CONDITION.Ready, status: "False", ...unavailable },
       { type: CONDITION.Reconciling, status: "True", ...unavailable },
@@ -211,6 +217,14 @@ function findings({ policy, clustersUnavailable, objectsUnavailable }: StatusInp
     { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
     restrictive(policy, now),
   ];
+}
+
+/** Of this generation: perhaps it is only this replica that has not read the objects yet. */
+function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
+  const said =
+    stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
+  if (said.some(({ type }) => type === CONDITION.Stalled)) return [];
+  return said.filter(({ type }) => type !== CONDITION.NotCalled);
 }
 
 /** Whether it is asked does not depend on the spec's being right. */

@@ -97,7 +97,7 @@ export class DecisionStore {
     return this.#loaded;
   }
 
-  /** Who is told the uids of Clusters that nothing will be asked about any more; another one may have the name. */
+  /** Who is told the uids of Clusters that are gone; another one may have the name. Late calls may still come. */
   onClusterGone(listener: (uid: string) => void): void {
     this.#clusterGone = listener;
   }
@@ -341,12 +341,12 @@ export class DecisionStore {
   #forget(cluster: Cluster): void {
     for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
     const { uid, namespace = "" } = cluster.metadata;
-    this.#clusterGone(uid);
     const key = clusterKey(cluster);
     for (const entry of this.policies.candidates(namespace).entries) {
       entry.recorded.forget(uid);
       if (entry.matched.delete(key)) this.#options.onDirty(entry.key);
     }
+    this.#clusterGone(uid);
   }
 
   #end(ask: Ask): void {

@@ -8,7 +8,7 @@ export class Turn {
     this.#lengthMs = lengthMs;
   }
 
-  /** Work begins; what was begun before in the same turn counts. When its time is over, as performance.now() counts. */
+  /** Work begins; what was begun before in the same turn counts. Gives when its time is over, on performance.now()'s clock. */
   begin(): number {
     if (this.#endsAt === undefined) setImmediate(() => (this.#endsAt = undefined));
     this.#endsAt ??= performance.now() + this.#lengthMs;

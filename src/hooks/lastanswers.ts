@@ -3,7 +3,7 @@ import type { HookName } from "../api/runtimehooks.ts";
 /** Anyone who reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
 
-/** What was recorded last about each Cluster and hook, as long as the Cluster is there. */
+/** What was recorded last about each Cluster and hook. */
 export class LastAnswers<T> {
   /** By uid; where nothing has changed for longest comes first, and goes first. */
   readonly #byCluster = new Map<string, Map<HookName, T>>();

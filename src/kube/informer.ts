@@ -31,9 +31,10 @@ export interface InformerOptions<T extends Stored> {
   /** Called when the store already holds the change; what it throws is logged and stops nothing. */
   readonly onChange?: (change: Change<T>) => void;
   /**
-   * Whether two copies of the same resource version say the same, for kinds where that has to be asked: a
-   * CustomResourceDefinition of another version reads what is stored otherwise. The API server then ends the watches of
-   * the kind and tells no more (apiextensions-apiserver, customresource_handler.go), so it is listed after every watch.
+   * Whether two copies of the same resource version are the same, as far as anybody cares. For kinds where that has to
+   * be asked: a CustomResourceDefinition of another version reads what is stored otherwise. The API server then ends the
+   * watches of the kind and tells no more (apiextensions-apiserver, customresource_handler.go), so the kind is listed
+   * again after every watch: at the latest when the one ends that was opened by a server that knew of it already.
    */
   readonly isSame?: (a: T, b: T) => boolean;
   readonly metadataOnly?: boolean;
@@ -195,7 +196,7 @@ export class Informer<T extends Stored> {
     }
     const session = childOf(signal);
     this.#session = session.controller;
-    let lived: boolean;
+    let [opened, lived] = [false, false];
     const [min, max] = this.#tuning.watchTimeoutSeconds;
     try {
       await followWatch(this.#options.client, {
@@ -204,14 +205,17 @@ export class Informer<T extends Stored> {
         metadataOnly: this.#options.metadataOnly ?? false,
         idleTimeoutMs: this.#tuning.idleTimeoutMs,
         signal: session.controller.signal,
-        onOpen: () => this.#recovery.watchOpened(),
+        onOpen: () => {
+          opened = true;
+          this.#recovery.watchOpened();
+        },
         onEvent: (event) => this.#apply(position.resource, event),
       });
     } finally {
       this.#session = undefined;
       session.release();
       lived = this.#recovery.watchEnded();
-      if (this.#options.isSame !== undefined) this.#position = undefined;
+      if (opened && this.#options.isSame !== undefined && !this.#refreshDue) this.refresh();
     }
     if (!lived)
       throw new KubeError("watch: closed at once by the server", { code: 0, reason: "WatchClosed" });

@@ -168,6 +168,25 @@ test("what is too large to be judged while hooks wait is refused, though not in 
   }
 });
 
+test("a spec that is deeper than any is too large, not an error", async () => {
+  let deep: unknown = "x";
+  for (let n = 0; n < 4000; n += 1) deep = [deep];
+  const { allowed, status } = await webhook().create(
+    hookPolicy({ rules: [rule({ message: deep as never })] }),
+  );
+  assert.equal(allowed, false);
+  assert.match(status?.message ?? "", /is invalid: spec: too large to be checked/);
+});
+
+test("a status of any depth is not looked at", async () => {
+  let deep: unknown = "x";
+  for (let n = 0; n < 4000; n += 1) deep = [deep];
+  assert.equal(
+    (await webhook().create({ ...hookPolicy({ rules: [quiet()] }), status: deep as never })).allowed,
+    true,
+  );
+});
+
 test("a body that is longer than two objects can be is not read at all", async () => {
   const policy = changed(hookPolicy({ rules: [quiet()] }), {}, { annotations: { a: "x".repeat(5_000_000) } });
   assert.equal((await webhook().create(policy)).uid, "");

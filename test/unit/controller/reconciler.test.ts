@@ -3,128 +3,16 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
-import type { Namespace, ObjectMeta } from "../../../src/api/meta.ts";
-import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
+import type { Namespace } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import type { ReconcilerOptions } from "../../../src/controller/reconciler.ts";
 import type { StatusInput } from "../../../src/controller/status.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
-import { cluster, clusterHookPolicy, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
-import { type Fixture, keyOf, silent, storeWith } from "./fixtures.ts";
-
-const DELETED = "2026-11-21T11:59:00Z";
-const conflict = new Error("conflict");
-const withMeta = (object: PolicyObject, meta: Partial<ObjectMeta>): PolicyObject => ({
-  ...object,
-  metadata: { ...object.metadata, ...meta },
-});
-const held = withMeta(hookPolicy(), { finalizers: [FINALIZER] });
-const deleted = withMeta(held, { deletionTimestamp: DELETED });
-
-/** An API server that accepts everything, one resourceVersion further each time. */
-function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
-  let version = 200;
-  const next = (): string => String(version++);
-  return {
-    get: async ({ object }) => object,
-    replaceStatus: async ({ object }, status) => ({
-      ...withMeta(object, { resourceVersion: next() }),
-      status,
-    }),
-    setFinalizers: async ({ object }, finalizers) =>
-      withMeta(object, { resourceVersion: next(), finalizers }),
-    findNamespace: async () => namespace(),
-    clustersOf: async () => [cluster()],
-    getOverride: async ({ object }) => object,
-    replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
-    isConflict: (error) => error === conflict,
-    ...over,
-  };
-}
-
-function reconcilerOf(
-  { store }: Fixture,
-  writer: Partial<PolicyWriter> = {},
-  over: Partial<ReconcilerOptions> = {},
-): Reconciler {
-  return new Reconciler({
-    store,
-    writer: apiServer(writer),
-    objects: NO_OBJECTS,
-    log: silent,
-    now: () => NOW,
-    clustersUnavailable: () => undefined,
-    notCalled: () => undefined,
-    onStatusWrite: () => undefined,
-    onTransition: () => undefined,
-    ...over,
-  });
-}
+import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
+import { keyOf, storeWith } from "./fixtures.ts";
+import { conflict, deleted, DELETED, reconcilerOf, withMeta } from "./reconciling.ts";
 
 describe("the status", () => {
-  test("waits until an edited policy was asked about all its Clusters", async () => {
-    const names = ["a", "b", "c"].map((name) => ({ name, uid: `uid-${name}`, deletionTimestamp: DELETED }));
-    const clusters = names.map((meta) => cluster(meta));
-    const fixture = storeWith({ policies: [held], clusters, turnMs: -1 });
-    while ((fixture.store.policies.get(keyOf(held))?.held.size ?? 0) < clusters.length) fixture.store.wake();
-    const written: HookPolicyStatus[] = [];
-    const reconciler = reconcilerOf(fixture, {
-      replaceStatus: async ({ object }, status) => {
-        written.push(status);
-        return { ...withMeta(object, { resourceVersion: "300" }), status };
-      },
-    });
-    const meta = { generation: 2, resourceVersion: "250", finalizers: [FINALIZER] };
-    fixture.setPolicy(hookPolicy({ rules: [rule({ message: "ask elsewhere" })] }, meta));
-    const result = await reconciler.reconcile(keyOf(held));
-    assert.ok((result.requeueAfterMs ?? 0) > 0);
-    assert.equal(written.length, 0);
-    while ((fixture.store.policies.get(keyOf(held))?.rest.length ?? 0) > 0) fixture.store.wake();
-    await reconciler.reconcile(keyOf(held));
-    assert.deepEqual(
-      written.map((status) => status.decisions?.map(({ message }) => /elsewhere/.test(message))),
-      [[true, true, true]],
-    );
-  });
-
-  test("of an edited policy waits until it is known whether what its gates look at can be read, but not for ever", async (t) => {
-    const gate = { name: "backup", object: { apiVersion: "v1", kind: "ConfigMap", name: "backup" } };
-    const policy = hookPolicy({ rules: [rule({ until: [gate] })] });
-    const unread: FoundObjects = { ok: false, reason: OBJECTS_NOT_LOADED, message: "wait" };
-    const found: { now: FoundObjects } = { now: unread };
-    const objects = { find: () => found.now };
-    const firstReady = async (answer: FoundObjects, afterMs = 0): Promise<string | undefined> => {
-      found.now = unread;
-      const fixture = storeWith({ objects });
-      const ready: (string | undefined)[] = [];
-      const reconciler = reconcilerOf(
-        fixture,
-        {
-          replaceStatus: async ({ object }, status) => {
-            ready.push(status.conditions?.find(({ type }) => type === "Ready")?.reason);
-            return { ...object, status };
-          },
-        },
-        { objects },
-      );
-      fixture.setPolicy(policy);
-      assert.ok(((await reconciler.reconcile(keyOf(policy))).requeueAfterMs ?? 0) > 0);
-      assert.deepEqual(ready, []);
-      found.now = answer;
-      const now = performance.now.bind(performance);
-      t.mock.method(performance, "now", () => now() + afterMs);
-      await reconciler.reconcile(keyOf(policy));
-      t.mock.restoreAll();
-      return ready[0];
-    };
-    assert.equal(await firstReady({ ok: true, namespaced: true, objects: [] }), "Loaded");
-    assert.equal(
-      await firstReady({ ok: false, reason: "ObjectsForbidden", message: "" }),
-      "ObjectsForbidden",
-    );
-    assert.equal(await firstReady(unread, 10_000), "Loaded");
-  });
-
   test("is written when it differs, once a second at most, and not at rest", async () => {
     const fixture = storeWith({
       policies: [hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] })],

@@ -258,4 +258,10 @@ test("what others have recorded is no result of this replica, and is forgotten w
   assert.equal(entry.recorded.keys().length, 0);
   for (let n = 0; n < 10_100; n += 1) entry.recorded.add(result(`u${n}`));
   assert.ok(entry.recorded.keys().length <= 10_000);
+  entry.recorded.add(result("lives on"));
+  for (let n = 0; n < 10_100; n += 1) {
+    entry.recorded.add(result(`passing ${n}`));
+    entry.recorded.forget(`passing ${n}`);
+  }
+  assert.equal(entry.recorded.add(result("lives on")), false);
 });

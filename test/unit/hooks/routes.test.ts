@@ -7,6 +7,9 @@ import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
 import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/hooks/catalog.ts";
 import type { HandlerDeps } from "../../../src/hooks/handler.ts";
 import { createRoutes } from "../../../src/hooks/routes.ts";
+import { recordAll } from "../../../src/manager/auditing.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { cluster, compiled, hookPolicy, NOW, world } from "../builders.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[] } {
@@ -31,6 +34,46 @@ test("every hook wants Cluster API's certificate, discovery wants none", () => {
   const { routes } = routesOf();
   const open = routes.routes.filter(({ authenticated }) => !authenticated).map(({ path }) => path);
   assert.deepEqual(open, [DISCOVERY_PATH]);
+});
+
+test("what is kept about a Cluster that is gone is forgotten, by hooks and recorders", async () => {
+  const asked: string[] = [];
+  const forgotten: string[] = [];
+  const policies = [compiled(hookPolicy())];
+  const routes = createRoutes(servedHooks(14), {
+    source: {
+      loaded: () => true,
+      ask: ({ call }, now) => {
+        asked.push(call.hook);
+        return decide(policies, world(), call, now);
+      },
+      standing: () => () => true,
+      confirm: () => assert.fail("confirmed"),
+      released: () => assert.fail("released"),
+    },
+    metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
+    answers: recordAll([
+      {
+        record: () => undefined,
+        repeat: () => undefined,
+        forget: (uid) => forgotten.push(uid),
+      },
+    ]),
+    log: createRecorder(),
+    complain: assert.fail,
+    now: () => NOW,
+  });
+  const hook = "BeforeClusterDelete";
+  const route = routes.routes.find(({ path }) => path === hookPath(hook));
+  const body = Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }));
+  const ask = async (): Promise<unknown> =>
+    route?.repeat?.("digest") ?? (await route?.handle(body, "digest"));
+  await ask();
+  await ask();
+  assert.deepEqual(asked, [hook]);
+  routes.forget("uid-prod-1");
+  await ask();
+  assert.deepEqual([asked, forgotten], [[hook, hook], ["uid-prod-1"]]);
 });
 
 for (const hook of HOOK_NAMES) {

@@ -212,6 +212,22 @@ test("a kind that may read otherwise in the same version is listed again after e
   assert.deepEqual(brief(changes).slice(2), ["team-a/w1:1>7"]);
 });
 
+test("however often its watches end, it is not listed more often than that, and watched in between", async (t) => {
+  const { server, changes, caughtUp } = await startInformer(t, {
+    isSame: () => true,
+    tuning: { refreshIntervalMs: 60_000 },
+  });
+  for (const size of [1, 2, 3]) {
+    await until("watching", () => server.watchCount === 1);
+    server.put("team-a/w1", size);
+    await caughtUp();
+    server.endWatches();
+  }
+  await caughtUp();
+  assert.equal(server.count("list"), 1);
+  assert.deepEqual(brief(changes), ["team-a/w1:>1", "team-a/w1:1>2", "team-a/w1:2>3"]);
+});
+
 test("a position that grew too old while a watch was open is replaced by a list at once, and is no failure", async (t) => {
   const { server, informer, log, caughtUp } = await startInformer(t, {
     tuning: { backoffMinMs: 60_000, backoffMaxMs: 60_000 },

@@ -52,6 +52,10 @@ describe("a HookOverride", () => {
       holds: true,
     },
     "takes the Cluster of its uid": { spec: { clusterRef: { ...ref, uid: "uid-prod-1" } }, holds: false },
+    "takes any Cluster of the name where its uid is null, which is to say absent": {
+      spec: { clusterRef: { ...ref, uid: null as never } },
+      holds: false,
+    },
     "does not take a Cluster of another uid": {
       spec: { clusterRef: { ...ref, uid: "uid-before" } },
       holds: true,
