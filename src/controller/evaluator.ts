@@ -18,7 +18,7 @@ import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "./held.ts";
 import type { OverrideSet } from "./overrideset.ts";
-import { type Candidates, type PolicyEntry, type PolicySet } from "./policyset.ts";
+import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
 import { Turn } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";

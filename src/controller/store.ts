@@ -366,7 +366,7 @@ function rank({ kind, metadata }: PolicyObject): string {
 }
 
 /** Compared as a whole: another version of the CRD can change what a generation reads like. */
-function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
+export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&
     a.metadata.generation === b.metadata.generation &&

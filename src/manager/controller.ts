@@ -1,7 +1,6 @@
 /** Plugs informers, decision store, work queue and reconciler together. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 
 import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
 import { REASON } from "../api/hookpolicy.ts";
@@ -10,7 +9,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import { Confirmer } from "../controller/confirmation.ts";
 import { policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
-import { DecisionStore } from "../controller/store.ts";
+import { DecisionStore, isSameSpec } from "../controller/store.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/handler.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -184,7 +183,7 @@ function createInformers(
       client,
       resource: POLICY_RESOURCES[kind],
       project: (raw) => viewPolicy(kind, raw),
-      isSame: readsTheSame,
+      isSame: isSameSpec,
       onChange: ({ old, new: object }) => {
         const metadata = (object ?? old)?.metadata;
         if (metadata !== undefined) {
@@ -207,7 +206,7 @@ function createInformers(
       client,
       resource: OVERRIDES,
       project: viewOverride,
-      isSame: readsTheSame,
+      isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
       log,
     }),
@@ -223,10 +222,6 @@ function createInformers(
       log,
     }),
   };
-}
-
-function readsTheSame(a: { readonly spec: unknown }, b: { readonly spec: unknown }): boolean {
-  return isDeepStrictEqual(a.spec, b.spec);
 }
 
 function nameInformers(informers: Informers): readonly Named[] {

@@ -33,8 +33,8 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
   const identity = { name, uid, generation };
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
   if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
-  const { clusterRef, hooks, policyRefs, ...spec } = withoutNulls(object.spec);
-  const expiresAt = new Date(spec.expiresAt);
+  const { clusterRef, hooks, policyRefs, expiresAt: until } = withoutNulls(object.spec);
+  const expiresAt = new Date(until);
   const created = new Date(creationTimestamp ?? NaN);
   return {
     ...identity,

@@ -8,7 +8,7 @@ import type {
   HookPolicySpec,
   RuleSpec,
 } from "../../src/api/hookpolicy.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../../src/api/meta.ts";
+import type { Cluster, Condition, Namespace, ObjectMeta } from "../../src/api/meta.ts";
 import type { HookCall } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { servedHooks } from "../../src/hooks/catalog.ts";
@@ -71,6 +71,14 @@ export function objectsOf(
 export function world(over: Partial<World> = {}): World {
   return { cluster: cluster(), namespace: namespace(), objects: NO_OBJECTS, overrides: [], ...over };
 }
+
+export const READY = {
+  type: "Ready",
+  status: "True",
+  reason: "Loaded",
+  message: "",
+  lastTransitionTime: "",
+} as const satisfies Condition;
 
 export const APPROVED = "hooks.example.com/delete-approved";
 

@@ -5,7 +5,7 @@ import test, { describe, type TestContext } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { PolicyWriter } from "../../../src/controller/reconciler.ts";
 import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
-import { cluster, hookPolicy, rule } from "../builders.ts";
+import { cluster, hookPolicy, READY, rule } from "../builders.ts";
 import { keyOf, storeWith } from "./fixtures.ts";
 import { conflict, DELETED, held, reconcilerOf, withMeta } from "./reconciling.ts";
 
@@ -98,15 +98,8 @@ describe("the status", () => {
 
     test("says what was said of this generation where only this replica has not read them", async (t) => {
       const { fixture, reconciler } = scene();
-      const condition = {
-        type: "Ready",
-        status: "True",
-        reason: "Loaded",
-        message: "",
-        lastTransitionTime: "",
-      } as const;
       const said = (observedGeneration: number): HookPolicyStatus => ({
-        conditions: [{ ...condition, observedGeneration }],
+        conditions: [{ ...READY, observedGeneration }],
       });
       later(t);
       for (const [generation, reason] of [

@@ -5,7 +5,17 @@ import test, { describe } from "node:test";
 import { WorkQueue } from "../../../src/kube/workqueue.ts";
 import { followMemory } from "../../../src/manager/gauges.ts";
 import { createMetrics } from "../../../src/metrics.ts";
-import { at, cluster, clusterHookPolicy, gated, hookOverride, hookPolicy, NOW, rule } from "../builders.ts";
+import {
+  at,
+  cluster,
+  clusterHookPolicy,
+  gated,
+  hookOverride,
+  hookPolicy,
+  NOW,
+  READY,
+  rule,
+} from "../builders.ts";
 import { type Fixture, passTo, silent, storeWith } from "../controller/fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -130,14 +140,7 @@ describe("the metrics", () => {
 
   test("count policies by kind and whether they are Ready", async () => {
     const name = "hookpolicy_policies";
-    const condition = {
-      type: "Ready",
-      status: "True",
-      reason: "Loaded",
-      message: "",
-      lastTransitionTime: "",
-    } as const;
-    const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [condition] } };
+    const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [READY] } };
     assert.deepEqual(await scraped(storeWith({ policies: [hookPolicy(), ready] }), name), {
       "kind=HookPolicy,mode=Enforce,ready=Unknown": 1,
       "kind=HookPolicy,mode=Enforce,ready=True": 1,
