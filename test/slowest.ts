@@ -1,0 +1,42 @@
+/** Prints which test files and tests took longest: a reporter, beside one that prints the results. */
+
+import { relative } from "node:path";
+import type { TestEvent } from "node:test/reporters";
+
+const SHOWN = 10;
+
+interface Timed {
+  readonly name: string;
+  readonly ms: number;
+}
+
+// oxlint-disable-next-line import/no-default-export -- what node wants of a reporter
+export default async function* slowest(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const tests: Timed[] = [];
+  /** The tests of a file, added up. */
+  const sums = new Map<string, number>();
+  /** Whole processes of one file, hooks and imports included. */
+  const processes = new Map<string, number>();
+  for await (const { type, data } of source) {
+    if (type === "test:summary" && data.file !== undefined) processes.set(data.file, data.duration_ms);
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    const { file = "", name, nesting, details } = data;
+    const ms = details.duration_ms;
+    if (nesting === 0) sums.set(file, (sums.get(file) ?? 0) + ms);
+    if (details.type !== "suite") tests.push({ name: `${pathOf(file)}: ${name}`, ms });
+  }
+  const files = [...sums].map(([file, ms]) => ({ name: pathOf(file), ms: processes.get(file) ?? ms }));
+  yield `\nTook longest:\n${table(files)}\n\n${table(tests)}\n`;
+}
+
+function pathOf(file: string): string {
+  return relative(process.cwd(), file);
+}
+
+function table(timed: readonly Timed[]): string {
+  return timed
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, SHOWN)
+    .map(({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(8)} s  ${name}`)
+    .join("\n");
+}
