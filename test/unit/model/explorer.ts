@@ -48,32 +48,39 @@ interface State {
 /** Throws with the shortest way to a state that must not be. */
 export async function explore(start: () => System, maxStates: number): Promise<Exploration> {
   const found = new Map<string, State>();
+  /** Systems in states from which no step was taken yet: each saves taking all steps to there again. */
+  const kept = new Map<State, System>();
   const visit = (system: System, parent: State | undefined, by: string): State => {
     const key = hash("sha256", system.state(), "base64");
     const known = found.get(key);
     const [broken] = system.broken();
     if (broken !== undefined) throw new Error(`${broken}\n${wayTo(parent)}\n  and then: ${by}`);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      system.stop();
+      return known;
+    }
     const open = system.steps().map(({ name, own }) => ({ name, own }));
     const depth = (parent?.depth ?? 0) + 1;
     const visible = hash("sha256", system.visible(), "base64");
     const state = { parent, by, depth, visible, brokenAtRest: system.brokenAtRest(), open, next: [] };
     found.set(key, state);
+    kept.set(state, system);
     if (found.size > maxStates) throw new Error(`more than ${maxStates} states\n${wayTo(state)}`);
     return state;
   };
-  const first = await replay(start, []);
-  visit(first, undefined, "");
-  first.stop();
+  visit(await replay(start, []), undefined, "");
   let steps = 0;
   // A Map goes on with what is added while it is walked: that is the queue.
   for (const state of found.values()) {
     for (const { name, own } of state.open) {
-      const system = await replay(start, [...wayBack(state), name]);
+      const system = kept.get(state) ?? (await replay(start, wayBack(state)));
+      kept.delete(state);
+      await take(system, name);
       state.next.push({ to: visit(system, state, name), own });
-      system.stop();
       steps += 1;
     }
+    kept.get(state)?.stop();
+    kept.delete(state);
   }
   return { states: found.size, steps, atRest: checkRest([...found.values()]) };
 }
@@ -81,13 +88,15 @@ export async function explore(start: () => System, maxStates: number): Promise<E
 async function replay(start: () => System, names: readonly string[]): Promise<System> {
   const system = start();
   await system.settle();
-  for (const name of names) {
-    const step = system.steps().find((each) => each.name === name);
-    if (step === undefined) throw new Error(`not the same twice: ${name} of\n${names.join("\n")}`);
-    step.run();
-    await system.settle();
-  }
+  for (const name of names) await take(system, name);
   return system;
+}
+
+async function take(system: System, name: string): Promise<void> {
+  const step = system.steps().find((each) => each.name === name);
+  if (step === undefined) throw new Error(`not the same twice: ${name}`);
+  step.run();
+  await system.settle();
 }
 
 /** Wherever the system is left alone, it comes to rest, and there all is as it should be. */

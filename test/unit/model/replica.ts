@@ -51,7 +51,7 @@ interface Task {
 
 const running = new AsyncLocalStorage<Task>();
 
-/** A store shows nobody what it was asked, but looks it up in a set that can be seen then. */
+/** The set in which a store has looked last. */
 const looked: { in?: AskSet } = {};
 
 /** Time passes only where a model says so. For a thread of its own. */
@@ -122,9 +122,9 @@ export class Replica {
   readonly #clock: Clock;
   readonly #watches: Watches;
   readonly #store: DecisionStore;
+  readonly #asks: AskSet;
   readonly #reconciler: Reconciler;
   readonly #handler: HookHandler;
-  readonly #hook: HookName;
   readonly #reconciles: boolean;
   readonly #ready = new Set<string>();
   readonly #working = new Map<string, Task>();
@@ -136,7 +136,6 @@ export class Replica {
   constructor(name: string, { api, clock, hook, follows, reconciles }: Surroundings) {
     this.name = name;
     this.#clock = clock;
-    this.#hook = hook;
     this.#reconciles = reconciles;
     this.#wokenAt = clock.now.getTime();
     const client = clientOf(api, (request) => {
@@ -160,6 +159,7 @@ export class Replica {
       onStatusWritten: (key) => this.#add(key),
       onDemands: () => undefined,
     });
+    this.#asks = asksOf(this.#store, hook, clock.now);
     this.#reconciler = new Reconciler({
       ...common,
       store: this.#store,
@@ -175,7 +175,7 @@ export class Replica {
       now,
       onStale: () => undefined,
     });
-    this.#handler = this.#createHandler(confirmer);
+    this.#handler = this.#createHandler(hook, confirmer);
     this.#store.onClusterGone(this.#handler.forget);
   }
 
@@ -199,9 +199,9 @@ export class Replica {
     ];
   }
 
-  #createHandler(confirmer: Confirmer): HookHandler {
+  #createHandler(hook: HookName, confirmer: Confirmer): HookHandler {
     const store = this.#store;
-    return createHandler(this.#hook, true, {
+    return createHandler(hook, true, {
       source: {
         loaded: () => store.loaded,
         ask: (request, at) => store.ask(request, at),
@@ -309,7 +309,7 @@ export class Replica {
         watch.ahead.map(({ key, object }) => [key, object]),
       ]),
       entries,
-      asks: this.#asks(),
+      asks: this.#remembered(),
       ready: [...this.#ready].toSorted(),
       tasks: this.#tasks().map(({ name, heard, requests, dirty }) => [
         name,
@@ -330,13 +330,8 @@ export class Replica {
     );
   }
 
-  #asks(): unknown {
-    const call = { hook: this.#hook };
-    return this.#watches[1].store.list().map((cluster) => {
-      // Looks into the set, and changes nothing.
-      this.#store.standing({ call, cluster }, NO_DECISION, this.#clock.now);
-      return looked.in?.of(cluster.metadata.uid);
-    });
+  #remembered(): unknown {
+    return this.#watches[1].store.list().map(({ metadata: { uid } }) => this.#asks.of(uid));
   }
 
   /** Of what is in memory, what work that begins now may remember. */
@@ -395,13 +390,15 @@ export class Replica {
   }
 }
 
-const NO_DECISION = {
-  trace: [],
-  retryAfterSeconds: 0,
-  verdict: "Allowed",
-  holds: false,
-  message: "",
-} as const;
+/** A store shows nobody what it was asked; as long as it is empty, a decision looks that up and changes nothing. */
+function asksOf(store: DecisionStore, hook: HookName, now: Date): AskSet {
+  const cluster = viewCluster({ metadata: { name: "none", uid: "none", resourceVersion: "" } });
+  delete looked.in;
+  const world = { cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] };
+  store.decideLive({ call: { hook }, cluster }, world, now);
+  if (looked.in === undefined) throw new Error("the store has looked nowhere");
+  return looked.in;
+}
 
 function requestSteps({ name, requests, heard }: Task, own: (name: string, run: () => void) => Step): Step[] {
   return [...requests].map((request) => {
