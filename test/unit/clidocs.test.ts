@@ -10,7 +10,9 @@ import { readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import test from "node:test";
-import { folder, hookpolicy, MAIN } from "./cmd/program.ts";
+import { COMPILE_CACHE } from "../bundle.ts";
+import { folder, MAIN } from "./cmd/program.ts";
+import { hookpolicy } from "./cmd/resident.ts";
 
 interface Block {
   readonly language: string;
@@ -48,7 +50,11 @@ interface Run {
 }
 
 async function bash(command: string, cwd: string, path: string): Promise<Run> {
-  const env = { ...process.env, PATH: [path, process.env["PATH"]].join(delimiter) };
+  const env = {
+    ...process.env,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    PATH: [path, process.env["PATH"]].join(delimiter),
+  };
   return await new Promise((done) => {
     execFile("bash", ["-o", "pipefail", "-c", `{ ${command}\n} 2>&1`], { cwd, env }, (error, output) => {
       done({ code: error === null ? 0 : Number(error.code), output });

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, test } from "node:test";
+import { bundle, COMPILE_CACHE } from "../bundle.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const MAIN = join(ROOT, "src/main.ts");
+const SOURCE = join(ROOT, "src/main.ts");
+const MAIN = bundle();
 
 interface Outcome {
   readonly code: number | null;
@@ -21,7 +22,7 @@ function start(command: readonly string[], env: Readonly<Record<string, string>>
   const [file = "", ...args] = command;
   const child = spawn(file, args, {
     cwd: ROOT,
-    env: { ...process.env, ...env },
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.add(child);
@@ -57,7 +58,7 @@ function runWith(body: string, ...flags: string[]): ChildProcess {
           ? { url: ${JSON.stringify(asUrl(manager))}, shortCircuit: true }
           : next(specifier, context),
     });`;
-  return start([process.execPath, "--import", asUrl(hooks), MAIN, "run", ...flags]);
+  return start([process.execPath, "--import", asUrl(hooks), SOURCE, "run", ...flags]);
 }
 
 const UNTIL_ABORT = `
@@ -132,25 +133,13 @@ test("--help, help and help run explain every flag, with its default, and exit 0
   }
 });
 
-test("--version from source and from the bundle is that of package.json, and the bundle can be executed", async (t) => {
-  const { version, scripts }: { version: string; scripts: { build: string } } = JSON.parse(
-    await readFile(join(ROOT, "package.json"), "utf8"),
-  );
-  assert.deepEqual(await hookpolicy("--version"), { code: 0, stdout: `${version}\n`, stderr: "" });
-
-  const dir = await mkdtemp(join(tmpdir(), "hookpolicy-bundle-"));
-  t.after(() => rm(dir, { recursive: true }));
-  const bundle = join(dir, "main.mjs");
-  const path = [join(ROOT, "node_modules/.bin"), dirname(process.execPath), process.env["PATH"]].join(
-    delimiter,
-  );
-  const build = await outcome(
-    start(["sh", "-c", scripts.build.replaceAll("dist/main.js", bundle)], { PATH: path }),
-  );
-  assert.equal(build.code, 0, build.stderr);
-  assert.match(await readFile(bundle, "utf8"), /^#!\/usr\/bin\/env node\n/);
-  const direct = start([bundle, "--version"], { PATH: path });
-  assert.deepEqual(await outcome(direct), { code: 0, stdout: `${version}\n`, stderr: "" });
+test("--version from source and from the bundle is that of package.json, and the bundle can be executed", async () => {
+  const { version }: { version: string } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  const expected = { code: 0, stdout: `${version}\n`, stderr: "" };
+  assert.deepEqual(await outcome(start([process.execPath, SOURCE, "--version"])), expected);
+  assert.match(await readFile(MAIN, "utf8"), /^#!\/usr\/bin\/env node\n/);
+  const path = [dirname(process.execPath), process.env["PATH"]].join(delimiter);
+  assert.deepEqual(await outcome(start([MAIN, "--version"], { PATH: path })), expected);
 });
 
 test("help into a closed pipe ends quietly", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hookpolicy } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   "no Cluster": { args: [], says: /^error: missing required argument 'cluster'/ },

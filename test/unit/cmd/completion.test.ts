@@ -3,7 +3,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import test from "node:test";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { folder, hookpolicy, MAIN } from "./program.ts";
+import { folder, MAIN } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
 

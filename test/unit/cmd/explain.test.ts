@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, hookpolicy, type Outcome, outputSchema } from "./program.ts";
+import { folder, type Outcome, outputSchema } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const NOW = "2026-11-21T12:00:00Z";
 const NAMESPACE = {

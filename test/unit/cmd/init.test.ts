@@ -3,7 +3,8 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { parse } from "yaml";
-import { folder, hookpolicy } from "./program.ts";
+import { folder } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const FILES = [
   "policies/protect-production.yaml",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hookpolicy } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const wish = (over: Record<string, string | undefined> = {}): string[] =>
   Object.entries({ hook: "BeforeClusterDelete", reason: "INC-1", for: "1h", ...over }).flatMap(

@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { folder, hookpolicy, MAIN } from "./program.ts";
+import { folder, MAIN } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const EXTENSION = "/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs/hookpolicy";
 

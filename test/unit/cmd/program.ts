@@ -5,11 +5,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestContext } from "node:test";
+import { bundle, COMPILE_CACHE } from "../../bundle.ts";
 
-/** Starting the program from source again and again takes half as long with it. */
-const CACHE = { NODE_COMPILE_CACHE: join(tmpdir(), "hookpolicy-compile-cache") };
+const CACHE = { NODE_COMPILE_CACHE: COMPILE_CACHE };
 
-export const MAIN = resolve(import.meta.dirname, "../../../src/main.ts");
+export const MAIN = bundle();
 
 export interface Outcome {
   readonly code: number;
@@ -31,7 +31,7 @@ export async function folder(t: Pick<TestContext, "after">, files: Files): Promi
   return dir;
 }
 
-interface Start {
+export interface Start {
   readonly cwd?: string;
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, hookpolicy, outputSchema } from "./program.ts";
+import { folder, outputSchema } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const AT = ["--at", "2026-11-21T12:00:00Z"];
 

@@ -2,9 +2,13 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { resolve } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { folder, MAIN } from "./program.ts";
+import { folder } from "./program.ts";
+
+/** Which packages are loaded cannot be seen of the bundle. */
+const SOURCE = resolve(import.meta.dirname, "../../../src/main.ts");
 
 /** Prints the packages that were loaded, as the last line. */
 const RECORDER = `
@@ -22,7 +26,7 @@ process.on("exit", () => process.stdout.write("\\n" + JSON.stringify([...seen]))
 
 async function loaded(cwd: string, ...args: readonly string[]): Promise<readonly string[]> {
   const recorder = `data:text/javascript,${encodeURIComponent(RECORDER)}`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", recorder, MAIN, ...args], {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", recorder, SOURCE, ...args], {
     cwd,
   });
   return JSON.parse(stdout.split("\n").at(-1) ?? "") as readonly string[];

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
 import { CLUSTER, DELETE, policy, suite } from "../cli/suites.ts";
-import { folder, hookpolicy, outputSchema } from "./program.ts";
+import { folder, outputSchema } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const APPROVED = { name: "approved", annotation: { key: "example.com/ok" } };
 const POLICY = JSON.stringify(policy([APPROVED]));

@@ -5,7 +5,8 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, hookpolicy, MAIN } from "./program.ts";
+import { folder, MAIN } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, hookpolicy } from "./program.ts";
+import { folder } from "./program.ts";
+import { hookpolicy } from "./resident.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 

@@ -1,0 +1,44 @@
+/** The program called again and again in one process beside the tests: starting it takes longer than what it does. */
+
+import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
+import type { Outcome, Start } from "./program.ts";
+
+/** A command, as the process gets it. */
+export interface Call extends Start {
+  readonly args: readonly string[];
+}
+
+export type Reply = Outcome | { readonly error: string };
+
+let resident: ChildProcess | undefined;
+let last: Promise<unknown> = Promise.resolve();
+
+/** As `hookpolicy()` of program.ts, where how the process starts and ends is not what is tested. */
+export async function hookpolicy(args: readonly string[], start: Start = {}): Promise<Outcome> {
+  const mine = last.then(() => call({ args, ...start }));
+  last = mine.catch(() => undefined);
+  const reply = await mine;
+  if ("error" in reply) throw new Error(reply.error);
+  return reply;
+}
+
+async function call(message: Call): Promise<Reply> {
+  resident ??= fork(join(import.meta.dirname, "residentprocess.ts"), { execArgv: [] });
+  const child = resident;
+  child.ref();
+  child.channel?.ref();
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const ended = (): void => {
+    resident = undefined;
+    resolve({ error: `the process ended at: hookpolicy ${message.args.join(" ")}` });
+  };
+  child.once("message", (reply: Reply) => resolve(reply)).once("exit", ended);
+  child.send(message);
+  const reply = await promise;
+  child.off("exit", ended);
+  // It ends with the tests.
+  child.unref();
+  child.channel?.unref();
+  return reply;
+}
