@@ -10,6 +10,7 @@ import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
+import { runs } from "../generated.ts";
 
 const API = "/apis/hookpolicy.dev/v1alpha1";
 const COLLECTIONS = {
@@ -17,7 +18,8 @@ const COLLECTIONS = {
   ClusterHookPolicy: `${API}/clusterhookpolicies`,
   HookOverride: `${API}/hookoverrides`,
 };
-const RUNS = 400;
+const SIZE = runs(400);
+const RUNS = SIZE.numRuns;
 const policyHead = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy" };
 
 let cp: ControlPlane;
@@ -148,7 +150,7 @@ describe("the API server and validatePolicy agree", () => {
       assert.equal(await refusal(object), undefined);
       assert.deepEqual(validatePolicy(kindOf(object), object), []);
     });
-    await fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, SIZE);
   });
 
   test(`on ${RUNS} objects that something was done to`, async () => {
@@ -163,7 +165,7 @@ describe("the API server and validatePolicy agree", () => {
       );
       seen[answer === undefined ? "accepted" : "refused"]++;
     });
-    await fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, SIZE);
     assert.ok(seen.accepted > RUNS / 50 && seen.refused > RUNS / 2, JSON.stringify(seen));
   });
 
@@ -196,7 +198,7 @@ describe("the API server and validatePolicy agree", () => {
         assert.equal(validatePolicy("HookPolicy", policy).length > 0, answer !== undefined, answer);
       }
     });
-    await fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, SIZE);
   });
 
   test("on the CEL rules' own words", async () => {

@@ -6,13 +6,13 @@ import test, { after, before, describe } from "node:test";
 import * as fc from "fast-check";
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "../../src/api/runtimehooks.ts";
+import { runs } from "../generated.ts";
 import { type Answer, type Extension, startExtension } from "./extension.ts";
 import { CLUSTER_VERSIONS, type ClusterVersion, goldenRequest, goldenResponse, pathOf } from "./golden.ts";
 import { bytewise, type Mutation, structural } from "./mutations.ts";
 import { canWait, replicaIn } from "./situations.ts";
 
 const CASES = 1000; // of each kind of mutation
-const DEADLINE_MS = 4500;
 const MAX_MESSAGE_BYTES = 1024;
 
 interface Response {
@@ -68,7 +68,7 @@ describe("a request with something wrong in it", () => {
         mutations,
         check,
       );
-      await fc.assert(cases, { numRuns: CASES, interruptAfterTimeLimit: DEADLINE_MS });
+      await fc.assert(cases, runs(CASES));
     });
   }
 

@@ -21,6 +21,7 @@ import {
   nextStep,
   type State,
 } from "../../../src/certificates/rotation.ts";
+import { runs } from "../../generated.ts";
 
 const NOW = new Date("2026-11-21T12:00:00Z");
 const DAY_MS = 86_400_000;
@@ -150,6 +151,7 @@ test("renewal comes before two thirds of the life, after three fifths, and befor
       assert.deepEqual(renewalOf(certificate), renewalOf({ ...certificate }));
       assert.ok(warningOf(certificate) > renewalOf(certificate) && warningOf(certificate) < notAfter);
     }),
+    runs(100),
   );
 });
 
@@ -252,7 +254,7 @@ test("a client that has once followed is never shown what it does not trust, in 
         assert.ok(world.trusts(), `after ${JSON.stringify(each)}`);
       }
     }),
-    { numRuns: 500 },
+    runs(500),
   );
 });
 
@@ -271,6 +273,6 @@ test("whatever happened, a client that follows brings every rotation to its end"
       assert.equal(world.serving?.leaf.signer, world.authority?.fingerprint);
       assert.equal(world.step(), "None");
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });

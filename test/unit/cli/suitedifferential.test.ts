@@ -15,6 +15,7 @@ import { clusterMarks, policySpec, type RandomCluster } from "../../corpus/world
 import { ALL_HOOKS, DELETE, hookPolicy, MAX_OVERRIDE_MS, namespace, NOW, UPGRADE } from "../builders.ts";
 import { storeWith } from "../controller/fixtures.ts";
 import { CLUSTER } from "./suites.ts";
+import { runs } from "../../generated.ts";
 
 type Event =
   | { readonly minutes: number }
@@ -131,6 +132,7 @@ function ofSuite(objects: PolicyObject[]): Told {
 }
 
 test("whatever happens, a suite gives the answers of the operator's store", () => {
+  const size = runs(150);
   let [held, released] = [0, 0];
   fc.assert(
     fc.property(policies, fc.array(event, { minLength: 4, maxLength: 12 }), (objects, story) => {
@@ -142,7 +144,7 @@ test("whatever happens, a suite gives the answers of the operator's store", () =
         released += Number(expected?.holds === false);
       }
     }),
-    { numRuns: 150, seed: 20_261_121 },
+    size,
   );
-  assert.ok(held > 50 && released > 50, `${held} held, ${released} released`);
+  assert.ok(held > size.numRuns / 3 && released > size.numRuns / 3, `${held} held, ${released} released`);
 });

@@ -9,6 +9,7 @@ import { computeStatus, knownOf, NOTHING_KNOWN, type StatusInput } from "../../.
 import { servedHooks } from "../../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
+import { runs } from "../../generated.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");
 
@@ -300,5 +301,6 @@ test("computed again from what it gave, the status is the same: at rest nothing 
       );
       assert.deepEqual(second, first);
     }),
+    runs(100),
   );
 });

@@ -10,6 +10,7 @@ import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, UPGRADE } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
+import { runs } from "../../generated.ts";
 
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const soak: GateSpec = { name: "soak", wait: { duration: "10m" } };
@@ -275,6 +276,6 @@ test("whatever they are asked and see, two replicas fall silent, and let nothing
       );
       assert.equal(entryOf(pair.replicas[0]!, policy).matched.size, 1);
     }),
-    { numRuns: 150 },
+    runs(150),
   );
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { runs } from "../../generated.ts";
 import { dropConnection, status } from "./fakeapiserver.ts";
 import type { FakeApiServer } from "./fakeapiserver.ts";
 import { startInformer } from "./informerlab.ts";
@@ -54,6 +55,6 @@ test("the store ends equal to the server, and the changes replay to it", async (
       await lab.done;
       await lab.close();
     }),
-    { numRuns: 100, examples: [[[["put", onServer((s) => void s.put("team-a/w1", 1))]]]] },
+    { ...runs(100), examples: [[[["put", onServer((s) => void s.put("team-a/w1", 1))]]]] },
   );
 });

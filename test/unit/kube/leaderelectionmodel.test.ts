@@ -14,6 +14,7 @@ import {
   tuple,
 } from "fast-check";
 import { DEFAULT_LEASE_TUNING } from "../../../src/kube/leaderelection.ts";
+import { runs } from "../../generated.ts";
 import { candidate, type Fault, LeaseServer } from "./leaselab.ts";
 
 const { leaseMs, retryMs } = DEFAULT_LEASE_TUNING;
@@ -70,6 +71,6 @@ test("whatever fails, and whatever the clocks say: never two leaders, and at las
         assert.equal(all.filter((each) => each.leading()).length, 1);
       },
     ),
-    { numRuns: 500 },
+    runs(500),
   );
 });

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { KubeError } from "../../../src/kube/errors.ts";
 import { watchEvents } from "../../../src/kube/watchstream.ts";
 import type { WatchEvent } from "../../../src/kube/watchstream.ts";
+import { runs } from "../../generated.ts";
 
 async function* pieces(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
   const ends = [...cuts.filter((cut) => cut < bytes.length).toSorted((a, b) => a - b), bytes.length];
@@ -34,6 +35,7 @@ test("events are the same however the bytes are cut, also within a character", a
     fc.asyncProperty(fc.array(fc.nat(Buffer.byteLength(TEXT))), async (cuts) => {
       assert.deepEqual(await parse(TEXT, cuts), whole);
     }),
+    runs(100),
   );
 });
 

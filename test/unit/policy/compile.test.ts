@@ -24,6 +24,7 @@ import {
   UPGRADE,
   world,
 } from "../builders.ts";
+import { runs } from "../../generated.ts";
 
 const approved = world({ cluster: cluster({ annotations: { [APPROVED]: "" } }) });
 
@@ -190,6 +191,6 @@ test("every policy that the API server takes can be compiled and decided, and so
       const closed = policy.mode === "Enforce" && policy.failurePolicy === "Fail";
       if (broken && closed && trace[0]?.matched === true) assert.equal(holds, true);
     }),
-    { numRuns: 400 },
+    runs(400),
   );
 });

@@ -14,8 +14,9 @@ import type { Asked, World } from "../../../src/policy/world.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import { compiled, hookPolicy, NOW } from "../builders.ts";
 import * as any from "./decidearbitraries.ts";
+import { runs } from "../../generated.ts";
 
-const RUNS = { numRuns: 150 };
+const RUNS = runs(150);
 const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1000);
 const enforced = (object: PolicyObject): PolicyObject =>
   ({ ...object, spec: { ...object.spec, mode: "Enforce" } }) as PolicyObject;
@@ -101,7 +102,7 @@ describe("nothing is released by", () => {
         const more = { ...spec, until: [...(spec.until ?? []), { ...gate, name: "more" }] };
         assert.ok(held(more) || !held(spec));
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 
@@ -163,7 +164,7 @@ describe("time", () => {
         };
         assert.deepEqual(watch(extra), watch([]));
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -232,6 +233,6 @@ test("whatever is stored under a policy's name, nothing throws and nothing of it
         assert.equal(decision.holds || open || decision.trace[0]?.matched === false, true);
       }
     }),
-    { numRuns: 500 },
+    runs(500),
   );
 });

@@ -21,6 +21,7 @@ import {
   rule,
   world,
 } from "../builders.ts";
+import { runs } from "../../generated.ts";
 
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const wait = (duration: string): GateSpec => ({ name: `wait-${duration}`, wait: { duration } });
@@ -220,6 +221,6 @@ test("what is foreseen is what happens when the operation is watched", () => {
       const released = steps.find((now) => !operation.at(now).holds);
       assert.deepEqual(foretold, released);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });

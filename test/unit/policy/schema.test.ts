@@ -3,6 +3,7 @@ import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import { validatePolicy } from "../../../src/policy/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../corpus/corpus.ts";
+import { runs } from "../../generated.ts";
 
 const KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
 
@@ -98,6 +99,7 @@ describe("whatever comes in, there is a verdict", () => {
         anything,
         (kind, value) => validatePolicy(kind, value).length > 0,
       ),
+      runs(100),
     );
   });
 
@@ -135,6 +137,7 @@ describe("whatever comes in, there is a verdict", () => {
       fc.property(spec, (value) =>
         Array.isArray(validatePolicy("HookPolicy", { metadata: { name: "x" }, spec: value })),
       ),
+      runs(100),
     );
   });
 

@@ -7,6 +7,7 @@ import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import { adoptTimers, remember } from "../../../src/policy/timers.ts";
 import { type Asked, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
 import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
+import { runs } from "../../generated.ts";
 
 const KEY = timerKey("uid-protect", "confirmed-delete");
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
@@ -105,6 +106,7 @@ describe("what a row tells", () => {
             assert.deepEqual(adopt(theirs, stored(learnt))?.[name], learnt[name]);
         }
       }),
+      runs(100),
     );
   });
 });

@@ -7,6 +7,7 @@ import {
   windowProblems,
   type WindowSpec,
 } from "../../../src/policy/window/window.ts";
+import { runs } from "../../generated.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -68,7 +69,10 @@ const specs: fc.Arbitrary<WindowSpec> = fc
 const isOpen = (spec: WindowSpec, ms: number): boolean => compileWindow(spec).at(new Date(ms)).open;
 
 test("every window that is built here has no problem", () => {
-  fc.assert(fc.property(specs, (spec) => assert.deepEqual(windowProblems(spec), [])));
+  fc.assert(
+    fc.property(specs, (spec) => assert.deepEqual(windowProblems(spec), [])),
+    runs(100),
+  );
 });
 
 test("a window stays as it is until the edge that it names, and changes there", () => {
@@ -85,7 +89,7 @@ test("a window stays as it is until the edge that it names, and changes there", 
       // The search for an edge ends after some hundred starts, of which these windows have at most a dozen a day.
       if (changesAt !== undefined && until - ms < 14 * DAY) assert.notEqual(window.at(changesAt).open, open);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 
@@ -101,7 +105,7 @@ test("nextOpen is the earliest instant at which a window is open", () => {
         assert.equal(window.at(new Date(between)).open, false, new Date(between).toISOString());
       }
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 
@@ -118,6 +122,7 @@ test("a window answers the same in whatever order it is asked, and when asked fo
         }
       }
     }),
+    runs(100),
   );
 });
 
@@ -131,7 +136,7 @@ test("two neighbouring moments never disagree about the next edge", () => {
         assert.deepEqual(then, { open, changesAt });
       }
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 
@@ -143,7 +148,7 @@ test("a window is open exactly where one of its allow entries is and none of its
       const expected = (allow === undefined || allow.some(inForce)) && !deny.some(inForce);
       assert.equal(isOpen(spec, ms), expected);
     }),
-    { numRuns: 1000 },
+    runs(1000),
   );
 });
 
@@ -155,7 +160,7 @@ test("another deny entry never opens a window, and another allow entry never clo
       if (allow !== undefined && isOpen(spec, ms))
         assert.ok(isOpen({ ...spec, allow: [entry, ...allow] }, ms));
     }),
-    { numRuns: 500 },
+    runs(500),
   );
 });
 
@@ -169,6 +174,7 @@ test("the order of entries does not matter", () => {
       };
       assert.deepEqual(compileWindow(turned).at(new Date(ms)), compileWindow(spec).at(new Date(ms)));
     }),
+    runs(100),
   );
 });
 
@@ -215,7 +221,7 @@ test("whatever is written is refused in words or can be asked at any time", () =
         window.nextOpen(now);
       }
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });
 
@@ -226,6 +232,6 @@ test("whatever schedule is written is refused in words or starts at some time", 
       if (windowProblems(spec).length > 0) return;
       assert.notEqual(compileWindow(spec).nextOpen(new Date(BEGIN)), undefined, schedule);
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import { wallClock } from "../../../src/policy/window/zone.ts";
+import { runs } from "../../generated.ts";
 
 const DAY = 86_400_000;
 
@@ -54,6 +55,6 @@ test("a wall time has been reached exactly when it has been read", () => {
         );
       }
     }),
-    { numRuns: 3000 },
+    runs(3000),
   );
 });
