@@ -7,7 +7,8 @@ import { json, type Recorded, status } from "../kube/fakeapiserver.ts";
 import { startLab } from "../kube/fixtures.ts";
 import { serving, WIDGET } from "./objectlab.ts";
 
-const SOON = AbortSignal.timeout(60_000);
+/** From when it is asked: other files may run for minutes before this one in one process. */
+const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
 interface Asked {
   readonly kind: string;
@@ -49,7 +50,7 @@ test("asks what a user may do with everything that is known of the user", async 
     namespace: "team-a",
     name: "b",
   } as const;
-  assert.equal(await reviewer.may(user, access, SOON), true);
+  assert.equal(await reviewer.may(user, access, soon()), true);
   assert.deepEqual(asked, [
     {
       apiVersion: "authorization.k8s.io/v1",
@@ -69,19 +70,19 @@ test("anything but a plain yes is a no, and a failure is neither", async (t) => 
   const access = { verb: "list", group: "", resource: "pods" } as const;
   for (const said of [{ allowed: false }, { denied: true }, { allowed: "true" }, {}, null, "yes"]) {
     const { reviewer } = await reviewerOf(t, () => said);
-    assert.equal(await reviewer.may({ username: "jane" }, access, SOON), false, JSON.stringify(said));
+    assert.equal(await reviewer.may({ username: "jane" }, access, soon()), false, JSON.stringify(said));
   }
   const { server, client } = await startLab(t);
   server.always("other", status(403, "Forbidden"));
   await assert.rejects(
-    new ApiServerReviewer(client).may({ username: "jane" }, access, SOON),
+    new ApiServerReviewer(client).may({ username: "jane" }, access, soon()),
     /403|forbidden/i,
   );
 });
 
 test("a kind that the operator can watch is located, and nothing is wrong with it", async (t) => {
   const { reviewer, asked } = await reviewerOf(t);
-  const { resource, problem } = await reviewer.locate(WIDGET, SOON);
+  const { resource, problem } = await reviewer.locate(WIDGET, soon());
   assert.deepEqual(
     [resource?.group, resource?.plural, resource?.namespaced],
     ["example.com", "widgets", true],
@@ -98,7 +99,7 @@ test("a verb that the operator was not granted is named, in the words of a refus
     const { reviewer } = await reviewerOf(t, ({ spec }) => ({
       allowed: spec.resourceAttributes.verb !== missing,
     }));
-    const { resource, problem } = await reviewer.locate(WIDGET, SOON);
+    const { resource, problem } = await reviewer.locate(WIDGET, soon());
     assert.equal(resource?.plural, "widgets");
     assert.match(
       problem ?? "",
@@ -109,25 +110,25 @@ test("a verb that the operator was not granted is named, in the words of a refus
 
 test("a kind that is not served, and one that cannot be watched, have no resource", async (t) => {
   const { reviewer } = await reviewerOf(t);
-  const unknown = await reviewer.locate({ apiVersion: "example.com/v1", kind: "Gadget" }, SOON);
+  const unknown = await reviewer.locate({ apiVersion: "example.com/v1", kind: "Gadget" }, soon());
   assert.equal(unknown.resource, undefined);
   assert.match(unknown.problem ?? "", /serves no kind Gadget in example\.com\/v1/);
   const fixed = await reviewerOf(t, undefined, serving({ verbs: ["create"] }));
-  const unwatched = await fixed.reviewer.locate(WIDGET, SOON);
+  const unwatched = await fixed.reviewer.locate(WIDGET, soon());
   assert.equal(unwatched.resource, undefined);
   assert.match(unwatched.problem ?? "", /cannot list and watch kind Widget/);
 });
 
 test("Secrets are refused without a question, whatever anybody may do", async (t) => {
   const { reviewer, asked } = await reviewerOf(t);
-  const { resource, problem } = await reviewer.locate({ apiVersion: "v1", kind: "Secret" }, SOON);
+  const { resource, problem } = await reviewer.locate({ apiVersion: "v1", kind: "Secret" }, soon());
   assert.deepEqual([resource, asked], [undefined, []]);
   assert.match(problem ?? "", /never reads Secrets/);
 });
 
 test("an API server that does not answer in time is a failure", async (t) => {
   const { reviewer } = await reviewerOf(t, undefined, status(500, "InternalError"));
-  await assert.rejects(reviewer.locate(WIDGET, SOON), /internal error/);
+  await assert.rejects(reviewer.locate(WIDGET, soon()), /internal error/);
   await assert.rejects(reviewer.locate(WIDGET, AbortSignal.abort()), /aborted/);
   await assert.rejects(
     reviewer.may({ username: "jane" }, { verb: "list", group: "", resource: "pods" }, AbortSignal.abort()),
