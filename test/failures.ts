@@ -12,6 +12,6 @@ async function* withoutPassed(source: AsyncIterable<TestEvent>): AsyncGenerator<
 }
 
 // oxlint-disable-next-line import/no-default-export -- what node wants of a reporter
-export default async function* failures(source: AsyncIterable<TestEvent>): AsyncGenerator<unknown> {
+export default async function* failures(source: AsyncIterable<TestEvent>): AsyncGenerator {
   yield* Readable.from(withoutPassed(source)).pipe(new spec());
 }

@@ -52,10 +52,11 @@ function writing(target: LineTarget, maxBytes?: number): Lab {
 }
 
 describe("a file", () => {
-  test("gets every line, in order, after what was there, and nobody else may read it", async () => {
+  test("gets every line, in order, after what was there, and nobody else may read it", async (t) => {
     await writeFile(file, "old\n", { mode: 0o600 });
     await chmod(file, 0o640);
     const { writer, reached } = writing(new FileTarget(file));
+    t.after(() => writer.close());
     const lines = Array.from({ length: 5000 }, (_, n) => `line ${n} ${"x".repeat(100)}\n`);
     for (const line of lines) writer.write(line);
     await reached("written", 5000);
@@ -69,8 +70,9 @@ describe("a file", () => {
     await target.close();
   });
 
-  test("that was renamed keeps what it has; what comes later begins a new one", async () => {
+  test("that was renamed keeps what it has; what comes later begins a new one", async (t) => {
     const { writer, reached } = writing(new FileTarget(file));
+    t.after(() => writer.close());
     writer.write("one\n");
     await reached("written", 1);
     await rename(file, `${file}.1`);
@@ -79,8 +81,9 @@ describe("a file", () => {
     assert.deepEqual([await readFile(`${file}.1`, "utf8"), await readFile(file, "utf8")], ["one\n", "two\n"]);
   });
 
-  test("that was renamed and made anew by the rotator is followed, and so is one that was emptied", async () => {
+  test("that was renamed and made anew by the rotator is followed, and so is one that was emptied", async (t) => {
     const { writer, reached } = writing(new FileTarget(file));
+    t.after(() => writer.close());
     writer.write("one\n");
     await reached("written", 1);
     await rename(file, `${file}.1`);
