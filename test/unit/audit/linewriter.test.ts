@@ -119,8 +119,9 @@ describe("a disk that is full", () => {
     ]);
   });
 
-  test("gets what waited when there is room again, without half a line", async () => {
+  test("gets what waited when there is room again, without half a line", async (t) => {
     const target = new FileTarget(file);
+    t.after(() => target.close());
     let full = 3;
     const { writer, said, reached } = writing({
       write: async (bytes) => {
