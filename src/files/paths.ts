@@ -1,7 +1,8 @@
 /** What a person names on the command line to the files that are meant. */
 
 import type { Stats } from "node:fs";
-import { glob, readdir, stat } from "node:fs/promises";
+// Node.js 20 has no glob: by name, its import would end the program before it can say which version it needs.
+import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { FileProblem, LoadOptions } from "./load.ts";
 
@@ -38,7 +39,7 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
   if (path === "") return { file: '""', message: "the path is empty" };
   if (path === "-") return [{ name: "-", named: true }];
   try {
-    const found = await stat(resolve(cwd, path));
+    const found = await fs.stat(resolve(cwd, path));
     if (found.isDirectory()) return await ofFolder(path, cwd);
     return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
@@ -56,7 +57,7 @@ function isEndless(path: string, found: Stats): boolean {
 
 async function isFile(path: string): Promise<boolean> {
   try {
-    return (await stat(path)).isFile();
+    return (await fs.stat(path)).isFile();
   } catch {
     return true; // reading it tells what is wrong
   }
@@ -70,7 +71,7 @@ async function ofFolder(folder: string, cwd: string): Promise<readonly Source[] 
 
 /** Without .git, .github and the like. Links to folders are not followed: they can lead in circles. */
 async function filesBelow(folder: string, cwd: string): Promise<string[]> {
-  const entries = await readdir(resolve(cwd, folder), { withFileTypes: true });
+  const entries = await fs.readdir(resolve(cwd, folder), { withFileTypes: true });
   const below = entries
     .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
     .map(async (entry) => {
@@ -83,7 +84,7 @@ async function filesBelow(folder: string, cwd: string): Promise<string[]> {
 
 async function ofPattern(pattern: string, cwd: string): Promise<readonly Source[] | FileProblem> {
   const names: string[] = [];
-  for await (const name of glob(pattern, { cwd })) {
+  for await (const name of fs.glob(pattern, { cwd })) {
     if (MANIFEST.test(name) && (await isFile(resolve(cwd, name)))) names.push(name);
   }
   if (names.length > 0) return names.toSorted().map((name) => ({ name, named: false }));

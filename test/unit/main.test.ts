@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterEach, test } from "node:test";
@@ -141,6 +142,32 @@ test("--version from source and from the bundle is that of package.json, and the
   const path = [dirname(process.execPath), process.env["PATH"]].join(delimiter);
   assert.deepEqual(await outcome(start([MAIN, "--version"], { PATH: path })), expected);
 });
+
+test("an older Node.js is told which one is needed, and goes no further", async () => {
+  const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.18.0" } })`;
+  const child = start([process.execPath, "--import", `data:text/javascript,${older}`, MAIN, "--version"]);
+  const { code, stdout, stderr } = await outcome(child);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+  assert.match(stderr, /^error: hookpolicy needs Node\.js 22\.19 or newer; this is v\S+ \(\S+\)\n$/);
+});
+
+/** The Node.js of the machine, where it is an older one: it has to get as far as to say so. */
+const old = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .map((folder) => join(folder, "node"))
+  .find(
+    (file) => existsSync(file) && /^v(?:1\d|2[01])\./.test(spawnSync(file, ["--version"]).stdout.toString()),
+  );
+
+test(
+  "the older Node.js of this machine says it",
+  { skip: old === undefined && "there is none" },
+  async () => {
+    const { code, stderr } = await outcome(start([old ?? "", MAIN, "--version"]));
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: hookpolicy needs Node\.js 22\.19 or newer; this is v\S+ \(\S+\)\n$/);
+  },
+);
 
 test("help into a closed pipe ends quietly", async () => {
   const child = start([process.execPath, MAIN, "--help"]);
