@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export type Progress = (line: string) => void;
 
-const PROGRESS_EVERY_MS = 5_000;
+/** Somebody watches a terminal; a log is read afterwards. */
+const PROGRESS_EVERY_MS = process.stderr.isTTY ? 5_000 : 60_000;
 
 export interface GoBuild {
   /** For people: "kube-apiserver 1.36.3" */
@@ -72,8 +73,7 @@ function cannotRun(error: Error, folder: string, title: string): Error {
   const what = missing
     ? `Go is not installed. Install Go ${goVersion(folder)} or newer (https://go.dev/dl) and have \`go\` in the PATH`
     : `Go could not be started (${error.message})`;
-  const instead = "or point KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl";
-  return new Error(`${title} has to be built once from source, but: ${what}, ${instead}.`, { cause: error });
+  return new Error(`${title} has to be built once from source, but: ${what}.`, { cause: error });
 }
 
 function hint(output: string, folder: string): string {

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
+import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import { installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
@@ -185,8 +186,11 @@ async function main(): Promise<void> {
   say(styleText("bold", "HookPolicy on a real etcd, kube-apiserver and Cluster API manager"));
   chapter("Starting");
   const progress = (line: string): void => say(`  ${line}`);
-  const cp = await step("etcd, kube-apiserver and kube-controller-manager run", () =>
-    startControlPlane({ progress }),
+  // What takes longest where nothing has been built yet, while the others start.
+  const manager = clusterApiBinaries(progress);
+  manager.catch(() => undefined); // build() waits for it, too
+  const cp = await step("etcd and kube-apiserver run", () =>
+    startControlPlane({ progress, anyVersion: true, controllers: false }),
   );
   const stopped = new Promise<never>((_, reject) => {
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
