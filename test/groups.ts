@@ -4,12 +4,12 @@
  */
 
 import { globSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const OUT = resolve("dist/test-groups");
-/** Takes longest: begun first, it does not run alone in the end. */
-const FIRST = "model";
+/** Each of its files takes as long as another folder: begun first, none of them runs alone in the end. */
+const LONGEST = "model";
 
 /** By the folder that the tests are in; those of subfolders are with it. */
 function groupsOf(folders: readonly string[]): Map<string, string[]> {
@@ -17,11 +17,16 @@ function groupsOf(folders: readonly string[]): Map<string, string[]> {
   for (const folder of folders) {
     for (const file of globSync("**/*.test.ts", { cwd: folder }).toSorted()) {
       const [first = "", ...rest] = file.split("/");
-      const name = rest.length === 0 ? folder.replaceAll("/", "-") : first;
+      const name = rest.length === 0 ? folder.replaceAll("/", "-") : nameOf(first, file);
       groups.set(name, [...(groups.get(name) ?? []), join(folder, file)]);
     }
   }
   return groups;
+}
+
+/** In the order of these names they are begun. */
+function nameOf(folder: string, file: string): string {
+  return folder === LONGEST ? `0-${basename(file, ".test.ts")}` : folder;
 }
 
 rmSync(OUT, { recursive: true, force: true });
@@ -29,7 +34,7 @@ mkdirSync(OUT, { recursive: true });
 const groups = groupsOf(process.argv.slice(2));
 if (groups.size === 0) throw new Error("no tests in these folders");
 for (const [name, files] of groups) {
-  const path = join(OUT, `${name === FIRST ? "0-" : ""}${name}.mjs`);
+  const path = join(OUT, `${name}.mjs`);
   writeFileSync(path, files.map((file) => `import "${pathToFileURL(file).href}";\n`).join(""));
   process.stdout.write(`${path}\n`);
 }

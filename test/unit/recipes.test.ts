@@ -9,7 +9,7 @@ import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { validatePolicy } from "../../src/policy/schema.ts";
 import { checkRules } from "../../src/policy/semantics.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import { blocksOf, commandsOf, PAGES, RECIPES, ROOT, textOf } from "../e2e/recipepages.ts";
+import { blocksOf, commandsOf, PAGES, RECIPES, ROOT, textOf } from "../capi/recipepages.ts";
 import { compiled } from "./builders.ts";
 
 const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";

@@ -1,4 +1,4 @@
-/** What each check says of what was read. That it is so on a real API server, and how it is cured: test/e2e/doctor.test.ts. */
+/** What each check says of what was read. That it is so on a real API server, and how it is cured: test/capi/doctor.test.ts. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";

@@ -12,7 +12,7 @@ import { viewRegistration } from "../../../src/policy/registration.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 
 export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";
-export const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
+const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
 
 export const found = <T>(value: T): Read<T> => ({ ok: true, value });
 export const absent = { ok: false, why: "NotFound", message: "not found" } as const;
@@ -73,7 +73,7 @@ export const cluster = (
   metadata: { namespace: "team-a", name, uid: name },
   spec,
 });
-export const NAMESPACE: RawObject = {
+const NAMESPACE: RawObject = {
   apiVersion: "v1",
   kind: "Namespace",
   metadata: { name: "team-a", labels: { a: "b" } },

@@ -7,6 +7,8 @@ import type { Resource } from "../../../src/kube/resource.ts";
 import { WIDGETS, dropConnection, hang, json, status } from "./fakeapiserver.ts";
 import { startLab, until, writeKubeConfig } from "./fixtures.ts";
 
+/** Long enough to connect in, on a busy machine, too. */
+const SHORT_MS = 500;
 const KEY = { namespace: "team-a", name: "w1" };
 
 async function failure(promise: Promise<unknown>): Promise<KubeError> {
@@ -160,7 +162,7 @@ test("an answer without an end is given up at the size limit", async (t) => {
 });
 
 test("a request without an answer times out, and is not left open", async (t) => {
-  const { server, client } = await startLab(t, { timeoutMs: 50 });
+  const { server, client } = await startLab(t, { timeoutMs: SHORT_MS });
   let isClosed = false;
   server.next("get", (_, response) => response.once("close", () => (isClosed = true)));
   assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "Timeout");
@@ -168,7 +170,7 @@ test("a request without an answer times out, and is not left open", async (t) =>
 });
 
 test("half an answer times out", async (t) => {
-  const { server, client } = await startLab(t, { timeoutMs: 50 });
+  const { server, client } = await startLab(t, { timeoutMs: SHORT_MS });
   server.next("get", (_, response) => response.writeHead(200).write("{"));
   assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "Timeout");
 });
@@ -251,7 +253,7 @@ test("leaving the loop of a watch closes its connection", async (t) => {
 });
 
 test("a watch that is not answered times out", async (t) => {
-  const { server, client } = await startLab(t, { timeoutMs: 50 });
+  const { server, client } = await startLab(t, { timeoutMs: SHORT_MS });
   server.next("watch", hang);
   const { signal } = new AbortController();
   const error = await failure(client.watch(WIDGETS, { resourceVersion: "1", timeoutSeconds: 5, signal }));
@@ -259,10 +261,10 @@ test("a watch that is not answered times out", async (t) => {
 });
 
 test("an open watch outlives the time-out of requests", async (t) => {
-  const { server, client } = await startLab(t, { timeoutMs: 30 });
+  const { server, client } = await startLab(t, { timeoutMs: SHORT_MS });
   const { signal } = new AbortController();
   const events = await client.watch(WIDGETS, { resourceVersion: server.version, timeoutSeconds: 5, signal });
-  await new Promise((resolve) => setTimeout(resolve, 60));
+  await new Promise((resolve) => setTimeout(resolve, 2 * SHORT_MS));
   server.put("team-a/w1", 1);
   assert.equal((await events.next()).done, false);
 });
