@@ -4,13 +4,14 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-NODE_TEST := node --test --test-reporter=spec
-# The tests of a folder share a process; what passes is not listed.
-UNIT_FILES := $$(node test/groups.ts test/unit test/contract)
-UNIT_TEST := node --test --test-concurrency=2 --test-reporter=./test/failures.ts --test-reporter-destination=stdout \
+# What passes is not listed; at the end stands what took longest.
+TEST := node --test --test-reporter=./test/failures.ts --test-reporter-destination=stdout \
   --test-reporter=./test/slowest.ts --test-reporter-destination=stdout
+# The tests of a folder share a process.
+UNIT_FILES := $$(node test/groups.ts test/unit test/contract)
+UNIT_TEST := $(TEST) --test-concurrency=2
 # Coverage of the same tests; release/coverage.ts sums it up.
-COVERAGE := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
+COVERAGE_FLAGS := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
   --test-reporter=lcov --test-reporter-destination=coverage/lcov.info
 INSTALLED := node_modules/.package-lock.json
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
@@ -50,10 +51,12 @@ demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 
 	@node test/demo/demo.ts
 
 .PHONY: test
-test: build ## Run every test: unit, contract, API server, Cluster API
+test: build $(if $(COVERAGE),coverage,test-unit) test-integration ## Run every test (FULL=1: all generated cases; COVERAGE=1: as CI does)
 	node release/size.ts
-	$(MAKE) --no-print-directory coverage
-	$(NODE_TEST) --test-concurrency=1 'test/apiserver/**/*.test.ts' 'test/monitoring/**/*.test.ts' 'test/e2e/**/*.test.ts'
+
+.PHONY: test-integration
+test-integration: build ## Run the tests on a real API server and Cluster API, which are built once
+	$(TEST) --test-concurrency=4 --test-global-setup=test/setup.ts 'test/{apiserver,capi,install}/**/*.test.ts'
 
 .PHONY: test-unit
 test-unit: build ## Run the tests that need no control plane (FULL=1: all generated cases and time zones)
@@ -62,7 +65,7 @@ test-unit: build ## Run the tests that need no control plane (FULL=1: all genera
 .PHONY: coverage
 coverage: build ## The same tests, and how much of the code they run: fails below the limit
 	mkdir -p coverage
-	files="$(UNIT_FILES)" && $(UNIT_TEST) $(COVERAGE) $$files
+	files="$(UNIT_FILES)" && $(UNIT_TEST) $(COVERAGE_FLAGS) $$files
 	node release/coverage.ts
 
 .PHONY: bench

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { WindowGateSpec } from "../../src/api/hookpolicy.ts";
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { SERVICE_HOST, writeServingCertificate } from "../../test/controlplane/operator.ts";
-import { inSeconds, policyRef, storePolicy } from "../../test/e2e/fleet.ts";
+import { inSeconds, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Truth } from "./expectation.ts";
 import { type Lab, numbered } from "./lab.ts";
 import type { ReplicaOptions } from "./replica.ts";

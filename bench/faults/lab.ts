@@ -9,7 +9,7 @@ import { type ClusterApi, installClusterDefinition } from "../../test/controlpla
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef, createCluster, type LabCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
-import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/e2e/fleet.ts";
+import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Facts } from "./expectation.ts";
 import { createReplica, type Replica, type ReplicaOptions } from "./replica.ts";
 import { assume, newSubject, seen, type Subject, uncertain } from "./subjects.ts";

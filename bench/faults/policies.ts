@@ -4,7 +4,7 @@ import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
-import { approvalRule, policyRef } from "../../test/e2e/fleet.ts";
+import { approvalRule, policyRef } from "../../test/controlplane/policies.ts";
 import { COUNTS, FEW, type Lab, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 

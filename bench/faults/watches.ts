@@ -1,7 +1,7 @@
 /** News that comes late or not at all. */
 
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
-import { policyRef } from "../../test/e2e/fleet.ts";
+import { policyRef } from "../../test/controlplane/policies.ts";
 import { eachProxy } from "./apiserver.ts";
 import { COUNTS, FEW, type Lab, OTHER_TEAM, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";

@@ -2,7 +2,7 @@
 
 import type { Ref } from "../../test/controlplane/client.ts";
 import { createCluster } from "../../test/controlplane/lab.ts";
-import { applyPolicy, policyRef, storePolicy } from "../../test/e2e/fleet.ts";
+import { applyPolicy, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Attack } from "./attack.ts";
 import { HOLDING, type Target } from "./target.ts";
 import { judge } from "./verdict.ts";

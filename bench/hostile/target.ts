@@ -22,7 +22,7 @@ import {
   startOperator,
 } from "../../test/controlplane/operator.ts";
 import { validCorpus } from "../../test/corpus/corpus.ts";
-import { applyPolicy, clusterPolicyRef, policyRef } from "../../test/e2e/fleet.ts";
+import { applyPolicy, clusterPolicyRef, policyRef } from "../../test/controlplane/policies.ts";
 import { reviewOf } from "../../test/unit/admission/reviews.ts";
 import type { Route } from "./verdict.ts";
 

@@ -13,7 +13,7 @@ import type { AuditEntry } from "../../src/hooks/auditentry.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { flags } from "../controlplane/processes.ts";
-import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../e2e/fleet.ts";
+import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

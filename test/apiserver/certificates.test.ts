@@ -26,7 +26,7 @@ import {
   writeServingCertificate,
 } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
-import { eventAbout } from "../e2e/fleet.ts";
+import { eventAbout } from "../controlplane/policies.ts";
 
 const MANIFESTS = resolve(import.meta.dirname, "../../manifests");
 const SERVING: Ref = {

@@ -22,8 +22,8 @@ import {
   inSeconds,
   policyRef,
   storePolicy,
-} from "../e2e/fleet.ts";
-import { CHART, extensionConfigCrd, helmIn, kustomize, NAMESPACE, ROOT } from "./install/tools.ts";
+} from "../controlplane/policies.ts";
+import { CHART, extensionConfigCrd, helmIn, kustomize, NAMESPACE, ROOT } from "../install/tools.ts";
 
 const TEAM = "team-a";
 const FINALIZER = "hookpolicy.dev/hold-clusters";

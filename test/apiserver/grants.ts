@@ -108,7 +108,7 @@ export function isSameRole(a: Ref, b: Ref): boolean {
   return a.kind === b.kind && a.name === b.name && a.namespace === b.namespace;
 }
 
-export function ruleOf({ group, resource, subresource, name, verb }: Grant): PolicyRule {
+function ruleOf({ group, resource, subresource, name, verb }: Grant): PolicyRule {
   return {
     apiGroups: [group],
     resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
@@ -118,7 +118,7 @@ export function ruleOf({ group, resource, subresource, name, verb }: Grant): Pol
 }
 
 /** Of a SubjectAccessReview. */
-export function attributesOf({ role, group, resource, subresource, name, verb }: Grant): object {
+function attributesOf({ role, group, resource, subresource, name, verb }: Grant): object {
   const { namespace } = role;
   return { verb, group, resource, subresource, name, ...(namespace !== undefined && { namespace }) };
 }

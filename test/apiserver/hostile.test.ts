@@ -1,6 +1,6 @@
 /**
  * What no client should send, against the operator as it is shipped: a valid answer or a clean refusal each time, no go
- * for a Cluster that is held, and nobody else notices. HOSTILE_SEED makes other mutants; `make bench PART=hostile` more.
+ * for a Cluster that is held, and nobody else notices. HOSTILE_SEED makes other mutants; FULL=1 and `make bench PART=hostile` more.
  */
 
 import assert from "node:assert/strict";
@@ -9,10 +9,11 @@ import { ATTACKS } from "../../bench/hostile/attacks.ts";
 import type { Bystander } from "../../bench/hostile/bystander.ts";
 import { endure, startBystander } from "../../bench/hostile/siege.ts";
 import { startTarget, type Target } from "../../bench/hostile/target.ts";
-import { clusterPolicyRef, policyRef, statusOf } from "../e2e/fleet.ts";
+import { clusterPolicyRef, policyRef, statusOf } from "../controlplane/policies.ts";
+import { runs } from "../generated.ts";
 
 const SEED = Number(process.env["HOSTILE_SEED"] ?? 1);
-const SCALE = { mutants: 10_000, connections: 500, rounds: 1, seed: SEED };
+const SCALE = { mutants: runs(10_000).numRuns, connections: 500, rounds: 1, seed: SEED };
 /** Of the Deployment: beyond it the kernel ends the process. */
 const MEMORY_LIMIT_MIB = 512;
 

@@ -8,7 +8,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/controlpla
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, NAMESPACE, type Operator, startOperator } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
-import { approvalRule, heldRow, policyRef, statusOf } from "../e2e/fleet.ts";
+import { approvalRule, heldRow, policyRef, statusOf } from "../controlplane/policies.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const LEASE: Ref = {

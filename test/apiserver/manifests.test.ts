@@ -5,10 +5,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
 import { ADMISSION_PATH } from "../../src/admission/handler.ts";
-import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { kustomizeWith } from "./install/tools.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { sharedControlPlane } from "../controlplane/shared.ts";
+import { kustomizeWith } from "../install/tools.ts";
 
 const MANIFESTS = join(import.meta.dirname, "../../manifests");
 const NAMESPACE = "hookpolicy-system";
@@ -27,36 +27,37 @@ let cp: ControlPlane;
 let rendered: readonly KubeObject[];
 
 before(async () => {
-  cp = await startControlPlane();
+  cp = await sharedControlPlane();
   rendered = objectsOf(await cp.kubectl("kustomize", MANIFESTS));
-  await cp.apply(await extensionConfigCrd());
-  // A dry run of an object needs its namespace, and RBAC is tested for real.
-  const real = new Set([
-    "Namespace",
-    "CustomResourceDefinition",
-    "ServiceAccount",
-    "ClusterRole",
-    "ClusterRoleBinding",
-  ]);
-  await cp.apply(rendered.filter(({ kind }) => real.has(kind)));
-  await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
 });
 after(async () => await cp?.stop());
-
-/** Without the conversion webhook, behind which nothing answers here. */
-async function extensionConfigCrd(): Promise<KubeObject> {
-  const { manifests } = await clusterApiBinaries();
-  const crd = objectsOf(manifests).find(
-    ({ metadata }) => metadata.name === "extensionconfigs.runtime.cluster.x-k8s.io",
-  );
-  assert.ok(crd);
-  return { ...crd, spec: { ...crd["spec"], conversion: undefined } };
-}
 
 function find(kind: string): KubeObject {
   const object = rendered.find((o) => o.kind === kind);
   assert.ok(object, kind);
   return object;
+}
+
+for (const flag of ["-f", "-k"]) {
+  test(`kubectl apply ${flag} crds/ takes the definitions, and nothing else`, async () => {
+    const output = await cp.kubectl(
+      "apply",
+      "--server-side",
+      "--dry-run=server",
+      flag,
+      join(MANIFESTS, "../crds"),
+    );
+    assert.deepEqual(
+      output
+        .trim()
+        .split("\n")
+        .map((line) => line.replace(/ .*/, ""))
+        .toSorted(),
+      ["clusterhookpolicies", "hookoverrides", "hookpolicies"].map(
+        (plural) => `customresourcedefinition.apiextensions.k8s.io/${plural}.hookpolicy.dev`,
+      ),
+    );
+  });
 }
 
 test("every object is accepted, without unknown fields or warnings", async () => {

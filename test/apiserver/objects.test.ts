@@ -1,8 +1,6 @@
 /** The kinds that gates name, watched under the shipped roles and the ones that users add to them. */
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { KubeClient } from "../../src/kube/client.ts";
 import { loadKubeConfig } from "../../src/kube/config.ts";
@@ -10,7 +8,8 @@ import { ObjectInformers } from "../../src/manager/objects.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/objects.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 import { MemoryLogger } from "../unit/kube/fixtures.ts";
@@ -20,10 +19,7 @@ let proxy: Proxy;
 let client: KubeClient;
 
 before(async () => {
-  cp = await startControlPlane();
-  for (const file of ["namespace.yaml", "rbac.yaml"]) {
-    await cp.apply(await readFile(join(import.meta.dirname, "../../manifests", file), "utf8"));
-  }
+  cp = await sharedControlPlane();
   proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   client = new KubeClient(
     loadKubeConfig({ kubeconfig: await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }) }),

@@ -16,7 +16,7 @@ import {
   heldRow,
   inSeconds,
   policyRef,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";

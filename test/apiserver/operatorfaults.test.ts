@@ -21,7 +21,7 @@ import {
   heldRow,
   policyRef,
   statusOf,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { HOOK_POLICY_DEFINITION, isRefusal, type Lab, removeDefinition, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";

@@ -16,7 +16,7 @@ import {
   heldRow,
   policyRef,
   statusOf,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { inParallel, type Lab, policyPath, startLab, writesOf } from "./operatorlab.ts";
 
 const HOUR_OF_ASKS = 720; // one every 5 s

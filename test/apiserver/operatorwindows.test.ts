@@ -1,7 +1,7 @@
 /** Windows on a real API server: what moves at an edge although nobody calls, and what a restart knows of it. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, afterEach, before, describe, test } from "node:test";
 import type { WindowGateSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
@@ -19,7 +19,7 @@ import {
   statusOf,
   storePolicy,
   untilTime,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
@@ -33,6 +33,7 @@ describe("windows", () => {
     lab = await startLab();
     cp = lab.cp;
   });
+  afterEach(() => lab.proxy.resume());
   after(async () => await lab?.stop());
 
   function windowRule(window: WindowGateSpec): object {
@@ -139,7 +140,7 @@ describe("windows", () => {
     const ref = policyRef("early", "p");
     lab.proxy.failAll(403, / \/apis\/cluster\.x-k8s\.io\//);
     await lab.operator.daemon.stop();
-    const [opens, closes] = [inSeconds(4), inSeconds(900)];
+    const [opens, closes] = [inSeconds(12), inSeconds(900)];
     await storePolicy(cp, ref, windowRule({ allow: [{ from: opens, to: closes }] }));
     const operator = await lab.start({ waitReady: false });
     await conditionIs(cp, ref, "Ready", "ClustersForbidden");
@@ -152,7 +153,7 @@ describe("windows", () => {
 
   test("that opened while the operator was down are open, and it tells of no old edge", async () => {
     const ref = policyRef("down", "p");
-    const opens = inSeconds(5);
+    const opens = inSeconds(12);
     const closes = inSeconds(900);
     await windowed(ref, { allow: [{ from: opens, to: closes }] });
     await createCluster(cp, { namespace: "down", name: "c1", version: NEXT_VERSION });

@@ -24,7 +24,7 @@ import {
   inSeconds,
   policyRef,
   storePolicy,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { askAdmission } from "./admissioncall.ts";
 import {
   AuditLog,
@@ -36,7 +36,7 @@ import {
   rowsOf,
   titleOf,
 } from "./grants.ts";
-import { extensionConfigCrd, kustomize, ROOT } from "./install/tools.ts";
+import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 import { Lab } from "./operatorlab.ts";
 
 const ACCOUNT = "hookpolicy";

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { installHookPolicy } from "../controlplane/operator.ts";
-import { kustomize, ROOT } from "./install/tools.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { sharedControlPlane } from "../controlplane/shared.ts";
+import { kustomize, ROOT } from "../install/tools.ts";
 
 const GROUP = "hookpolicy.dev";
-const TEAM = "team-a";
-const ELSEWHERE = "team-b";
+const TEAM = "roles-a";
+const ELSEWHERE = "roles-b";
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const ALL = [...READ, ...WRITE];
@@ -65,8 +65,7 @@ const PEOPLE: Readonly<Record<string, Person>> = {
 
 let cp: ControlPlane;
 before(async () => {
-  cp = await startControlPlane();
-  await installHookPolicy(cp);
+  cp = await sharedControlPlane();
   await cp.apply(
     [TEAM, ELSEWHERE].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
   );

@@ -1,13 +1,13 @@
 /** validatePolicy against its model, the real API server; and what kubectl shows of the CRDs. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
 import { metadataErrors, statusErrors } from "../../src/cli/objectfields.ts";
 import { validatePolicy } from "../../src/policy/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
 import { runs } from "../generated.ts";
@@ -24,9 +24,7 @@ const policyHead = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy" }
 
 let cp: ControlPlane;
 before(async () => {
-  cp = await startControlPlane();
-  await cp.kubectl("apply", "-k", join(import.meta.dirname, "../../crds"));
-  await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
+  cp = await sharedControlPlane();
 });
 after(async () => await cp?.stop());
 

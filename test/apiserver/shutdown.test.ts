@@ -18,7 +18,7 @@ import {
   writeServingCertificate,
 } from "../controlplane/operator.ts";
 import { environment, flags } from "../controlplane/processes.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../e2e/fleet.ts";
+import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../dist/main.js");

@@ -14,8 +14,15 @@ import { type ControlPlane, startControlPlane } from "../controlplane/controlpla
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
-import { applyPolicy, approvalRule, clusterPolicyRef, heldRow, inSeconds, policyRef } from "../e2e/fleet.ts";
-import { extensionConfigCrd, NAMESPACE, output, ROOT } from "./install/tools.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  clusterPolicyRef,
+  heldRow,
+  inSeconds,
+  policyRef,
+} from "../controlplane/policies.ts";
+import { extensionConfigCrd, NAMESPACE, output, ROOT } from "../install/tools.ts";
 
 const TEAM = "team-a";
 const CLUSTER = "prod-1";

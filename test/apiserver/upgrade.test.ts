@@ -28,9 +28,9 @@ import {
   resultOf,
   statusOf,
   storePolicy,
-} from "../e2e/fleet.ts";
+} from "../controlplane/policies.ts";
 import { Lab, writesOf } from "./operatorlab.ts";
-import { kustomize, ROOT } from "./install/tools.ts";
+import { kustomize, ROOT } from "../install/tools.ts";
 
 const UPGRADE = join(ROOT, "test/upgrade");
 const CRDS = join(ROOT, "crds");

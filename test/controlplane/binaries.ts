@@ -6,6 +6,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { assetOf, downloadedAsset } from "./assets.ts";
 import { build, type Progress, withLock } from "./gobuild.ts";
 
 const run = promisify(execFile);
@@ -52,7 +53,6 @@ interface Module {
 export interface ControlPlaneBinaries {
   readonly etcd: string;
   readonly kubeApiserver: string;
-  readonly kubeControllerManager: string;
   readonly kubectl: string;
 }
 
@@ -63,11 +63,33 @@ export interface ClusterApiBinaries {
   readonly manifests: string;
 }
 
-export async function controlPlaneBinaries(progress?: Progress): Promise<ControlPlaneBinaries> {
-  const etcd = assetOf("etcd") ?? (await built("etcd", progress));
-  const kubeApiserver = assetOf("kube-apiserver") ?? (await built("kube-apiserver", progress));
-  const kubeControllerManager = await built("kube-controller-manager", progress);
-  return { etcd, kubeApiserver, kubeControllerManager, kubectl: await kubectlBinary(progress) };
+/** `anyVersion`: what was downloaded once (see assets.ts) is taken before anything is built. */
+export async function controlPlaneBinaries({
+  progress,
+  anyVersion = false,
+}: {
+  readonly progress?: Progress | undefined;
+  readonly anyVersion?: boolean | undefined;
+} = {}): Promise<ControlPlaneBinaries> {
+  const there = anyVersion ? downloadedAsset : assetOf;
+  const etcd = there("etcd") ?? (await built("etcd", progress));
+  const kubeApiserver = there("kube-apiserver") ?? (await built("kube-apiserver", progress));
+  return { etcd, kubeApiserver, kubectl: await kubectlBinary(progress) };
+}
+
+export async function controllerManagerBinary(progress?: Progress): Promise<string> {
+  return await built("kube-controller-manager", progress);
+}
+
+/** What the tests need, one after the other: otherwise each file that comes to one waits for it. */
+export async function buildAll(progress?: Progress): Promise<void> {
+  await controlPlaneBinaries({ progress });
+  await controllerManagerBinary(progress);
+  await clusterApiBinaries(progress);
+  await clusterctlBinary(progress);
+  await helmBinary(progress);
+  await prometheusBinaries(progress);
+  await gitopsBinary(progress);
 }
 
 export async function clusterApiBinaries(progress?: Progress): Promise<ClusterApiBinaries> {
@@ -116,19 +138,12 @@ export async function benchBinaries(
   return { peer: await built("peer", progress), load: await built("load", progress), clusterApi };
 }
 
-/** setup-envtest and its users agree on this variable; it holds no controller manager and no Cluster API. */
-function assetOf(name: string): string | undefined {
-  const folder = process.env["KUBEBUILDER_ASSETS"];
-  if (folder === undefined || folder === "") return undefined;
-  const file = join(folder, name);
-  return existsSync(file) ? file : undefined;
-}
-
 async function kubectlBinary(progress?: Progress): Promise<string> {
   const asset = assetOf("kubectl");
   if (asset !== undefined) return asset;
   const host = await hostKubectlMinor();
-  return host !== undefined && host >= MIN_KUBECTL_MINOR ? "kubectl" : await built("kubectl", progress);
+  if (host !== undefined && host >= MIN_KUBECTL_MINOR) return "kubectl";
+  return downloadedAsset("kubectl") ?? (await built("kubectl", progress));
 }
 
 async function hostKubectlMinor(): Promise<number | undefined> {

@@ -26,9 +26,7 @@ export interface CertificateRequest {
   readonly validMs?: number;
 }
 
-export interface CertificateAuthority {
-  /** PEM */
-  readonly certificate: string;
+export interface CertificateAuthority extends KeyPair {
   /** What a `caBundle` field holds: base64 of the PEM. */
   readonly caBundle: string;
   /** Issues a certificate that both a server and a client may present. */
@@ -51,11 +49,23 @@ export async function createCertificateAuthority(
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  const certificate = root.toString("pem");
+  const key = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
+  return await loadCertificateAuthority({
+    certificate: root.toString("pem"),
+    key: x509.PemConverter.encode(key, "PRIVATE KEY"),
+  });
+}
+
+/** The authority that another process has created. */
+export async function loadCertificateAuthority({ certificate, key }: KeyPair): Promise<CertificateAuthority> {
+  const root = new x509.X509Certificate(certificate);
+  const pkcs8 = x509.PemConverter.decodeFirst(key);
+  const signingKey = await webcrypto.subtle.importKey("pkcs8", pkcs8, ALGORITHM, false, ["sign"]);
   return {
     certificate,
+    key,
     caBundle: Buffer.from(certificate).toString("base64"),
-    issue: (request) => issue(request, root, keys.privateKey),
+    issue: (request) => issue(request, root, signingKey),
   };
 }
 

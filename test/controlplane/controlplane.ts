@@ -5,8 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type ApiServer, startApiServer } from "./apiserver.ts";
-import { type ControlPlaneBinaries, controlPlaneBinaries } from "./binaries.ts";
-import { type CertificateAuthority, createCertificateAuthority } from "./certificates.ts";
+import { type ControlPlaneBinaries, controllerManagerBinary, controlPlaneBinaries } from "./binaries.ts";
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+  type KeyPair,
+  loadCertificateAuthority,
+} from "./certificates.ts";
 import { Client } from "./client.ts";
 import type { Progress } from "./gobuild.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
@@ -29,6 +34,10 @@ export interface ControlPlaneOptions {
   readonly apiServerArgs?: readonly string[];
   /** Told about what takes long: builds. Default: standard error. */
   readonly progress?: Progress;
+  /** Whatever etcd and kube-apiserver are on the machine will do; default: those of the tests. */
+  readonly anyVersion?: boolean;
+  /** kube-controller-manager with CONTROLLERS; default: true. */
+  readonly controllers?: boolean;
 }
 
 export interface KubeconfigOptions {
@@ -38,6 +47,13 @@ export interface KubeconfigOptions {
   readonly caFile?: string;
   /** Seconds the token is good for; the API server's minimum is 600. Default 3600. */
   readonly expirationSeconds?: number;
+}
+
+/** What another process needs to use a control plane that this one has started. JSON. */
+export interface ControlPlaneAddress {
+  readonly folder: string;
+  readonly url: string;
+  readonly authority: KeyPair;
 }
 
 /** The client's methods act as an administrator (system:masters). */
@@ -62,7 +78,7 @@ export class ControlPlane extends Client {
     this.adminKubeconfig = parts.adminKubeconfig;
     this.apiServer = parts.apiServer;
     this.processes = parts.processes;
-    this.#kubectl = parts.binaries.kubectl;
+    this.#kubectl = parts.kubectl;
     this.#keepFolder = parts.keepFolder;
   }
 
@@ -82,9 +98,10 @@ export class ControlPlane extends Client {
   async waitFor<T>(
     description: string,
     probe: () => Promise<T | undefined | false> | T | undefined | false,
-    timeoutMs = 30_000,
+    timeoutMs?: number,
   ): Promise<T> {
-    return await waitFor(description, probe, { timeoutMs, failure: this.processes.failure });
+    const { failure } = this.processes;
+    return await waitFor(description, probe, { failure, ...(timeoutMs !== undefined && { timeoutMs }) });
   }
 
   /** A token of a ServiceAccount, made by TokenRequest: RBAC then is what the ServiceAccount may do. */
@@ -110,7 +127,13 @@ export class ControlPlane extends Client {
     });
   }
 
-  /** Ends every process and removes the folder. Safe to call twice. */
+  /** For attachControlPlane() in another process. */
+  address(): ControlPlaneAddress {
+    const { certificate, key } = this.authority;
+    return { folder: this.folder, url: this.apiServer.url, authority: { certificate, key } };
+  }
+
+  /** Ends every process that this object has started, and removes its folder. Safe to call twice. */
   async stop(): Promise<void> {
     this.close();
     await this.processes.stopAll();
@@ -125,13 +148,61 @@ interface ControlPlaneParts {
   readonly adminKubeconfig: string;
   readonly apiServer: ApiServer;
   readonly processes: Processes;
-  readonly binaries: ControlPlaneBinaries;
+  readonly kubectl: string;
   readonly keepFolder: boolean;
+}
+
+/**
+ * A control plane that another process has started, with a folder and processes of one's own. stop() ends these
+ * processes; the API server goes on.
+ */
+export async function attachControlPlane(address: ControlPlaneAddress): Promise<ControlPlane> {
+  const { kubectl } = await controlPlaneBinaries();
+  const keepFolder = process.env["KEEP_CONTROL_PLANE"] !== undefined;
+  const folder = await mkdtemp(join(address.folder, "file-"));
+  const { authority, caFile, adminKubeconfig } = await prepareFolder(folder, address);
+  return new ControlPlane({
+    folder,
+    authority,
+    caFile,
+    adminKubeconfig,
+    apiServer: sharedApiServer(address.url),
+    processes: createProcesses(folder, keepFolder ? undefined : folder),
+    kubectl,
+    keepFolder,
+  });
+}
+
+/** Others use it, too: nobody stops it. */
+function sharedApiServer(url: string): ApiServer {
+  const refuse = (): never => {
+    throw new Error("The API server is shared: a test that stops it needs startControlPlane()");
+  };
+  return {
+    url,
+    port: Number(new URL(url).port),
+    running: () => true,
+    stop: refuse,
+    start: refuse,
+    freeze: refuse,
+    thaw: refuse,
+  };
+}
+
+async function prepareFolder(
+  folder: string,
+  { url, authority }: Pick<ControlPlaneAddress, "url" | "authority">,
+): Promise<Pick<ControlPlaneParts, "authority" | "caFile" | "adminKubeconfig">> {
+  const caFile = join(folder, "ca.crt");
+  await writeFile(caFile, authority.certificate);
+  const adminKubeconfig = await writeKubeconfig(folder, "admin", { server: url, caFile, token: ADMIN_TOKEN });
+  return { authority: await loadCertificateAuthority(authority), caFile, adminKubeconfig };
 }
 
 /** Ready for requests when it resolves. The first run on a machine builds the programs, which takes minutes. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const binaries = await controlPlaneBinaries(options.progress);
+  const binaries = await controlPlaneBinaries(options);
+  if (options.controllers !== false) await controllerManagerBinary(options.progress);
   for (let attempt = 1; ; attempt++) {
     try {
       return await startOnce(binaries, options);
@@ -150,12 +221,11 @@ async function startOnce(
   const folder = await mkdtemp(join(tmpdir(), "hookpolicy-"));
   const processes = createProcesses(folder, keepFolder ? undefined : folder);
   try {
-    const authority = await createCertificateAuthority();
-    const caFile = join(folder, "ca.crt");
-    await writeFile(caFile, authority.certificate);
     const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0] = await freePorts(4);
-    const server = `https://127.0.0.1:${port}`;
-    const adminKubeconfig = await writeKubeconfig(folder, "admin", { server, caFile, token: ADMIN_TOKEN });
+    const { authority, caFile, adminKubeconfig } = await prepareFolder(folder, {
+      url: `https://127.0.0.1:${port}`,
+      authority: await createCertificateAuthority(),
+    });
 
     startEtcd({ processes, binaries, folder, etcdPort, peerPort });
     const apiServer = await startApiServer({
@@ -168,7 +238,10 @@ async function startOnce(
       token: ADMIN_TOKEN,
       args: options.apiServerArgs ?? [],
     });
-    startControllers({ processes, binaries, folder, adminKubeconfig, managerPort });
+    if (options.controllers !== false) {
+      const binary = await controllerManagerBinary();
+      startControllers({ processes, binary, folder, adminKubeconfig, managerPort });
+    }
     await apiServer.ready();
     return new ControlPlane({
       folder,
@@ -177,7 +250,7 @@ async function startOnce(
       adminKubeconfig,
       apiServer,
       processes,
-      binaries,
+      kubectl: binaries.kubectl,
       keepFolder,
     });
   } catch (error) {
@@ -214,14 +287,18 @@ function startEtcd(request: Running & { readonly etcdPort: number; readonly peer
   });
 }
 
-function startControllers(
-  request: Running & { readonly adminKubeconfig: string; readonly managerPort: number },
-): void {
-  const { processes, binaries, folder, adminKubeconfig, managerPort } = request;
+function startControllers(request: {
+  readonly processes: Processes;
+  readonly binary: string;
+  readonly folder: string;
+  readonly adminKubeconfig: string;
+  readonly managerPort: number;
+}): void {
+  const { processes, binary, folder, adminKubeconfig, managerPort } = request;
   processes.start({
     name: "kube-controller-manager",
     stopSignal: "SIGKILL",
-    command: binaries.kubeControllerManager,
+    command: binary,
     args: flags({
       kubeconfig: adminKubeconfig,
       controllers: CONTROLLERS.join(","),

@@ -7,10 +7,11 @@ import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { hookPath } from "../../src/hooks/catalog.ts";
+import { bundle, COMPILE_CACHE } from "../bundle.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
-import { type Daemon, flags, freePorts, type Processes } from "./processes.ts";
+import { attachDaemon, type Daemon, environment, flags, freePorts, type Processes } from "./processes.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 export const NAMESPACE = "hookpolicy-system";
@@ -55,6 +56,13 @@ export interface Operator {
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string };
 
+/** What another process needs to use an operator that this one has started. JSON. */
+export interface OperatorAddress {
+  readonly ports: OperatorPorts;
+  readonly certDir: string;
+  readonly daemon: Pick<Daemon, "name" | "pid" | "logFile">;
+}
+
 /** CRDs, namespace, ServiceAccount and RBAC from manifests/; the rest of them a kubelet would be needed for. */
 export async function installHookPolicy(cp: ControlPlane): Promise<void> {
   const rendered = await cp.kubectl("kustomize", join(ROOT, "manifests"));
@@ -93,9 +101,10 @@ export async function startOperator(
   const daemon = (options.processes ?? cp.processes).start({
     name,
     command: process.execPath,
+    env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE }),
     args: [
       ...(options.nodeFlags ?? []),
-      join(ROOT, "dist/main.js"),
+      bundle(),
       "run",
       ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),
     ],
@@ -104,6 +113,16 @@ export async function startOperator(
   const operator = describeOperator({ daemon, ports, certDir, ca: cp.authority.certificate });
   if (options.waitReady !== false) await cp.waitFor(`${name} to be ready`, operator.ready);
   return operator;
+}
+
+/** Runs in another process's control plane; nothing here can end it. */
+export function attachOperator(cp: ControlPlane, { daemon, ports, certDir }: OperatorAddress): Operator {
+  return describeOperator({
+    daemon: attachDaemon(daemon),
+    ports,
+    certDir,
+    ca: cp.authority.certificate,
+  });
 }
 
 export async function operatorPorts(): Promise<OperatorPorts> {

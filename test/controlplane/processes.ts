@@ -1,5 +1,6 @@
 /** Child processes that cannot outlive the process that started them, however that one ends. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer, type Server, Socket } from "node:net";
 import { basename, join } from "node:path";
@@ -144,6 +145,23 @@ function startDaemon(spec: ProcessSpec, logFile: string, onFailure: (error: Erro
   };
 }
 
+/** A daemon of another process: its log can be read, and only who has started it stops it. */
+export function attachDaemon({ name, pid, logFile }: Pick<Daemon, "name" | "pid" | "logFile">): Daemon {
+  const refuse = (): never => {
+    throw new Error(`${name} is shared: a test that stops it starts one of its own`);
+  };
+  return {
+    name,
+    pid,
+    logFile,
+    running: () => true,
+    log: () => readFileSync(logFile, "utf8"),
+    signal: refuse,
+    stop: refuse,
+    ended: new Promise(() => undefined),
+  };
+}
+
 /** The parent's environment without proxies, so that a developer's proxy cannot get between local parts. */
 export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
@@ -153,7 +171,7 @@ export function environment(extra: Readonly<Record<string, string>> = {}): Recor
   return { ...Object.fromEntries(kept), ...extra };
 }
 
-export function lastLines(file: string, count = 20): string {
+function lastLines(file: string, count = 20): string {
   try {
     return readFileSync(file, "utf8").trimEnd().split("\n").slice(-count).join("\n");
   } catch {
@@ -172,23 +190,31 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Ports the system had free, all different. Another process may still take one before it is used. */
+/** Below what the kernel gives to connections that go out (Linux: from 32768): one of those would take a port again. */
+const PORTS = { from: 10_000, to: 32_767 };
+
+/** Ports that are free, all different. Another process may still take one before it is used. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
+  const servers: Server[] = [];
   try {
-    return await Promise.all(
-      servers.map(
-        (server) =>
-          new Promise<number>((resolve, reject) => {
-            server.once("error", reject);
-            server.listen(0, "127.0.0.1", () => resolve(portOf(server)));
-          }),
-      ),
-    );
+    while (servers.length < count) {
+      const server = createServer();
+      if (await listens(server, randomInt(PORTS.from, PORTS.to + 1))) servers.push(server);
+    }
+    return servers.map(portOf);
   } finally {
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
 }
+
+async function listens(server: Server, port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
+  });
+}
+
+/** A machine that does much else at the time is slow, which is no failure. */
+const WAIT_TIMEOUT_MS = 60_000;
 
 export interface WaitOptions {
   readonly timeoutMs?: number;
@@ -203,7 +229,7 @@ export async function waitFor<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   options: WaitOptions = {},
 ): Promise<T> {
-  const timeoutMs = options.timeoutMs ?? 30_000;
+  const timeoutMs = options.timeoutMs ?? WAIT_TIMEOUT_MS;
   const deadline = Date.now() + timeoutMs;
   let last: unknown;
   for (;;) {

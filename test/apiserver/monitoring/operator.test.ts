@@ -1,0 +1,245 @@
+/**
+ * What is shipped for monitoring, against the real operator: a real Prometheus scrapes it, runs the dashboard's queries
+ * and the rules, and the real API server takes the objects with the CRDs of the Prometheus Operator.
+ */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+import { type Lab, startLab } from "../operatorlab.ts";
+import { controlPlaneBinaries, prometheusOperatorCrds } from "../../controlplane/binaries.ts";
+import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
+import type { ControlPlane } from "../../controlplane/controlplane.ts";
+import { createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
+import { NAMESPACE } from "../../controlplane/operator.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  approve,
+  clusterPolicyRef,
+  heldRow,
+  inSeconds,
+  policyRef,
+  storePolicy,
+} from "../../controlplane/policies.ts";
+import { type Prometheus, startPrometheus } from "./prometheus.ts";
+
+const run = promisify(execFile);
+
+const ROOT = join(import.meta.dirname, "../../..");
+const MONITORING = join(ROOT, "manifests/monitoring");
+const HOOK = "BeforeClusterUpgrade";
+
+/** Of the Deployment's Pods, which take a kubelet; of cert-manager; and of Cluster API, which is not there, either. */
+const NEEDS_MORE = /^kubectl (logs|get --raw|describe certificate|get extensionconfig)/;
+
+interface Panel {
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+async function readShipped(name: string): Promise<KubeObject> {
+  return parse(await readFile(join(MONITORING, name), "utf8"));
+}
+
+describe("Monitoring", () => {
+  let lab: Lab;
+  let cp: ControlPlane;
+  let prometheus: Prometheus;
+  before(async () => {
+    lab = await startLab();
+    cp = lab.cp;
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookOverride",
+      metadata: { name: "emergency" },
+      spec: {
+        clusterRef: { namespace: "elsewhere", name: "c1" },
+        hooks: [HOOK],
+        reason: "a test",
+        expiresAt: inSeconds(3600),
+      },
+    });
+    await lab.start({ flags: { "leader-elect": "true", "audit-log": join(cp.folder, "audit.log") } });
+    const monitor = await readShipped("servicemonitor.yaml");
+    const rule = await readShipped("prometheusrule.yaml");
+    prometheus = await startPrometheus(cp, {
+      port: lab.operator.ports.metrics,
+      honorLabels: monitor["spec"].endpoints[0].honorLabels === true,
+      labels: { namespace: NAMESPACE, pod: "hookpolicy-0", service: "hookpolicy-metrics" },
+      ruleGroups: rule["spec"],
+    });
+  });
+  after(async () => await lab?.stop());
+
+  /** Something of everything that the metrics tell. */
+  async function makeHistory(): Promise<void> {
+    const deadline = { after: "10m", onExpiry: "KeepBlocking" as const };
+    const window = { allow: [{ from: inSeconds(3600), to: inSeconds(7200) }] };
+    const gates = [{ name: "later", window }];
+    await applyPolicy(cp, policyRef("team-a", "p"), { rules: [{ ...approvalRule(HOOK), deadline }] });
+    await applyPolicy(cp, clusterPolicyRef("freeze"), {
+      namespaceSelector: { matchLabels: { freeze: "yes" } },
+      rules: [{ name: "r", hooks: [HOOK], until: gates }],
+    });
+    await storePolicy(cp, policyRef("team-a", "audit"), { mode: "Audit", rules: [approvalRule(HOOK)] });
+    for (const name of ["c1", "c2"]) {
+      await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
+      await lab.ask(HOOK, "team-a", name);
+    }
+    await heldRow(cp, policyRef("team-a", "p"), "c1", HOOK);
+  }
+
+  /** What goes wrong is counted, too, and has no series before. */
+  async function makeMistakes(): Promise<void> {
+    lab.proxy.failAll(500, /^PUT .*\/status/);
+    await approve(cp, "team-a", "c2");
+    await cp.waitFor(
+      "a write to fail",
+      async () => (await lab.operator.metric("hookpolicy_reconcile_errors_total")) > 0,
+    );
+    lab.proxy.failAll(500, /^GET .*\/namespaces\/team-a$/);
+    await cp.waitFor("a release not to be confirmed", async () => {
+      await lab.ask(HOOK, "team-a", "c2");
+      return (await lab.operator.metric("hookpolicy_unconfirmed_releases_total")) > 0;
+    });
+    lab.proxy.resume();
+    await cp.waitFor(
+      "the release",
+      async () => (await lab.ask(HOOK, "team-a", "c2")).retryAfterSeconds === 0,
+    );
+  }
+
+  test("every query of the dashboard answers with data", async () => {
+    await makeHistory();
+    await makeMistakes();
+    const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
+      await readFile(join(MONITORING, "dashboard.json"), "utf8"),
+    );
+    const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => ({ title, expr })),
+    );
+    assert.ok(queries.length > 30, `${queries.length} queries`);
+    for (const { title, expr } of queries) {
+      const query = expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
+      assert.doesNotMatch(query, /\$/, title);
+      await cp.waitFor(`data of ${title}: ${query}`, async () => {
+        // A quantile of nothing is NaN: there has to be a change or a call after the first scrape.
+        await lab.ask(HOOK, "team-a", "c1");
+        const samples = await prometheus.query(query);
+        return samples.length > 0 && samples.every(({ value }) => !Number.isNaN(value));
+      });
+    }
+  });
+
+  test("a policy's namespace is that of the policy, and none for a ClusterHookPolicy", async () => {
+    const namespaces = await prometheus.query(`hookpolicy_window_open{policy="freeze"}`);
+    assert.deepEqual(
+      namespaces.map(({ metric }) => [metric["namespace"], metric["pod"]]),
+      [[undefined, "hookpolicy-0"]],
+    );
+    const held = await prometheus.query(`hookpolicy_oldest_hold_timestamp_seconds`);
+    assert.deepEqual(
+      held.map(({ metric }) => metric["namespace"]),
+      ["team-a"],
+    );
+  });
+
+  test("every rule is evaluated without an error, and what there is to tell fires", async () => {
+    const firing = await cp.waitFor("the rules to be evaluated", async () => {
+      const { groups } = (await prometheus.get("rules")) as {
+        groups: { rules: { name: string; health: string; lastError?: string; state: string }[] }[];
+      };
+      const rules = groups.flatMap((group) => group.rules);
+      assert.deepEqual(
+        rules.filter(({ health }) => health === "err").map(({ name, lastError }) => `${name}: ${lastError}`),
+        [],
+      );
+      const ready = rules.every(({ health }) => health === "ok");
+      return ready && rules.filter(({ state }) => state === "firing").map(({ name }) => name);
+    });
+    assert.deepEqual(firing, ["HookPolicyOverrideActive"]);
+  });
+
+  test("docs/metrics.md lists what the operator exposes, with type and labels", async () => {
+    const text = await (await fetch(`http://127.0.0.1:${lab.operator.ports.metrics}/metrics`)).text();
+    const exposed = [...text.matchAll(/^# TYPE (hookpolicy_\w+) (\w+)$/gm)].map(([, name = "", type]) => {
+      const series = text.split("\n").find((line) => new RegExp(`^${name}(_count)?\\{`).test(line)) ?? "";
+      return { name, type, labels: matchesOf(series, /(\w+)="/g) };
+    });
+    const page = await readFile(join(ROOT, "docs/metrics.md"), "utf8");
+    const listed = [...page.matchAll(/^\| `(hookpolicy_\w+)` +\| (\w+) +\| (.*?) +\|/gm)].map(
+      ([, name = "", type, cell = ""]) => {
+        return { name, type, labels: matchesOf(cell, /`(\w+)`/g) };
+      },
+    );
+    const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+    assert.deepEqual(listed.toSorted(byName), exposed.toSorted(byName));
+    for (const { name, labels } of exposed) {
+      assert.ok(!labels.includes("cluster"), `${name} is labelled by Cluster`);
+    }
+  });
+
+  test("what the runbook has people type works", async () => {
+    const page = await readFile(join(ROOT, "docs/runbook.md"), "utf8");
+    const commands = [...page.matchAll(/`(kubectl [^`]+)`/g)].map(([, command = ""]) => command);
+    const tried = commands.filter((command) => !NEEDS_MORE.test(command));
+    assert.ok(tried.length >= 8, tried.join("\n"));
+    const { kubectl } = await controlPlaneBinaries();
+    const path = `${dirname(kubectl)}:${process.env["PATH"]}`;
+    const env = { ...process.env, PATH: path, KUBECONFIG: cp.adminKubeconfig };
+    for (const command of tried) await run("bash", ["-e", "-o", "pipefail", "-c", command], { env });
+  });
+
+  test("the component is taken by the API server, and its parts name each other", async () => {
+    const folder = join(cp.folder, "kustomization");
+    await mkdir(folder);
+    const from = (path: string): string => relative(folder, join(ROOT, path));
+    const kustomization = { resources: [from("manifests")], components: [from("manifests/monitoring")] };
+    await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization));
+    const crds = await prometheusOperatorCrds();
+    for (const name of ["servicemonitors", "prometheusrules"]) {
+      await cp.kubectl("apply", "--server-side", "-f", join(crds, `monitoring.coreos.com_${name}.yaml`));
+    }
+    await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
+    const rendered = objectsOf(await cp.kubectl("kustomize", folder));
+    const find = (kind: string, name: string): KubeObject => {
+      const object = rendered.find((each) => each.kind === kind && each.metadata.name === name);
+      assert.ok(object, `${kind} ${name}`);
+      return object;
+    };
+    const service = find("Service", "hookpolicy-metrics");
+    const monitor = find("ServiceMonitor", "hookpolicy");
+    const config = find("ConfigMap", "hookpolicy-dashboard");
+    const ours = [service, monitor, config, find("PrometheusRule", "hookpolicy")];
+    const file = join(folder, "ours.json");
+    await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: ours }));
+    await cp.kubectl("apply", "--server-side", "--validate=strict", "-f", file);
+    const { template } = find("Deployment", "hookpolicy")["spec"];
+    const { matchLabels } = monitor["spec"].selector;
+    assert.ok(isSubset(matchLabels, service.metadata.labels));
+    const webhook = find("Service", "hookpolicy-webhook-service");
+    assert.ok(!isSubset(matchLabels, webhook.metadata.labels), "the hook server is no target");
+    const [port] = service["spec"].ports;
+    assert.equal(monitor["spec"].endpoints[0].port, port.name);
+    assert.ok(isSubset(service["spec"].selector, template.metadata.labels));
+    const { ports } = template.spec.containers[0];
+    assert.ok(ports.some(({ name }: { name: string }) => name === port.targetPort));
+    assert.equal(JSON.parse(config["data"]["hookpolicy.json"]).uid, "hookpolicy");
+  });
+});
+
+/** What the group of the pattern matches, in a stable order. */
+function matchesOf(text: string, pattern: RegExp): string[] {
+  const found = [...text.matchAll(pattern)].map(([, match = ""]) => match);
+  return found.toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+function isSubset(part: object, whole: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(part).every(([key, value]) => whole[key] === value);
+}

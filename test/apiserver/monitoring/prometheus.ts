@@ -1,0 +1,79 @@
+/** A real Prometheus that scrapes one process every second. */
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { prometheusBinaries } from "../../controlplane/binaries.ts";
+import type { ControlPlane } from "../../controlplane/controlplane.ts";
+import { flags, freePorts } from "../../controlplane/processes.ts";
+
+export interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface Prometheus {
+  /** An instant query; rejects with what Prometheus has against it. */
+  readonly query: (expression: string) => Promise<readonly Sample[]>;
+  /** Below /api/v1/. */
+  readonly get: (path: string) => Promise<unknown>;
+}
+
+export interface ScrapeOptions {
+  /** Port of 127.0.0.1. */
+  readonly port: number;
+  readonly honorLabels: boolean;
+  /** Of the target, as the Prometheus Operator sets them. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly ruleGroups: object;
+}
+
+/** Resolves when it has scraped the process. */
+export async function startPrometheus(cp: ControlPlane, options: ScrapeOptions): Promise<Prometheus> {
+  const { prometheus: command } = await prometheusBinaries();
+  const [port = 0] = await freePorts(1);
+  const file = join(cp.folder, "prometheus.yaml");
+  await writeFile(join(cp.folder, "rules.yaml"), stringify(options.ruleGroups));
+  await writeFile(file, stringify(configuration(options)));
+  cp.processes.start({
+    name: "prometheus",
+    stopSignal: "SIGKILL",
+    command,
+    args: flags({
+      "config.file": file,
+      "storage.tsdb.path": join(cp.folder, "prometheus"),
+      "web.listen-address": `127.0.0.1:${port}`,
+    }),
+  });
+  const get = async (path: string): Promise<unknown> => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    const answer = (await response.json()) as { data?: unknown; error?: string };
+    if (!response.ok) throw new Error(`${path}: ${answer.error}`);
+    return answer.data;
+  };
+  const query = async (expression: string): Promise<Sample[]> => {
+    const data = (await get(`query?${new URLSearchParams({ query: expression }).toString()}`)) as {
+      result: { metric: Sample["metric"]; value: [number, string] }[];
+    };
+    return data.result.map(({ metric, value: [, value] }) => ({ metric, value: Number(value) }));
+  };
+  await cp.waitFor("Prometheus to scrape", async () => {
+    const [up] = await query("up").catch(() => []);
+    return up?.value === 1;
+  });
+  return { get, query };
+}
+
+function configuration({ port, honorLabels, labels }: ScrapeOptions): object {
+  return {
+    global: { scrape_interval: "1s", evaluation_interval: "1s" },
+    rule_files: ["rules.yaml"],
+    scrape_configs: [
+      {
+        job_name: "hookpolicy-metrics",
+        honor_labels: honorLabels,
+        static_configs: [{ targets: [`127.0.0.1:${port}`], labels }],
+      },
+    ],
+  };
+}

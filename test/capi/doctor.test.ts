@@ -1,0 +1,423 @@
+/** What keeps policies from holding anything, one thing after the other, and each cured by what `doctor` says. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import test, { after, before, describe } from "node:test";
+import { Ajv } from "ajv";
+import type { Check } from "../../src/cli/doctor/doctor.ts";
+import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { objectsOf } from "../controlplane/client.ts";
+import { createCertificateAuthority } from "../controlplane/certificates.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { extensionRef } from "../controlplane/extension.ts";
+import { clusterRef, createCluster, installLab } from "../controlplane/lab.ts";
+import {
+  installHookPolicy,
+  issueServingCertificate,
+  NAMESPACE,
+  type Operator,
+  operatorPorts,
+  type OperatorPorts,
+  SERVICE_HOST,
+  startOperator,
+} from "../controlplane/operator.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  clusterPolicyRef,
+  condition,
+  conditionIs,
+  eventAbout,
+  policyRef,
+  storePolicy,
+} from "../controlplane/policies.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const OFF = "ClusterTopology=true,RuntimeSDK=false";
+const ON = "ClusterTopology=true,RuntimeSDK=true";
+const PROTECT = policyRef("team-a", "protect");
+const SECRET = "hookpolicy-webhook-service-cert";
+const OPERATOR: Ref = { apiVersion: "apps/v1", kind: "Deployment", namespace: NAMESPACE, name: "hookpolicy" };
+const MANAGER: Ref = { ...OPERATOR, namespace: "capi-system", name: "capi-controller-manager" };
+
+interface Diagnosis {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+describe("doctor", () => {
+  let cp: ControlPlane;
+  let capi: ClusterApi;
+  let service: ConnectProxy;
+  let ports: OperatorPorts;
+  let operator: Operator;
+  before(async () => {
+    cp = await startControlPlane();
+    ports = await operatorPorts();
+    // No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.
+    service = await startConnectProxy({ [`${SERVICE_HOST}:443`]: ports.webhook });
+  });
+  after(async () => {
+    await cp?.stop();
+    await service?.stop();
+  });
+
+  const doctor = async (...args: readonly string[]): Promise<Diagnosis> =>
+    await new Promise((done) => {
+      const argv = [join(ROOT, "dist/main.js"), "doctor", "--kubeconfig", cp.adminKubeconfig, ...args];
+      execFile(process.execPath, argv, (error, stdout, stderr) => {
+        done({ code: Number(error?.code ?? 0), stdout, stderr });
+      });
+    });
+  const checks = async (): Promise<Check[]> => JSON.parse((await doctor("-o", "json")).stdout).checks;
+  const check = async (name: string): Promise<Check> => {
+    const found = (await checks()).find((each) => each.name === name);
+    assert.ok(found !== undefined, name);
+    return found;
+  };
+  /** The finding that is wrong, with its remedy. */
+  const finds = async (name: string, state: string, detail: RegExp): Promise<string> => {
+    const found = await check(name);
+    assert.equal(found.state, state, JSON.stringify(found));
+    assert.match(found.detail, detail);
+    return found.remedy ?? "";
+  };
+  const cured = async (name: string): Promise<void> => {
+    let last: Check | undefined;
+    await cp
+      .waitFor(`${name} to be ok`, async () => {
+        last = await check(name);
+        return last.state === "ok";
+      })
+      .catch((error: unknown) => assert.fail(`${String(error)}: ${JSON.stringify(last)}`));
+  };
+  /** A remedy that is a command of kubectl's, or has one at its end, as a person would type it. */
+  const follow = async (remedy: string): Promise<void> => {
+    const command = remedy.slice(remedy.indexOf("kubectl "));
+    for (const each of command.split(" && ")) {
+      const words = [...each.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "");
+      await cp.kubectl(
+        ...words.slice(1).map((word) => word.replace(/^(crds|manifests\/)/, join(ROOT, "$1"))),
+      );
+    }
+  };
+  const rendered = async (kind: string): Promise<KubeObject[]> =>
+    objectsOf(await cp.kubectl("kustomize", join(ROOT, "manifests"))).filter((each) => each.kind === kind);
+  const available = async (ref: Ref, replicas: number): Promise<void> => {
+    const status = {
+      replicas,
+      updatedReplicas: replicas,
+      readyReplicas: replicas,
+      availableReplicas: replicas,
+    };
+    await cp.patchStatus(ref, status);
+  };
+  const secret = async (authority: { certificate: string }): Promise<void> => {
+    const { certificate, key } = await issueServingCertificate(cp);
+    const stringData = { "ca.crt": authority.certificate, "tls.crt": certificate, "tls.key": key };
+    await cp.apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: SECRET, namespace: NAMESPACE },
+      stringData,
+    });
+  };
+  const gates = async (value: string): Promise<void> => {
+    const args = [`--feature-gates=${value}`];
+    await capi.restart({ env: { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" }, args });
+  };
+
+  test("says what is missing where there is nothing", async () => {
+    assert.equal((await doctor()).code, 1);
+    const remedy = await finds("CRDs", "error", /no CustomResourceDefinition of HookPolicy/);
+    await finds("operator", "error", /no Deployment with the label/);
+    await finds("Cluster API", "error", /serves no Clusters/);
+    await follow(remedy);
+    await cured("CRDs");
+    const [crd] = await rendered("CustomResourceDefinition");
+    const versions = structuredClone(crd?.["spec"].versions);
+    delete versions[0].schema.openAPIV3Schema.properties.spec.properties.failurePolicy;
+    const ref = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      name: crd?.metadata.name ?? "",
+    };
+    await cp.patch(ref, { spec: { versions } });
+    await follow(await finds("CRDs", "error", /older than this program: it lacks spec\.failurePolicy$/));
+    await cured("CRDs");
+  });
+
+  test("looks for replicas that answer", async () => {
+    await installHookPolicy(cp);
+    operator = await startOperator(cp, { ports });
+    await cp.apply(await rendered("Deployment"));
+    await finds("operator", "error", /0 of 2 available/);
+    await available(OPERATOR, 2);
+    await cured("operator");
+    await cp.patch(OPERATOR, { spec: { replicas: 0 } });
+    await follow(await finds("operator", "error", /2 of 0 available/));
+    await cured("operator");
+  });
+
+  test("sees by Cluster API's webhook, and by its flags, that the feature gates are off", async () => {
+    const env = { HTTPS_PROXY: service.url, NO_PROXY: "127.0.0.1,localhost" };
+    capi = await installClusterApi(cp, { env, args: [`--feature-gates=${OFF}`] });
+    await installLab(cp);
+    await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
+    await finds("Cluster API", "unknown", /nothing tells its version/);
+    await gates(ON);
+    await cured("feature gates");
+    const manager = {
+      metadata: {
+        name: MANAGER.name,
+        namespace: MANAGER.namespace ?? "",
+        labels: { "cluster.x-k8s.io/provider": "cluster-api" },
+      },
+      spec: {
+        selector: { matchLabels: { a: "b" } },
+        template: {
+          metadata: { labels: { a: "b" } },
+          spec: {
+            containers: [
+              {
+                name: "manager",
+                image: "cluster-api-controller:v1.14.2",
+                args: [`--feature-gates=MachinePool=true,${OFF}`],
+              },
+            ],
+          },
+        },
+      },
+    };
+    await cp.apply({ apiVersion: MANAGER.apiVersion, kind: MANAGER.kind, ...manager });
+    const remedy = await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
+    const [flag = ""] = /--feature-gates=\S+/.exec(remedy) ?? [];
+    const path = "/spec/template/spec/containers/0/args/0";
+    await cp.patch(MANAGER, [{ op: "replace", path, value: flag }], { type: "json" });
+    await cured("feature gates");
+    assert.equal((await check("Cluster API")).detail, "Cluster API v1.14.2");
+  });
+
+  test("and the policy itself say that nobody asks", async () => {
+    await cp.apply({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: "team-a", labels: { hooks: "on" } },
+    });
+    await applyPolicy(cp, PROTECT, { rules: [approvalRule("BeforeWorkersUpgrade")] });
+    await conditionIs(cp, PROTECT, "NotCalled", "NotRegistered");
+    const event = await eventAbout(cp, PROTECT, "NotCalled");
+    assert.equal(event["type"], "Warning");
+    assert.equal(await operator.metric("hookpolicy_policies_not_called", 'reason="NotRegistered"'), 1);
+    await finds("calls", "error", /HookPolicy team-a\/protect: NotRegistered/);
+    await follow(await finds("ExtensionConfig", "error", /no ExtensionConfig leads to the operator/));
+    await cured("ExtensionConfig");
+    await conditionIs(cp, PROTECT, "NotCalled", "NotDiscovered");
+    await finds("discovery", "error", /Discovered is /);
+    await finds("certificate", "error", /has no caBundle/);
+    await secret(cp.authority);
+    for (const name of ["discovery", "certificate", "calls", "handlers", "namespaces"]) await cured(name);
+    assert.equal(condition(await cp.get(PROTECT), "NotCalled"), undefined);
+    await eventAbout(cp, PROTECT, "Called");
+    assert.equal(await operator.metric("hookpolicy_policies_not_called"), 0);
+  });
+
+  test("compares the authority with the certificate that is served", async () => {
+    await secret(await createCertificateAuthority());
+    await cp.waitFor("Cluster API to copy it", async () => (await check("certificate")).state === "error");
+    const remedy = await finds("certificate", "error", /does not hold the authority that signed tls\.crt/);
+    assert.match(remedy, /^put that authority into ca\.crt of Secret hookpolicy-system/);
+    await secret(cp.authority);
+    await cured("certificate");
+  });
+
+  test("finds the namespaces that are left out", async () => {
+    const selector = { namespaceSelector: { matchLabels: { hooks: "off" } } };
+    await cp.patch(extensionRef("hookpolicy"), { spec: selector });
+    await conditionIs(cp, PROTECT, "NotCalled", "NamespaceNotSelected");
+    const remedy = await finds("namespaces", "error", /hold nothing there: team-a$/);
+    await cp.kubectl("label", "namespace", "team-a", "hooks=off", "--overwrite");
+    await cured("namespaces");
+    await cured("calls");
+    await cp.kubectl("label", "namespace", "team-a", "hooks=on", "--overwrite");
+    await conditionIs(cp, PROTECT, "NotCalled", "NamespaceNotSelected");
+    await follow(remedy);
+    await cured("namespaces");
+    await cured("calls");
+  });
+
+  test("finds hooks that Cluster API has not learnt of, or would not know", async () => {
+    await operator.daemon.stop();
+    operator = await startOperator(cp, { ports, flags: { "capi-version": "1.11" } });
+    const touch = ["annotate", "extensionconfig", "hookpolicy", "--overwrite"];
+    await cp.kubectl(...touch, "hookpolicy.dev/discover=once");
+    await cp.waitFor(
+      "six handlers",
+      async () => (await cp.get(extensionRef("hookpolicy"))).status.handlers.length === 6,
+    );
+    // What it writes then makes Cluster API discover once more.
+    await cp.waitFor("that", async () => (await operator.metric("hookpolicy_discovery_calls_total")) >= 2);
+    await operator.daemon.stop();
+    operator = await startOperator(cp, { ports });
+    await conditionIs(cp, PROTECT, "NotCalled", "HookNotRegistered");
+    await follow(await finds("handlers", "error", /knows no handler for BeforeControlPlaneUpgrade/));
+    await cured("handlers");
+    await cured("calls");
+    const image = { name: "manager", image: "cluster-api-controller:v1.11.3" };
+    await cp.patch(
+      MANAGER,
+      { spec: { template: { spec: { containers: [image] } } } },
+      { type: "strategic-merge" },
+    );
+    const remedy = await finds(
+      "handlers",
+      "error",
+      /1\.11 refuses all of them because of BeforeControlPlaneUpgrade/,
+    );
+    const [value = ""] = /--capi-version=\S+/.exec(remedy) ?? [];
+    const argument = { op: "add", path: "/spec/template/spec/containers/0/args/-", value };
+    await cp.patch(OPERATOR, [argument], { type: "json" });
+    await cured("handlers");
+    await cp.apply(await rendered("Deployment"));
+    await cp.patch(
+      MANAGER,
+      { spec: { template: { spec: { containers: [{ ...image, image: "c:v1.14.2" }] } } } },
+      { type: "strategic-merge" },
+    );
+    await cured("handlers");
+  });
+
+  test("finds an operator that is registered twice", async () => {
+    const again = await cp.get(extensionRef("hookpolicy"));
+    await cp.create({
+      apiVersion: again.apiVersion,
+      kind: again.kind,
+      metadata: { name: "again" },
+      spec: again["spec"],
+    });
+    await follow(await finds("ExtensionConfig", "warning", /2 ExtensionConfigs lead to the operator/));
+    await cured("ExtensionConfig");
+  });
+
+  test("finds policies that hold nothing, and Clusters that nothing holds", async () => {
+    await finds("effect", "warning", /1 policy without a Cluster: HookPolicy team-a\/protect/);
+    await createCluster(cp, { namespace: "team-a", name: "c1" });
+    await cured("effect");
+    await createCluster(cp, { namespace: "team-b", name: "c1" });
+    await finds("coverage", "warning", /no policy matches 1 Cluster: team-b\/c1/);
+    const everywhere = clusterPolicyRef("everywhere");
+    await applyPolicy(cp, everywhere, {
+      namespaceSelector: {},
+      rules: [approvalRule("BeforeClusterUpgrade")],
+    });
+    await cured("coverage");
+    const plain = {
+      infrastructureRef: { apiGroup: "infrastructure.cluster.x-k8s.io", kind: "LabCluster", name: "x" },
+    };
+    const metadata = { namespace: "team-b", name: "plain", labels: { plain: "yes" } };
+    await cp.create({ ...clusterRef("team-b", "plain"), metadata, spec: plain });
+    await finds("topology", "error", /policies match 1 Cluster without spec\.topology.*team-b\/plain/);
+    await cp.waitFor(
+      "the metric",
+      async () => (await operator.metric("hookpolicy_clusters", "matched_without")) === 1,
+    );
+    const selector = { matchExpressions: [{ key: "plain", operator: "DoesNotExist" }] };
+    await cp.patch(everywhere, { spec: { clusterSelector: selector } });
+    const remedy = await finds("topology", "warning", /1 Cluster \(team-b\/plain\)/);
+    await follow(remedy);
+    await cp.delete(clusterRef("team-b", "plain"));
+    await cured("topology");
+  });
+
+  test("tells of policies that are not Ready, of overrides and of grants that are missing", async () => {
+    const odd = policyRef("team-b", "odd");
+    const object = {
+      apiVersion: "cert-manager.io/v1",
+      kind: "Certificate",
+      selector: {},
+      minCount: 1,
+      expression: "true",
+    };
+    const rule = (gate: object): object => ({
+      name: "r",
+      hooks: ["BeforeClusterDelete"],
+      until: [{ name: "g", ...gate }],
+    });
+    await storePolicy(cp, odd, { rules: [rule({ object })] });
+    await finds("grants", "error", /serves no Certificate in cert-manager.io\/v1/);
+    await conditionIs(cp, odd, "Ready", "ObjectKindUnknown");
+    await finds("policies", "error", /HookPolicy team-b\/odd/);
+    await cp.patch(odd, {
+      spec: { rules: [rule({ object: { ...object, apiVersion: "apps/v1", kind: "StatefulSet" } })] },
+    });
+    await follow(await finds("grants", "error", /may not get, list, watch statefulsets\.apps/));
+    await cured("grants");
+    await cured("policies");
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, "");
+    const spec = {
+      clusterRef: { namespace: "team-a", name: "c1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "test",
+      expiresAt,
+    };
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookOverride",
+      metadata: { name: "o" },
+      spec,
+    });
+    const remedy = await finds("overrides", "warning", /o \(team-a\/c1 until /);
+    await follow(remedy.split(",")[0] ?? "");
+    await cured("overrides");
+  });
+
+  test("wants the webhook to be trusted", async () => {
+    await follow(await finds("webhook", "warning", /no ValidatingWebhookConfiguration/));
+    await finds("webhook", "warning", /has no caBundle/);
+    const { webhooks } = await cp.get(WEBHOOK);
+    const [first] = webhooks;
+    const caBundle = cp.authority.caBundle;
+    await cp.patch(WEBHOOK, { webhooks: [{ ...first, clientConfig: { ...first.clientConfig, caBundle } }] });
+    await cured("webhook");
+  });
+
+  test("exits with 0 when all is well, and says so for programs", async () => {
+    await cp.waitFor("all to be well", async () => (await checks()).every(({ state }) => state === "ok"));
+    const { code, stdout } = await doctor("-o", "json", "--fail-on", "warning");
+    assert.equal(code, 0);
+    const report: unknown = JSON.parse(stdout);
+    const ajv = new Ajv();
+    const schema: object = JSON.parse(await readFile(join(ROOT, "schemas/output/doctor.json"), "utf8"));
+    assert.ok(ajv.validate(schema, report), ajv.errorsText());
+    const text = await doctor();
+    assert.match(text.stdout, /^STATE +CHECK +FOUND\nok +API server +Kubernetes v1/);
+    assert.match(text.stdout, /\n18 ok\n$/);
+  });
+
+  test("cannot look without permission, or without an API server", async () => {
+    await cp.apply({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "nobody", namespace: "default" },
+    });
+    const nobody = await doctor("--kubeconfig", await cp.kubeconfigFor("default", "nobody"), "-o", "json");
+    assert.equal(nobody.code, 2, nobody.stdout);
+    const states = new Set(JSON.parse(nobody.stdout).checks.map((each: Check) => each.state));
+    assert.deepEqual(states, new Set(["ok", "unknown"]));
+    const gone = await cp.kubeconfigFor("default", "nobody", { server: "https://127.0.0.1:1" });
+    const lost = await doctor("--kubeconfig", gone);
+    assert.equal(lost.code, 2);
+    assert.match(lost.stderr, /^error: .*\n$/);
+  });
+});
+
+const WEBHOOK: Ref = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  name: "hookpolicy",
+};

@@ -1,0 +1,151 @@
+/** Whatever happens to the operator or to its way to the API server: a Cluster that a policy holds stays. */
+
+import assert from "node:assert/strict";
+import test, { after, afterEach, before, describe } from "node:test";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  provision,
+  topologyMessage,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
+import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
+import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  approve,
+  heldRow,
+  policyRef,
+  statusOf,
+} from "../controlplane/policies.ts";
+import { type Fleet, startFleet, askedAgain, EVERY_CALL } from "./fleet.ts";
+
+describe("a held Cluster stays", () => {
+  let fleet: Fleet;
+  let proxy: Proxy;
+  before(async () => {
+    fleet = await startFleet();
+    // From here on the operator talks to the API server through something that can break.
+    const { cp } = fleet;
+    proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+    await restart(fleet, await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url }));
+  });
+  after(async () => {
+    await fleet?.cp.stop();
+    await proxy?.stop();
+  });
+  afterEach(() => proxy.resume());
+
+  /** A Cluster with a deletion that the policy holds. */
+  async function held(namespace: string): Promise<void> {
+    const { cp } = fleet;
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace, name: "c1" });
+    await provision(cp, namespace, "c1");
+    await deleteCluster(cp, namespace, "c1");
+    await heldRow(cp, policyRef(namespace, "protect"), "c1", "BeforeClusterDelete");
+    await asked(namespace);
+  }
+
+  async function asked(namespace: string): Promise<void> {
+    await fleet.cp.waitFor("Cluster API to have asked", async () =>
+      (await topologyMessage(fleet.cp, namespace, "c1")).includes("BeforeClusterDelete: HookPolicy"),
+    );
+  }
+
+  /** Cluster API asks again, and the Cluster is still there. */
+  async function stays(namespace: string, asks = 2): Promise<void> {
+    await askedAgain(fleet, `${namespace}/c1`, "BeforeClusterDelete", asks);
+    assert.ok(await fleet.cp.find(clusterRef(namespace, "c1")), "the Cluster is still there");
+  }
+
+  test("while the operator is killed and started again", async () => {
+    await held("killed");
+    for (let kill = 0; kill < 3; kill += 1) {
+      await restart(fleet, undefined, "SIGKILL");
+      await stays("killed", 1);
+    }
+    const policy = await fleet.cp.get(policyRef("killed", "protect"));
+    assert.equal(statusOf(policy).blocked, 1);
+    await approve(fleet.cp, "killed", "c1");
+    await waitUntilGone(fleet.cp, "killed", "c1");
+  });
+
+  test("while the API server is away for 20 s, and goes when it should afterwards", async () => {
+    await held("outage");
+    const { cp } = fleet;
+    await cp.apiServer.stop("SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    await cp.apiServer.start();
+    await stays("outage");
+    await approve(cp, "outage", "c1");
+    await waitUntilGone(cp, "outage", "c1", 90_000);
+  });
+
+  test("when its policy appears while the operator's watches are stalled", async () => {
+    const { cp, operator } = fleet;
+    await createCluster(cp, { namespace: "stalled", name: "c1" });
+    await provision(cp, "stalled", "c1");
+    proxy.stallWatches();
+    const { kind, apiVersion } = policyRef("stalled", "protect");
+    await cp.apply({
+      apiVersion,
+      kind,
+      metadata: { namespace: "stalled", name: "protect" },
+      spec: { rules: [approvalRule("BeforeClusterDelete")] },
+    });
+    await deleteCluster(cp, "stalled", "c1");
+    await cp.waitFor(
+      "the release not to be confirmed",
+      async () => (await operator.metric("hookpolicy_unconfirmed_releases_total")) > 0,
+    );
+    await stays("stalled");
+    // It heals without the watch: what could not be confirmed made the operator read again.
+    await heldRow(cp, policyRef("stalled", "protect"), "c1", "BeforeClusterDelete");
+    proxy.resume();
+    await approve(cp, "stalled", "c1");
+    await waitUntilGone(cp, "stalled", "c1");
+  });
+
+  test("while the operator may read nothing", async () => {
+    const { cp } = fleet;
+    await held("blind");
+    proxy.failAll(403);
+    await approve(cp, "blind", "c1");
+    await cp.waitFor("Cluster API to say why", async () =>
+      /has confirmed its decision/.test(await topologyMessage(cp, "blind", "c1")),
+    );
+    await stays("blind");
+    proxy.resume();
+    await waitUntilGone(cp, "blind", "c1");
+  });
+
+  test("when Cluster API is restarted, which forgets when it may ask again", async () => {
+    await held("restarted");
+    await fleet.capi.restart();
+    await stays("restarted");
+    await approve(fleet.cp, "restarted", "c1");
+    await waitUntilGone(fleet.cp, "restarted", "c1");
+  });
+});
+
+/** On the same ports, so that Cluster API finds it again. */
+async function restart(
+  fleet: Fleet,
+  kubeconfig?: string,
+  signal: "SIGTERM" | "SIGKILL" = "SIGTERM",
+): Promise<void> {
+  const { cp, operator } = fleet;
+  current.kubeconfig = kubeconfig ?? current.kubeconfig;
+  await operator.daemon.stop(signal);
+  const again = await startOperator(cp, {
+    ports: operator.ports,
+    flags: EVERY_CALL,
+    ...(current.kubeconfig && { kubeconfig: current.kubeconfig }),
+  });
+  Object.assign(fleet, { operator: again });
+}
+
+const current: { kubeconfig: string | undefined } = { kubeconfig: undefined };

@@ -1,0 +1,216 @@
+/** The whole life of Clusters under the real Cluster API: every hook is called, held and released. */
+
+import assert from "node:assert/strict";
+import test, { after, before, describe } from "node:test";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  finishControlPlaneUpgrade,
+  provision,
+  topologyMessage,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  approve,
+  clusterPolicyRef,
+  condition,
+  heldRow,
+  noRow,
+  policyRef,
+  statusOf,
+} from "../controlplane/policies.ts";
+import { type SharedFleet, hooksCalled, sharedFleet, askedAgain } from "./fleet.ts";
+
+describe("a Cluster's life", () => {
+  let fleet: SharedFleet;
+  before(async () => {
+    fleet = await sharedFleet();
+  });
+  after(async () => fleet?.cp.stop());
+
+  test("every hook is called in order, and a rule without until observes it", async () => {
+    const { cp, operator } = fleet;
+    const ref = clusterPolicyRef("audit-trail");
+    const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "observed" } };
+    await applyPolicy(cp, ref, { namespaceSelector, rules: [{ name: "all", hooks: HOOK_NAMES }] });
+    await createCluster(cp, { namespace: "observed", name: "c1" });
+    await provision(cp, "observed", "c1");
+    await called(fleet, "observed/c1", "AfterControlPlaneInitialized");
+    await upgrade(cp, "observed", "c1");
+    await finishControlPlaneUpgrade(cp, "observed", "c1");
+    await called(fleet, "observed/c1", "AfterClusterUpgrade");
+    await deleteCluster(cp, "observed", "c1");
+    await waitUntilGone(cp, "observed", "c1");
+    assert.deepEqual(hooksCalled(operator, "observed/c1"), HOOK_NAMES);
+    const policy = await cp.waitFor("nine results", async () => {
+      const object = await cp.get(ref);
+      return statusOf(object).recent?.length === 9 && object;
+    });
+    assert.deepEqual(new Set(statusOf(policy).recent?.map(({ verdict }) => verdict)), new Set(["Observed"]));
+    await cp.delete(ref);
+  });
+
+  test("each of the eight blocking hooks holds the Cluster and lets it go", async () => {
+    const { cp } = fleet;
+    const blocking = HOOK_NAMES.filter((hook) => hook !== "AfterControlPlaneInitialized");
+    const keyOf = (hook: HookName): string => `hooks.example.com/${hook}`;
+    const ref = policyRef("held", "approvals");
+    const rules = blocking.map((hook) => ({ ...approvalRule(hook, keyOf(hook)), name: hook.toLowerCase() }));
+    await applyPolicy(cp, ref, { rules });
+    const held = async (hook: HookName): Promise<void> => {
+      const row = await heldRow(cp, ref, "c1", hook);
+      assert.deepEqual([row.verdict, row.rule, row.gate], ["Blocked", hook.toLowerCase(), "approved"]);
+      const text = new RegExp(`${hook}: HookPolicy held/approvals, rule .*${keyOf(hook)}`);
+      await cp.waitFor(`Cluster API to say that ${hook} blocks`, async () =>
+        text.test(await topologyMessage(cp, "held", "c1")),
+      );
+      await approve(cp, "held", "c1", keyOf(hook));
+      await noRow(cp, ref, "c1", hook);
+      await released(fleet, "held/c1", hook);
+    };
+    await createCluster(cp, { namespace: "held", name: "c1" });
+    await held("BeforeClusterCreate");
+    await provision(cp, "held", "c1");
+    await called(fleet, "held/c1", "AfterControlPlaneInitialized");
+    await upgrade(cp, "held", "c1");
+    await held("BeforeClusterUpgrade");
+    await held("BeforeControlPlaneUpgrade");
+    await finishControlPlaneUpgrade(cp, "held", "c1");
+    await held("AfterControlPlaneUpgrade");
+    await held("BeforeWorkersUpgrade");
+    await held("AfterWorkersUpgrade");
+    await held("AfterClusterUpgrade");
+    await deleteCluster(cp, "held", "c1");
+    await held("BeforeClusterDelete");
+    await waitUntilGone(cp, "held", "c1");
+    assert.equal(statusOf(await cp.get(ref)).blocked, 0);
+  });
+
+  test("a deletion is held, explained and released within retryAfterSeconds + 2 s of the annotation", async () => {
+    const { cp } = fleet;
+    const ref = policyRef("story", "protect");
+    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace: "story", name: "c1" });
+    await provision(cp, "story", "c1");
+    await deleteCluster(cp, "story", "c1");
+    const row = await heldRow(cp, ref, "c1", "BeforeClusterDelete");
+    assert.equal(row.firstAsked, (await cp.get(clusterRef("story", "c1"))).metadata.deletionTimestamp);
+    await called(fleet, "story/c1", "BeforeClusterDelete");
+    const columns = await cp.kubectl("get", "hookpolicy", "-n", "story");
+    assert.match(
+      columns,
+      /NAME\s+READY\s+MODE\s+MATCHED\s+BLOCKED\s+NEXT\s+AGE\nprotect\s+True\s+Enforce\s+1\s+1\s/,
+    );
+    const command = /\((kubectl annotate [^)]+)\)/.exec(row.message)?.[1] ?? "";
+    await askedAgain(fleet, "story/c1", "BeforeClusterDelete");
+    assert.ok(await cp.find(clusterRef("story", "c1")), "the Cluster is still there");
+    const annotated = performance.now();
+    await cp.kubectl(...command.split(" ").slice(1));
+    await released(fleet, "story/c1", "BeforeClusterDelete");
+    assert.ok(performance.now() - annotated < 7000, "released within retryAfterSeconds + 2 s");
+    await waitUntilGone(cp, "story", "c1");
+    const result = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
+    assert.deepEqual([result.cluster, result.verdict], ["c1", "Allowed"]);
+  });
+
+  test("a Cluster that the selector leaves out is not held", async () => {
+    const { cp } = fleet;
+    const ref = policyRef("selected", "production");
+    const clusterSelector = { matchLabels: { tier: "production" } };
+    await applyPolicy(cp, ref, { clusterSelector, rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace: "selected", name: "dev", labels: { tier: "dev" } });
+    await createCluster(cp, { namespace: "selected", name: "prod", labels: { tier: "production" } });
+    for (const name of ["dev", "prod"]) await provision(cp, "selected", name);
+    await cp.waitFor("one matched Cluster", async () => statusOf(await cp.get(ref)).matchedClusters === 1);
+    await deleteCluster(cp, "selected", "dev");
+    await deleteCluster(cp, "selected", "prod");
+    await waitUntilGone(cp, "selected", "dev");
+    assert.equal((await heldRow(cp, ref, "prod", "BeforeClusterDelete")).verdict, "Blocked");
+    await approve(cp, "selected", "prod");
+    await waitUntilGone(cp, "selected", "prod");
+  });
+
+  test("a ClusterHookPolicy holds by the Namespace's labels and by what they say", async () => {
+    const { cp } = fleet;
+    const ref = clusterPolicyRef("freeze");
+    const until = [{ name: "thawed", label: { key: "freeze", from: "Namespace", value: "over" } }];
+    await applyPolicy(cp, ref, {
+      namespaceSelector: { matchLabels: { team: "frozen" } },
+      rules: [{ name: "freeze", hooks: ["BeforeClusterCreate"], until, retryAfterSeconds: 5 }],
+    });
+    await cp.apply({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: "frozen", labels: { team: "frozen" } },
+    });
+    await cp.create({
+      ...(await templateOf(fleet)),
+      metadata: { namespace: "frozen", name: "c1" },
+    });
+    assert.equal((await heldRow(cp, ref, "c1", "BeforeClusterCreate")).reason, "WaitingForLabel");
+    await cp.kubectl("label", "namespace", "frozen", "freeze=over");
+    await cp.waitFor("the Cluster to be created", async () => {
+      const { spec } = await cp.get(clusterRef("frozen", "c1"));
+      return spec.infrastructureRef !== undefined;
+    });
+    await cp.delete(ref);
+  });
+
+  test("an Audit policy lets the Cluster go and records what it would have done", async () => {
+    const { cp, operator } = fleet;
+    const ref = policyRef("audited", "would");
+    await applyPolicy(cp, ref, { mode: "Audit", rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace: "audited", name: "c1" });
+    await provision(cp, "audited", "c1");
+    await deleteCluster(cp, "audited", "c1");
+    await waitUntilGone(cp, "audited", "c1");
+    const result = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
+    assert.deepEqual([result.hook, result.verdict], ["BeforeClusterDelete", "WouldBlock"]);
+    assert.ok((await operator.metric("hookpolicy_hook_calls_total", 'verdict="WouldBlock"')) >= 1);
+  });
+
+  test("an edit of the policy lets the Cluster go", async () => {
+    const { cp } = fleet;
+    const ref = policyRef("edited", "protect");
+    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace: "edited", name: "c1" });
+    await provision(cp, "edited", "c1");
+    await deleteCluster(cp, "edited", "c1");
+    await heldRow(cp, ref, "c1", "BeforeClusterDelete");
+    await applyPolicy(cp, ref, { mode: "Audit", rules: [approvalRule("BeforeClusterDelete")] });
+    await waitUntilGone(cp, "edited", "c1");
+    assert.equal(condition(await cp.get(ref), "Ready")?.status, "True");
+  });
+});
+
+async function called({ cp, operator }: SharedFleet, cluster: string, hook: HookName): Promise<void> {
+  await cp.waitFor(
+    `${hook} of ${cluster} to be called`,
+    () => hooksCalled(operator, cluster).includes(hook),
+    60_000,
+  );
+}
+
+/** Cluster API has been told to go on. */
+async function released({ cp, operator }: SharedFleet, cluster: string, hook: HookName): Promise<void> {
+  await cp.waitFor(`${hook} of ${cluster} to be released`, () =>
+    operator
+      .lines()
+      .some(
+        (line) =>
+          line["cluster"] === cluster && line.msg === `${hook} is called, response is Success. retry: 0`,
+      ),
+  );
+}
+
+/** A Cluster to copy the topology of. */
+async function templateOf({ cp }: SharedFleet): Promise<{ apiVersion: string; kind: string; spec: unknown }> {
+  const ref = clusterRef("template", "c1");
+  const { spec } = (await cp.find(ref)) ?? (await createCluster(cp, { namespace: "template", name: "c1" }));
+  return { apiVersion: ref.apiVersion, kind: ref.kind, spec: { topology: spec.topology } };
+}

@@ -1,0 +1,125 @@
+/** Deleting a namespace, with the real namespace controller, and two operators that share the work. */
+
+import assert from "node:assert/strict";
+import test, { after, before, describe } from "node:test";
+import type { HookResponse } from "../../src/api/runtimehooks.ts";
+import { clusterRef, createCluster, deleteCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
+import { type Operator, startOperator } from "../controlplane/operator.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  approve,
+  heldRow,
+  policyRef,
+  statusOf,
+} from "../controlplane/policies.ts";
+import { type Fleet, startFleet, askedAgain } from "./fleet.ts";
+
+const FINALIZER = "hookpolicy.dev/hold-clusters";
+
+describe("a namespace with a policy", () => {
+  let fleet: Fleet;
+  before(async () => {
+    fleet = await startFleet();
+  });
+  after(async () => fleet?.cp.stop());
+
+  async function finalizers(namespace: string): Promise<readonly string[]> {
+    return (await fleet.cp.get(policyRef(namespace, "protect"))).metadata.finalizers ?? [];
+  }
+
+  async function protectedCluster(namespace: string): Promise<void> {
+    const { cp } = fleet;
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
+    await createCluster(cp, { namespace, name: "c1" });
+    await provision(cp, namespace, "c1");
+    await cp.waitFor("the finalizer", async () => (await finalizers(namespace)).includes(FINALIZER));
+  }
+
+  test("keeps the Cluster until its gate is met, and then goes", async () => {
+    const { cp } = fleet;
+    await protectedCluster("team-a");
+    await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "team-a" });
+    await heldRow(cp, policyRef("team-a", "protect"), "c1", "BeforeClusterDelete");
+    await cp.waitFor("the policy to be deleted, too", async () => {
+      const { metadata } = await cp.get(policyRef("team-a", "protect"));
+      return metadata.deletionTimestamp !== undefined;
+    });
+    await askedAgain(fleet, "team-a/c1", "BeforeClusterDelete");
+    assert.ok(await cp.find(clusterRef("team-a", "c1")), "the Cluster is still there");
+    assert.ok(await cp.find(policyRef("team-a", "protect")), "the policy is still there");
+    await approve(cp, "team-a", "c1");
+    await waitUntilGone(cp, "team-a", "c1");
+    await cp.waitFor(
+      "the namespace to be gone",
+      async () => (await cp.find({ apiVersion: "v1", kind: "Namespace", name: "team-a" })) === undefined,
+      60_000,
+    );
+  });
+
+  test("lets its owner delete the policy at once while it lives", async () => {
+    const { cp } = fleet;
+    await protectedCluster("team-b");
+    await deleteCluster(cp, "team-b", "c1");
+    await heldRow(cp, policyRef("team-b", "protect"), "c1", "BeforeClusterDelete");
+    const started = performance.now();
+    await cp.kubectl("delete", "hookpolicy", "-n", "team-b", "protect", "--timeout=10s");
+    assert.ok(performance.now() - started < 5000, "without waiting for the Cluster");
+    await waitUntilGone(cp, "team-b", "c1");
+  });
+
+  test("has no finalizer on a policy that holds no deletion, or matches nothing", async () => {
+    const { cp } = fleet;
+    await applyPolicy(cp, policyRef("team-c", "protect"), {
+      clusterSelector: { matchLabels: { tier: "production" } },
+      rules: [approvalRule("BeforeClusterDelete")],
+    });
+    await createCluster(cp, { namespace: "team-c", name: "c1" });
+    assert.deepEqual(await finalizers("team-c"), []);
+    await cp.patch(clusterRef("team-c", "c1"), { metadata: { labels: { tier: "production" } } });
+    await cp.waitFor("the finalizer", async () => (await finalizers("team-c")).includes(FINALIZER));
+    await cp.patch(policyRef("team-c", "protect"), { spec: { mode: "Audit" } });
+    await cp.waitFor("the finalizer to be gone", async () => (await finalizers("team-c")).length === 0);
+  });
+
+  test("is kept by two operators that are asked in turn, with one status between them", async () => {
+    const { cp, operator } = fleet;
+    const second = await startOperator(cp, { name: "second" });
+    await protectedCluster("team-d");
+    await deleteCluster(cp, "team-d", "c1");
+    const row = await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
+    const version = await settled(fleet, "team-d");
+    for (let n = 0; n < 20; n += 1) {
+      const answer = await ask(fleet, n % 2 === 0 ? operator : second, "team-d");
+      assert.equal(answer.retryAfterSeconds, 5);
+      assert.equal(answer.message, (await ask(fleet, n % 2 === 0 ? second : operator, "team-d")).message);
+    }
+    const policy = await cp.get(policyRef("team-d", "protect"));
+    assert.equal(policy.metadata.resourceVersion, version, "no write while nothing changes");
+    assert.deepEqual(statusOf(policy).decisions, [row]);
+
+    await operator.daemon.stop("SIGKILL");
+    assert.equal((await ask(fleet, second, "team-d")).retryAfterSeconds, 5);
+    await approve(cp, "team-d", "c1");
+    await cp.waitFor(
+      "the other operator to let it go",
+      async () => (await ask(fleet, second, "team-d")).retryAfterSeconds === 0,
+    );
+  });
+});
+
+/** The policy's resourceVersion once it has not moved for 3 s. */
+async function settled({ cp }: Fleet, namespace: string): Promise<string | undefined> {
+  let last: string | undefined;
+  let since = performance.now();
+  return await cp.waitFor("the status to be at rest", async () => {
+    const { resourceVersion } = (await cp.get(policyRef(namespace, "protect"))).metadata;
+    if (resourceVersion !== last) since = performance.now();
+    last = resourceVersion;
+    return performance.now() - since > 3000 && resourceVersion;
+  });
+}
+
+async function ask({ cp }: Fleet, operator: Operator, namespace: string): Promise<HookResponse> {
+  return await operator.ask("BeforeClusterDelete", { cluster: await cp.get(clusterRef(namespace, "c1")) });
+}

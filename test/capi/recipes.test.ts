@@ -1,0 +1,429 @@
+/** Every page of docs/recipes/, done for real: its YAML is applied, the Cluster is held, and its commands let it go. */
+
+import assert from "node:assert/strict";
+import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import test, { after, before, describe } from "node:test";
+import type { HookName } from "../../src/api/runtimehooks.ts";
+import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import {
+  clusterRef,
+  deleteCluster,
+  FIRST_VERSION,
+  NEXT_VERSION,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
+import { LAB_CONTROL_PLANE } from "../controlplane/labkinds.ts";
+import { heldRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
+import { isCreated, topologySays } from "./fleet.ts";
+import {
+  definition,
+  installClassLike,
+  Recipe,
+  type RecipeFleet,
+  startRecipeFleet,
+  untyped,
+} from "./recipefleet.ts";
+import { PAGES, ROOT } from "./recipepages.ts";
+import { nextFlip, wallClock } from "./wallclock.ts";
+
+const DELETE = "BeforeClusterDelete";
+const UPGRADE = "BeforeClusterUpgrade";
+const BERLIN = "Europe/Berlin";
+
+let fleet: RecipeFleet;
+before(async () => {
+  fleet = await startRecipeFleet();
+  await fleet.cp.apply([
+    definition("velero.io", "v1", "Backup"),
+    definition("helm.toolkit.fluxcd.io", "v2", "HelmRelease"),
+    definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmReleaseProxy", "helmreleaseproxies"),
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "velero" } },
+  ]);
+});
+after(async () => await fleet?.stop());
+
+function recipe(name: string, namespace = name): Recipe {
+  return new Recipe(fleet.cp, name, { namespace });
+}
+
+/** The policy reports it, and Cluster API tells the Cluster's users. A grant takes a moment to arrive. */
+async function held(policy: Ref, cluster: Ref, hook: HookName, reason: string): Promise<void> {
+  await fleet.cp.waitFor(`${policy.name} to hold ${cluster.name} as ${reason}`, async () => {
+    const row = await heldRow(fleet.cp, policy, cluster.name, hook);
+    return row.verdict === "Blocked" && row.reason === reason;
+  });
+  await topologySays(fleet.cp, cluster.namespace ?? "", cluster.name, new RegExp(`${hook}: ${policy.kind} `));
+}
+
+/** Whenever Cluster API asks for the deletion, it is held. */
+async function stillHeld(ref: Ref): Promise<void> {
+  const cluster = await fleet.cp.get(ref);
+  const { retryAfterSeconds } = await fleet.operator.ask("BeforeClusterDelete", { cluster });
+  assert.ok((retryAfterSeconds ?? 0) > 0);
+  assert.equal(cluster.metadata.annotations?.["runtime.cluster.x-k8s.io/ok-to-delete"], undefined);
+}
+
+async function remove({ namespace = "", name }: Ref): Promise<void> {
+  await deleteCluster(fleet.cp, namespace, name);
+}
+
+async function gone({ namespace = "", name }: Ref): Promise<void> {
+  await waitUntilGone(fleet.cp, namespace, name);
+}
+
+/** The control plane has been told the new version. */
+async function upgrading({ namespace = "", name }: Ref): Promise<void> {
+  await fleet.cp.waitFor(
+    `Cluster ${namespace}/${name} to upgrade`,
+    async () => {
+      const { spec } = await fleet.cp.get(clusterRef(namespace, name));
+      const { kind, name: controlPlane } = spec.controlPlaneRef;
+      const ref = { apiVersion: LAB_CONTROL_PLANE, kind, namespace, name: controlPlane };
+      return (await fleet.cp.get(ref))["spec"]?.version === NEXT_VERSION;
+    },
+    60_000,
+  );
+}
+
+function only(refs: readonly Ref[]): Ref {
+  const [ref] = refs;
+  assert.ok(ref !== undefined && refs.length === 1);
+  return ref;
+}
+
+describe("the recipe", { concurrency: true }, () => {
+  test("protect production from deletion", async () => {
+    const page = recipe("protect-production");
+    const policy = only(await page.apply("HookPolicy"));
+    const cluster = await page.running({ labels: { tier: "production" } });
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForAnnotation");
+    await page.shows("kubectl get hookpolicy");
+    await stillHeld(cluster);
+    await page.type("kubectl annotate");
+    await gone(cluster);
+  });
+
+  test("backup before delete", async () => {
+    const page = recipe("backup-before-delete");
+    const policy = only(await page.apply("name: backup-before-delete"));
+    const cluster = await page.running();
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForObject");
+    await page.shows("kubectl get clusterhookpolicy");
+    await page.apply("kind: Backup\nmetadata");
+    const [backup] = objectsOf(page.yaml("kind: Backup\nmetadata"));
+    assert.ok(backup);
+    const ref = {
+      apiVersion: "velero.io/v1",
+      kind: "Backup",
+      namespace: "velero",
+      name: backup.metadata.name,
+    };
+    for (const status of [
+      { phase: "InProgress" },
+      { phase: "PartiallyFailed", completionTimestamp: hoursAgo(1) },
+      { phase: "Completed", completionTimestamp: hoursAgo(25) },
+    ]) {
+      await fleet.cp.patch(ref, { status });
+      await stillHeld(cluster);
+    }
+    await fleet.cp.patch(ref, { status: { completionTimestamp: hoursAgo(0) } });
+    await gone(cluster);
+  });
+
+  test("backup before delete, with a schedule", async () => {
+    const page = recipe("backup-before-delete", "scheduled");
+    const { namespace } = page;
+    const backup = (name: string, includedNamespaces: readonly string[]): KubeObject => ({
+      apiVersion: "velero.io/v1",
+      kind: "Backup",
+      metadata: { namespace: "velero", name, labels: { "velero.io/schedule-name": "daily" } },
+      spec: { includedNamespaces },
+      status: { phase: "Completed", completionTimestamp: hoursAgo(2) },
+    });
+    const cluster = await page.running();
+    // The grant stands in the page's first block, which the test before applies.
+    const policy = only(await page.apply("name: scheduled-backup-before-delete"));
+    await fleet.cp.apply(backup("daily-1", ["elsewhere"]));
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForObject");
+    await fleet.cp.apply(backup("daily-2", ["elsewhere", namespace]));
+    await gone(cluster);
+  });
+
+  test("weekend upgrades, at this very time", async () => {
+    const page = recipe("weekend-upgrades");
+    const isWeekend = (at: Date): boolean => {
+      const { weekday, hour } = wallClock(at, BERLIN);
+      if (weekday === "Fri") return hour >= 22;
+      return weekday === "Mon" ? hour < 6 : weekday === "Sat" || weekday === "Sun";
+    };
+    const cluster = await page.running();
+    const policy = only(await page.apply("HookPolicy"));
+    const asked = new Date();
+    await upgrade(fleet.cp, page.namespace, "prod-1");
+    const flip = nextFlip(asked, isWeekend);
+    await fleet.cp.waitFor("the next edge to be known", async () => {
+      return statusOf(await fleet.cp.get(policy)).nextTransitionTime === flip;
+    });
+    if (isWeekend(asked)) {
+      await upgrading(cluster);
+    } else {
+      await held(policy, cluster, UPGRADE, "WindowClosed");
+      assert.equal((await heldRow(fleet.cp, policy, "prod-1", UPGRADE)).earliestRelease, flip);
+    }
+  });
+
+  test("weekend upgrades, when the window opens", async () => {
+    const page = recipe("weekend-upgrades", "soon");
+    const cluster = await page.running();
+    const opensAt = inSeconds(40);
+    const soon = `allow: [{ from: "${opensAt}", to: "${inSeconds(3600)}" }]`;
+    const policy = only(await page.apply("HookPolicy", (yaml) => yaml.replace(/allow: .*/, soon)));
+    await upgrade(fleet.cp, page.namespace, "prod-1");
+    await held(policy, cluster, UPGRADE, "WindowClosed");
+    const row = await heldRow(fleet.cp, policy, "prod-1", UPGRADE);
+    assert.equal(row.earliestRelease, opensAt);
+    await page.shows("kubectl get hookpolicy");
+    await noRow(fleet.cp, policy, "prod-1", UPGRADE);
+    assert.ok(Date.now() >= Date.parse(opensAt));
+    await upgrading(cluster);
+  });
+
+  test("approve each version", async () => {
+    const page = recipe("approve-each-version");
+    const policy = only(await page.apply("HookPolicy"));
+    const cluster = await page.running();
+    const approval = { metadata: { annotations: { "hooks.example.com/upgrade-approved": FIRST_VERSION } } };
+    await fleet.cp.patch(cluster, approval);
+    await upgrade(fleet.cp, page.namespace, "prod-1");
+    await held(policy, cluster, UPGRADE, "WaitingForAnnotation");
+    await page.shows("kubectl get hookpolicy");
+    await page.type("kubectl annotate");
+    await upgrading(cluster);
+  });
+
+  test("approval objects", async () => {
+    const page = recipe("approval-objects");
+    const policy = only(await page.apply("ClusterHookPolicy"));
+    const cluster = await page.running();
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForObject");
+    await page.shows("kubectl get clusterhookpolicy");
+    await page
+      .as({ name: "tenant", group: "tenants" })
+      .isRefused("kubectl create configmap", /configmaps is forbidden/);
+    await stillHeld(cluster);
+    await page.as({ name: "anna", group: "platform-approvers" }).type("kubectl create configmap");
+    await gone(cluster);
+  });
+
+  test("wait for Helm releases to be gone", async () => {
+    const page = recipe("wait-for-helm-releases");
+    const { namespace } = page;
+    const release = (name: string, cluster: string): KubeObject => ({
+      apiVersion: "helm.toolkit.fluxcd.io/v2",
+      kind: "HelmRelease",
+      metadata: { namespace, name },
+      spec: { kubeConfig: { secretRef: { name: `${cluster}-kubeconfig` } } },
+    });
+    const cluster = await page.running();
+    await fleet.cp.apply([release("ingress-nginx", "prod-1"), release("of-another", "prod-2")]);
+    const policy = only(await page.apply("kind: HelmRelease\n"));
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForAbsence");
+    await page.shows("kubectl get hookpolicy");
+    await page.type("kubectl delete helmreleases");
+    await gone(cluster);
+  });
+
+  test("wait for the Helm add-on provider", async () => {
+    const page = recipe("wait-for-helm-releases", "proxies");
+    const { namespace } = page;
+    const apiVersion = "addons.cluster.x-k8s.io/v1alpha1";
+    const ref = { apiVersion, kind: "HelmReleaseProxy", namespace, name: "ingress" };
+    const cluster = await page.running();
+    await fleet.cp.apply({
+      apiVersion: ref.apiVersion,
+      kind: ref.kind,
+      metadata: { namespace: ref.namespace, name: ref.name },
+      spec: { clusterRef: { kind: "Cluster", name: "prod-1" } },
+    });
+    const policy = only(await page.apply("kind: HelmReleaseProxy"));
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForAbsence");
+    await fleet.cp.delete(ref);
+    await gone(cluster);
+  });
+
+  test("by ClusterClass", async () => {
+    const page = recipe("by-cluster-class");
+    await installClassLike(fleet.cp, "bare-metal");
+    const policy = only(await page.apply("HookPolicy"));
+    const cluster = await page.running({ className: "bare-metal" });
+    const other = await page.running({ name: "prod-2" });
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForAnnotation");
+    await page.shows("kubectl get hookpolicy");
+    await remove(other);
+    await gone(other);
+    await page.type("kubectl annotate");
+    await gone(cluster);
+  });
+
+  test("one environment after the other", async () => {
+    const page = recipe("one-environment-after-the-other");
+    const policy = only(await page.apply("ClusterHookPolicy"));
+    const [staging, production, development] = await Promise.all([
+      page.running({ namespace: "staging", name: "stage-1" }),
+      page.running({ namespace: "production" }),
+      page.running({ namespace: "development", name: "dev-1" }),
+    ]);
+    await page.type("kubectl label namespace staging");
+    await page.type("kubectl label namespace production");
+    for (const { namespace = "", name } of [staging, production, development]) {
+      await upgrade(fleet.cp, namespace, name);
+    }
+    await upgrading(development);
+    await held(policy, staging, UPGRADE, "WaitingForAnnotation");
+    await held(policy, production, UPGRADE, "WaitingForAnnotation");
+    await page.shows("kubectl get clusterhookpolicy");
+    await page.type("kubectl annotate namespace staging");
+    await upgrading(staging);
+    await held(policy, production, UPGRADE, "WaitingForAnnotation");
+    await page.type("kubectl annotate namespace production");
+    await upgrading(production);
+  });
+
+  test("break the glass", async () => {
+    const { cp } = fleet;
+    const page = recipe("break-glass");
+    const policy = only(await recipe("protect-production", page.namespace).apply("HookPolicy"));
+    const cluster = await page.running({ labels: { tier: "production" } });
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WaitingForAnnotation");
+    const onCall = page.as({ name: "bert", group: "on-call" });
+    await onCall.isRefused("kubectl create", /hookoverrides.hookpolicy.dev is forbidden/);
+    await page.apply("kind: ClusterRole");
+    await onCall.type("kubectl create");
+    await gone(cluster);
+    await page.shows("kubectl get hookoverrides");
+    const ref = { apiVersion: policy.apiVersion, kind: "HookOverride", name: "prod-1-must-go" };
+    const { used } = (await cp.get(ref)).status;
+    assert.deepEqual(
+      [used[0].hook, used[0].policies],
+      [DELETE, [`HookPolicy ${page.namespace}/protect-production`]],
+    );
+    assert.equal((await resultOf(cp, policy, "prod-1")).override, ref.name);
+    await onCall.type("kubectl patch");
+    await cp.waitFor("it to have ended", async () => {
+      const conditions: { type: string; status: string }[] = (await cp.get(ref)).status.conditions;
+      return conditions.some(({ type, status }) => type === "Active" && status === "False");
+    });
+    const made = await cp.waitFor("the audit log to tell", async () =>
+      (await fleet.audit()).find(
+        ({ verb, objectRef, requestObject }) =>
+          verb === "create" &&
+          objectRef?.resource === "hookoverrides" &&
+          requestObject?.metadata.name === ref.name,
+      ),
+    );
+    assert.equal(made.impersonatedUser?.username, "bert");
+  });
+});
+
+/** After the others: these are about every Cluster. */
+describe("the recipe for all namespaces", () => {
+  test("holiday freeze, at this very time", async (t) => {
+    const isHoliday = (at: Date): boolean => {
+      const { month, day } = wallClock(at, BERLIN);
+      return month === 12 ? day >= 20 : month === 1 && day < 6;
+    };
+    const page = recipe("holiday-freeze");
+    const now = new Date();
+    const policy = only(await page.apply("ClusterHookPolicy"));
+    t.after(async () => await fleet.cp.delete(policy));
+    await fleet.cp.waitFor("the next edge to be known", async () => {
+      return statusOf(await fleet.cp.get(policy)).nextTransitionTime === nextFlip(now, isHoliday);
+    });
+    const cluster = await page.created();
+    if (isHoliday(now)) await held(policy, cluster, "BeforeClusterCreate", "WindowClosed");
+    else await isCreated(fleet.cp, page.namespace, cluster.name);
+  });
+
+  test("holiday freeze, during the holidays", async (t) => {
+    const page = recipe("holiday-freeze", "frozen");
+    const cluster = await page.running();
+    const deny = `deny: [{ from: "${inSeconds(-3600)}", to: "${inSeconds(3600)}" }]`;
+    const policy = only(await page.apply("ClusterHookPolicy", (yaml) => yaml.replace(/deny: .*/, deny)));
+    t.after(async () => await fleet.cp.delete(policy));
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "WindowClosed");
+    const { matchedClusters } = statusOf(await fleet.cp.get(policy));
+    await page.shows("kubectl get clusterhookpolicy", { page: " 212 ", here: ` ${matchedClusters} ` });
+    await page.type("kubectl label namespace");
+    await gone(cluster);
+  });
+});
+
+/** Last: it is in force for the whole API server. What each policy refuses is in test/capi/vap.test.ts. */
+describe("the recipe at admission", () => {
+  before(async () => {
+    const folder = join(fleet.cp.folder, "install/mine");
+    await mkdir(folder, { recursive: true });
+    for (const part of ["manifests", "crds"]) {
+      await copyFolder(join(ROOT, part), join(folder, "../hookpolicy", part), { recursive: true });
+    }
+    for (const name of ["refuse-deletion", "protect-marks"]) {
+      await writeFile(join(folder, "kustomization.yaml"), recipe(name).yaml("components:"));
+      const rendered = objectsOf(await fleet.cp.kubectl("kustomize", folder));
+      await fleet.cp.apply(rendered.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy")));
+    }
+  });
+
+  test("refuses what the hook would only hold", async () => {
+    const page = recipe("refuse-deletion");
+    const cluster = await page.running({ labels: { tier: "production" } });
+    const { namespace } = page;
+    await refusedWhenTried("delete", "clusters.cluster.x-k8s.io", "-n", namespace, "prod-1");
+    await page.shows("kubectl delete clusters");
+    assert.equal((await fleet.cp.get(cluster)).metadata.deletionTimestamp, undefined);
+    await page.type("kubectl label namespace");
+    await refusedWhenTried("delete", "namespace", namespace);
+  });
+
+  test("keeps Cluster API's marks, until it is taken away", async () => {
+    const page = recipe("protect-marks");
+    const cluster = await page.running();
+    const mark = "runtime.cluster.x-k8s.io/ok-to-delete=";
+    await refusedWhenTried("annotate", "clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1", mark);
+    await page.shows("kubectl annotate");
+    await page.type("kubectl delete validatingadmissionpolicybinding");
+    const marked = { metadata: { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } } };
+    await fleet.cp.waitFor("the mark to be free", async () => {
+      return await fleet.cp.patch(cluster, marked).catch(() => undefined);
+    });
+  });
+});
+
+/** The API server takes up admission policies within a second or so. */
+async function refusedWhenTried(...command: readonly string[]): Promise<void> {
+  await fleet.cp.waitFor(`kubectl ${command.join(" ")} to be refused`, async () => {
+    const tried = fleet.cp.kubectl(...command, "--dry-run=server");
+    return await tried.then(
+      () => false,
+      (error: unknown) => String(error).includes("ValidatingAdmissionPolicy"),
+    );
+  });
+}
+
+test("every command of the recipes was typed", () => {
+  for (const page of PAGES) assert.deepEqual(untyped(page), [], page);
+});
+
+function hoursAgo(hours: number): string {
+  return inSeconds(-3600 * hours);
+}

@@ -1,0 +1,146 @@
+/** Policies as tests write them, and what tests wait for in their status. */
+
+import type { DecisionRow, HookPolicyStatus, RecentResult, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { KubeObject, Ref } from "./client.ts";
+import type { ControlPlane } from "./controlplane.ts";
+import { clusterRef } from "./lab.ts";
+
+export const APPROVED = "hooks.example.com/approved";
+
+/** Held until the annotation is on the Cluster; asked every 5 s, so that tests do not wait long. */
+export function approvalRule(hook: HookName, key = APPROVED): RuleSpec {
+  return {
+    name: "approval",
+    hooks: [hook],
+    until: [{ name: "approved", annotation: { key } }],
+    retryAfterSeconds: 5,
+  };
+}
+
+export function policyRef(namespace: string, name: string): Ref {
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", namespace, name };
+}
+
+export function clusterPolicyRef(name: string): Ref {
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", name };
+}
+
+/** Creates the namespace, too, and waits until the policy is in force. */
+export async function applyPolicy(cp: ControlPlane, ref: Ref, spec: object): Promise<KubeObject> {
+  return await policyIsReady(cp, await storePolicy(cp, ref, spec));
+}
+
+/** Creates the namespace, too. Whether the policy can be in force is another question. */
+export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Promise<KubeObject> {
+  const { apiVersion, kind, ...metadata } = ref;
+  if (ref.namespace !== undefined) {
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: ref.namespace } });
+  }
+  const [stored] = await cp.apply({ apiVersion, kind, metadata, spec });
+  if (stored === undefined) throw new Error(`${kind} ${ref.name} was not stored`);
+  return stored;
+}
+
+/** In force, in this generation or a later one. */
+export async function policyIsReady(
+  cp: ControlPlane,
+  { apiVersion, kind, metadata: { namespace, name, generation = 0 } }: KubeObject,
+): Promise<KubeObject> {
+  const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+  return await cp.waitFor(`${kind} ${name} to be Ready`, async () => {
+    const policy = await cp.get(ref);
+    const ready = condition(policy, "Ready");
+    return policy.status?.observedGeneration >= generation && ready?.status === "True" && policy;
+  });
+}
+
+export function statusOf(object: KubeObject): HookPolicyStatus {
+  return object.status ?? {};
+}
+
+export function condition(
+  object: KubeObject,
+  type: string,
+): { status: string; reason: string; message: string } | undefined {
+  return statusOf(object).conditions?.find((c) => c.type === type);
+}
+
+export async function approve(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  key = APPROVED,
+): Promise<void> {
+  await cp.patch(clusterRef(namespace, name), { metadata: { annotations: { [key]: "true" } } });
+}
+
+/** The row of the policy's status about this Cluster and hook, once it is there. */
+export async function heldRow(
+  cp: ControlPlane,
+  policy: Ref,
+  cluster: string,
+  hook: HookName,
+): Promise<DecisionRow> {
+  return await cp.waitFor(`${policy.name} to report ${hook} of ${cluster}`, async () =>
+    statusOf(await cp.get(policy)).decisions?.find((row) => row.cluster === cluster && row.hook === hook),
+  );
+}
+
+export async function noRow(cp: ControlPlane, policy: Ref, cluster: string, hook: HookName): Promise<void> {
+  await cp.waitFor(`${policy.name} not to report ${hook} of ${cluster} any more`, async () => {
+    const rows = statusOf(await cp.get(policy)).decisions ?? [];
+    return !rows.some((row) => row.cluster === cluster && row.hook === hook);
+  });
+}
+
+/** The policy's condition, once it has that reason. */
+export async function conditionIs(
+  cp: ControlPlane,
+  policy: Ref,
+  type: string,
+  reason: string,
+): Promise<{ status: string; reason: string; message: string }> {
+  return await cp.waitFor(`${type} of ${policy.name} to be ${reason}`, async () => {
+    const found = condition(await cp.get(policy), type);
+    return found?.reason === reason && found;
+  });
+}
+
+/** The last result of the policy, once there is one for this Cluster. */
+export async function resultOf(cp: ControlPlane, policy: Ref, cluster: string): Promise<RecentResult> {
+  return await cp.waitFor(`${policy.name} to record a result of ${cluster}`, async () =>
+    statusOf(await cp.get(policy)).recent?.find((result) => result.cluster === cluster),
+  );
+}
+
+/** An Event that counts others is written half a minute after the first of them. */
+const EVENT_TIMEOUT_MS = 90_000;
+
+/** The Event about that object, once it is there. */
+export async function eventAbout(
+  cp: ControlPlane,
+  { namespace = "default", kind, name }: Omit<Ref, "apiVersion">,
+  reason: string,
+): Promise<KubeObject> {
+  const events = { apiVersion: "events.k8s.io/v1", kind: "Event", namespace };
+  return await cp.waitFor(
+    `an Event ${reason} about ${kind} ${name}`,
+    async () =>
+      (await cp.list(events)).find(
+        (event) =>
+          event["reason"] === reason && event["regarding"].kind === kind && event["regarding"].name === name,
+      ),
+    EVENT_TIMEOUT_MS,
+  );
+}
+
+/** A whole second, as policies say it and statuses tell it. */
+export function inSeconds(seconds: number): string {
+  const ms = Math.ceil(Date.now() / 1000 + seconds) * 1000;
+  return new Date(ms).toISOString().replace(".000Z", "Z");
+}
+
+export function untilTime(time: string): number {
+  return Math.max(0, Date.parse(time) - Date.now());
+}

@@ -1,0 +1,263 @@
+/** What the Helm chart renders, by the real helm; test/install/helm.test.ts installs it. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import metadata from "../../package.json" with { type: "json" };
+import { chartReadme, valuesOf } from "../../release/chartreadme.ts";
+import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { CHART, helm, IMAGE, kustomize, kustomizeWith, NAMESPACE, ROOT } from "./tools.ts";
+
+const RELEASE_LABELS = [
+  "app.kubernetes.io/instance",
+  "app.kubernetes.io/managed-by",
+  "app.kubernetes.io/version",
+  "helm.sh/chart",
+];
+
+async function template(...args: readonly string[]): Promise<readonly KubeObject[]> {
+  return objectsOf(await helm("template", "hookpolicy", CHART, "--namespace", NAMESPACE, ...args));
+}
+
+const isHook = ({ metadata: { annotations = {} } }: KubeObject): boolean => "helm.sh/hook" in annotations;
+
+const nameOf = ({ kind, metadata: { namespace = "", name } }: KubeObject): string =>
+  `${kind} ${namespace}/${name}`;
+
+/** Without what Helm itself adds, and those labels. */
+function plain(object: KubeObject, ignored: readonly string[]): unknown {
+  const { labels = {}, annotations = {}, ...rest } = object.metadata;
+  const own = Object.entries(annotations).filter(([key]) => key !== "helm.sh/resource-policy");
+  const kept = Object.entries(labels).filter(([key]) => !ignored.includes(key));
+  return {
+    ...object,
+    metadata: {
+      ...rest,
+      labels: Object.fromEntries(kept),
+      ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
+    },
+  };
+}
+
+function byName(objects: readonly KubeObject[], ignored = RELEASE_LABELS): Record<string, unknown> {
+  return Object.fromEntries(objects.map((object) => [nameOf(object), plain(object, ignored)]));
+}
+
+function deploymentOf(objects: readonly KubeObject[]): KubeObject {
+  const found = objects.find(({ kind }) => kind === "Deployment");
+  assert.ok(found);
+  return found;
+}
+
+test("the chart is what the manifests are", async () => {
+  const wanted = (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind !== "Namespace");
+  const rendered = (await template()).filter((object) => !isHook(object));
+  assert.deepEqual(byName(rendered), byName(wanted));
+  for (const object of rendered) {
+    for (const label of RELEASE_LABELS) assert.ok(object.metadata.labels?.[label], nameOf(object));
+  }
+});
+
+test("with cert-manager the chart is what its component makes of the manifests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
+  try {
+    const wanted = await kustomizeWith(folder, ["cert-manager"]);
+    const rendered = await template(
+      "--set",
+      "certificates.issuer=cert-manager",
+      "--set",
+      `image.repository=${IMAGE}`,
+    );
+    assert.deepEqual(comparable(rendered), comparable(wanted));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("with monitoring the chart is what its component makes of the manifests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
+  try {
+    const wanted = (await kustomizeWith(folder, ["monitoring"])).map((object) =>
+      object.kind === "ConfigMap" ? { ...object, metadata: unhashed(object.metadata) } : object,
+    );
+    const rendered = await template("--set", "monitoring.enabled=true", "--set", `image.repository=${IMAGE}`);
+    assert.deepEqual(comparable(rendered), comparable(wanted));
+    const labelled = await template(
+      "--set",
+      "monitoring.enabled=true",
+      "--set",
+      "monitoring.labels.release=prometheus",
+    );
+    const kinds = labelled.filter((object) => object.metadata.labels?.["release"] === "prometheus");
+    assert.deepEqual(kinds.map(({ kind }) => kind).toSorted(), ["PrometheusRule", "ServiceMonitor"]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** kustomize ends the names of generated objects with a hash of what is in them. */
+function unhashed(of: KubeObject["metadata"]): KubeObject["metadata"] {
+  return { ...of, name: of.name.replace(/-[a-z0-9]{10}$/, "") };
+}
+
+/**
+ * What the component adds to the flags stands behind what it replaces; the last one counts. kustomize puts the label of
+ * all objects only on those that are not a component's.
+ */
+function comparable(objects: readonly KubeObject[]): Record<string, unknown> {
+  const kept = objects.filter((object) => object.kind !== "Namespace" && !isHook(object));
+  const [container] = deploymentOf(kept)["spec"].template.spec.containers;
+  const args: readonly string[] = container.args;
+  const flagOf = (arg: string): string => arg.replace(/=.*/, "");
+  container.args = args.filter(
+    (arg, at) => !args.slice(at + 1).some((later) => flagOf(later) === flagOf(arg)),
+  );
+  return byName(kept, [...RELEASE_LABELS, "app.kubernetes.io/name"]);
+}
+
+test("Cluster API's client certificate can be asked for", async () => {
+  const objects = await template("--set", "mtls.caSecretName=capi-client", "--set", "mtls.clientCN=capi");
+  const { containers, volumes } = deploymentOf(objects)["spec"].template.spec;
+  const [{ args, volumeMounts }] = containers;
+  const file = args.find((arg: string) => arg.startsWith("--client-ca-file="))?.split("=")[1];
+  const mount = volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`));
+  const volume = volumes.find(({ name }: { name: string }) => name === mount.name);
+  assert.equal(volume.secret.secretName, "capi-client");
+  assert.ok(args.includes("--client-cn=capi"));
+});
+
+test("a certificate of one's own needs no Secret of the operator's", async () => {
+  const objects = await template("--set", "certificates.issuer=none");
+  assert.ok(
+    deploymentOf(objects)["spec"].template.spec.containers[0].args.includes("--cert-management=Files"),
+  );
+  const names = objects.map(({ metadata: { name } }) => name);
+  assert.ok(!names.includes("hookpolicy-certificates") && !names.includes("hookpolicy-ca"));
+});
+
+test("the chart passes helm's linter, strictly", async () => {
+  assert.match(await helm("lint", "--strict", CHART), /1 chart\(s\) linted, 0 chart\(s\) failed/);
+});
+
+test("the namespace of the release is everywhere", async () => {
+  const args = [
+    "template",
+    "hookpolicy",
+    CHART,
+    "--namespace",
+    "elsewhere",
+    "--set",
+    "monitoring.enabled=true",
+  ];
+  for (const issuer of ["self", "cert-manager"]) {
+    const objects = objectsOf(await helm(...args, "--set", `certificates.issuer=${issuer}`));
+    assert.doesNotMatch(JSON.stringify(objects), new RegExp(NAMESPACE));
+  }
+});
+
+test("the chart's README is current, and says something of every value", async () => {
+  const read = (name: string): string => readFileSync(join(CHART, name), "utf8");
+  assert.equal(
+    read("README.md"),
+    await chartReadme(read("values.yaml"), read("Chart.yaml")),
+    "npm run generate",
+  );
+  for (const { path, description } of valuesOf(read("values.yaml"))) assert.match(description, /\.$/, path);
+});
+
+test("the schema knows every value", () => {
+  const schema = JSON.parse(readFileSync(join(CHART, "values.schema.json"), "utf8"));
+  for (const { path } of valuesOf(readFileSync(join(CHART, "values.yaml"), "utf8"))) {
+    const found = path.split(".").reduce((at, name) => at?.properties?.[name], schema);
+    assert.ok(found, path);
+  }
+});
+
+test("a misspelt value, and one of a wrong type, are refused with their place", async () => {
+  await assert.rejects(template("--set", "replica=3"), /additional properties 'replica' not allowed/);
+  await assert.rejects(template("--set", "image.name=x"), /'\/image'/);
+  await assert.rejects(template("--set", "replicas=many"), /'\/replicas'/);
+  await assert.rejects(template("--set", "capiVersion=latest"), /'\/capiVersion'/);
+});
+
+test("the versions of chart, image and package are one", async () => {
+  const chart = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8"));
+  assert.deepEqual([chart.version, chart.appVersion], [metadata.version, metadata.version]);
+  const [container] = deploymentOf(await template())["spec"].template.spec.containers;
+  assert.equal(container.image, `hookpolicy:${metadata.version}`);
+});
+
+test("values for the Pods reach the Deployment", async () => {
+  const values = {
+    capiVersion: "1.12",
+    replicas: 3,
+    image: { repository: "registry.example.com/hookpolicy", digest: `sha256:${"0".repeat(64)}` },
+    imagePullSecrets: [{ name: "registry" }],
+    extraArgs: ["--log-level=debug"],
+    extraEnv: [{ name: "HTTPS_PROXY", value: "http://proxy.example.com" }],
+    resources: { limits: { memory: "1Gi" } },
+    podLabels: { team: "platform" },
+    podAnnotations: { note: "yes" },
+    priorityClassName: "important",
+    nodeSelector: { disk: "fast" },
+    tolerations: [{ key: "special" }],
+    affinity: { nodeAffinity: {} },
+  };
+  const flags = Object.entries(values).flatMap(([name, value]) => [
+    "--set-json",
+    `${name}=${JSON.stringify(value)}`,
+  ]);
+  const objects = await template(...flags);
+  const { replicas, template: pod } = deploymentOf(objects)["spec"];
+  const [container] = pod.spec.containers;
+  assert.equal(replicas, 3);
+  assert.equal(container.image, `registry.example.com/hookpolicy@sha256:${"0".repeat(64)}`);
+  assert.deepEqual(container.args.slice(-2), ["--capi-version=1.12", "--log-level=debug"]);
+  assert.deepEqual(container.env.at(-1), values.extraEnv[0]);
+  assert.deepEqual(container.resources.limits, { memory: "1Gi" });
+  assert.equal(pod.metadata.labels.team, "platform");
+  assert.equal(pod.metadata.annotations.note, "yes");
+  assert.equal(pod.spec.priorityClassName, "important");
+  assert.deepEqual(pod.spec.nodeSelector, values.nodeSelector);
+  assert.deepEqual(pod.spec.tolerations, values.tolerations);
+  assert.deepEqual(pod.spec.affinity, values.affinity);
+  const accounts = objects.filter(({ kind }) => kind === "ServiceAccount");
+  for (const account of accounts) assert.deepEqual(account["imagePullSecrets"], values.imagePullSecrets);
+});
+
+test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of that version", async () => {
+  const versionIn = async (...served: string[]): Promise<string | undefined> => {
+    const flags = served.flatMap((version) => [
+      "--api-versions",
+      `runtime.cluster.x-k8s.io/${version}/ExtensionConfig`,
+    ]);
+    return (await template(...flags)).find(({ kind }) => kind === "ExtensionConfig")?.apiVersion;
+  };
+  assert.equal(await versionIn("v1alpha1"), "runtime.cluster.x-k8s.io/v1alpha1");
+  assert.equal(await versionIn("v1alpha1", "v1beta2"), "runtime.cluster.x-k8s.io/v1beta2");
+  assert.equal(await versionIn(), "runtime.cluster.x-k8s.io/v1beta2");
+});
+
+test("CRDs stay when the chart goes, unless told otherwise, and can be left out", async () => {
+  const crds = async (...args: string[]): Promise<KubeObject[]> =>
+    (await template(...args)).filter(({ kind }) => kind === "CustomResourceDefinition");
+  const policyOf = ({ metadata: { annotations = {} } }: KubeObject): string | undefined =>
+    annotations["helm.sh/resource-policy"];
+  assert.deepEqual((await crds()).map(policyOf), ["keep", "keep", "keep"]);
+  assert.deepEqual((await crds("--set", "crds.keep=false")).map(policyOf), [undefined, undefined, undefined]);
+  assert.deepEqual(await crds("--set", "crds.enabled=false"), []);
+});
+
+test("what runs before the uninstallation is not selected by Service, Deployment or budget", async () => {
+  const objects = await template();
+  const job = objects.find(({ kind }) => kind === "Job");
+  assert.ok(job && isHook(job));
+  const labels = job["spec"].template.metadata.labels;
+  const { matchLabels } = deploymentOf(objects)["spec"].selector;
+  assert.ok(Object.entries(matchLabels).some(([key, value]) => labels[key] !== value));
+  assert.deepEqual((await template("--set", "uninstall.enabled=false")).filter(isHook), []);
+});

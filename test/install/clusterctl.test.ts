@@ -1,0 +1,223 @@
+/**
+ * Installed, upgraded, moved and deleted by the real clusterctl, from a local repository, beside the real Cluster API
+ * manager. cert-manager, which clusterctl wants to find, is there by its definitions only: there is no kubelet.
+ */
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { stringify } from "yaml";
+import metadata from "../../package.json" with { type: "json" };
+import { FLAGS } from "../../src/manager/options.ts";
+import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import {
+  certManagerDefinition,
+  clusterctlIn,
+  IMAGE,
+  kustomizeWith,
+  NAMESPACE,
+  output,
+  ROOT,
+} from "./tools.ts";
+
+const PROVIDER = "runtime-extension-hookpolicy";
+const FIRST = `v${metadata.version}`;
+const NEXT = FIRST.replace(/\d+$/, (patch) => String(Number(patch) + 1));
+const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map((name) => `${name}.hookpolicy.dev`);
+
+const DEPLOYMENT: Ref = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  name: "hookpolicy",
+  namespace: NAMESPACE,
+};
+
+const EXTENSION: Ref = {
+  apiVersion: "runtime.cluster.x-k8s.io/v1beta2",
+  kind: "ExtensionConfig",
+  name: "hookpolicy",
+};
+
+describe("with clusterctl", () => {
+  let cp: ControlPlane;
+  let capi: ClusterApi;
+  let config: string;
+
+  before(async () => {
+    cp = await startControlPlane();
+    capi = await installClusterApi(cp);
+    await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
+    config = await writeRepositories();
+    // Its manager runs already, as a process.
+    await init("--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-");
+  });
+  after(async () => await cp?.stop());
+
+  const clusterctl = async (...args: readonly string[]): Promise<string> =>
+    await clusterctlIn(cp, config, ...args);
+
+  /** It tries cert-manager in a namespace of its own, and takes one that is just going for a broken cert-manager. */
+  async function init(...args: readonly string[]): Promise<void> {
+    await clusterctl("init", ...args);
+    const tried: Ref = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
+    await cp.waitFor("the namespace to be gone", async () => (await cp.find(tried)) === undefined);
+  }
+
+  /** As docs/install.md has it: one folder per version, with the two files of the release. */
+  async function writeRepositories(): Promise<string> {
+    const components = await releasedComponents();
+    const release = await readFile(join(ROOT, "manifests/clusterctl/metadata.yaml"), "utf8");
+    await writeVersion(PROVIDER, FIRST, {
+      "runtime-extension-components.yaml": components,
+      "metadata.yaml": release,
+    });
+    const core = { apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system" } };
+    const [, major, minor] = /^v(\d+)\.(\d+)/.exec(capi.version) ?? [];
+    const series = [{ major: Number(major), minor: Number(minor), contract: "v1beta2" }];
+    await writeVersion("cluster-api", capi.version, {
+      "core-components.yaml": stringify(core),
+      "metadata.yaml": stringify({
+        apiVersion: "clusterctl.cluster.x-k8s.io/v1alpha3",
+        kind: "Metadata",
+        releaseSeries: series,
+      }),
+    });
+    const providers = [
+      {
+        name: "hookpolicy",
+        type: "RuntimeExtensionProvider",
+        url: urlOf(PROVIDER, FIRST, "runtime-extension"),
+      },
+      { name: "cluster-api", type: "CoreProvider", url: urlOf("cluster-api", capi.version, "core") },
+    ];
+    const file = join(cp.folder, "clusterctl.yaml");
+    const never = { url: `file://${cp.folder}/no-cert-manager.yaml`, version: "v1.0.0" };
+    await writeFile(file, stringify({ providers, "cert-manager": never }));
+    return file;
+  }
+
+  const urlOf = (provider: string, version: string, type: string): string =>
+    `file://${join(cp.folder, "repository", provider, version)}/${type}-components.yaml`;
+
+  async function writeVersion(
+    provider: string,
+    version: string,
+    files: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const folder = join(cp.folder, "repository", provider, version);
+    await mkdir(folder, { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  }
+
+  /** As release/release.ts renders it. */
+  async function releasedComponents(): Promise<string> {
+    const objects = await kustomizeWith(join(cp.folder, "overlay"), ["clusterctl"]);
+    return objects.map((object) => stringify(object)).join("---\n");
+  }
+
+  const argsOf = async (): Promise<readonly string[]> =>
+    (await cp.get(DEPLOYMENT))["spec"].template.spec.containers[0].args;
+
+  const crdsLeft = async (): Promise<string[]> =>
+    (await cp.kubectl("get", "crd", "-o", "jsonpath={.items[*].metadata.name}"))
+      .split(" ")
+      .filter((name) => CRDS.includes(name));
+
+  test("generate provider fills in the Cluster API version, which is the newest by default", async () => {
+    const args = ["generate", "provider", "--runtime-extension", "hookpolicy"];
+    const versionIn = (printed: string): string | undefined => /--capi-version=(.*)$/m.exec(printed)?.[1];
+    assert.equal(versionIn(await clusterctl(...args)), FLAGS["capi-version"].default);
+    assert.match(await clusterctl(...args, "--describe"), /HOOKPOLICY_CAPI_VERSION/);
+  });
+
+  test("init installs it as a provider", async () => {
+    await init("--runtime-extension", "hookpolicy");
+    const { labels } = (await cp.get(EXTENSION)).metadata;
+    assert.equal(labels?.["cluster.x-k8s.io/provider"], PROVIDER);
+    assert.ok((await argsOf()).includes(`--capi-version=${FLAGS["capi-version"].default}`));
+    const provider = await cp.get({
+      apiVersion: "clusterctl.cluster.x-k8s.io/v1alpha3",
+      kind: "Provider",
+      name: PROVIDER,
+      namespace: NAMESPACE,
+    });
+    assert.deepEqual([provider["type"], provider["version"]], ["RuntimeExtensionProvider", FIRST]);
+  });
+
+  test("upgrade plan finds a newer version, and upgrade apply installs it", async () => {
+    const folder = join(cp.folder, "repository", PROVIDER);
+    const read = (name: string): string => readFileSync(join(folder, FIRST, name), "utf8");
+    const components = read("runtime-extension-components.yaml").replaceAll(
+      `${IMAGE}:${metadata.version}`,
+      `${IMAGE}:${NEXT.slice(1)}`,
+    );
+    await writeVersion(PROVIDER, NEXT, {
+      "runtime-extension-components.yaml": components,
+      "metadata.yaml": read("metadata.yaml"),
+    });
+    assert.match(
+      await clusterctl("upgrade", "plan"),
+      new RegExp(`${PROVIDER} +\\S+ +\\S+ +${FIRST} +${NEXT}`),
+    );
+    const { uid } = (await cp.get(EXTENSION)).metadata;
+    await clusterctl("upgrade", "apply", "--runtime-extension", `${NAMESPACE}/hookpolicy:${NEXT}`);
+    const [container] = (await cp.get(DEPLOYMENT))["spec"].template.spec.containers;
+    assert.equal(container.image, `${IMAGE}:${NEXT.slice(1)}`);
+    assert.deepEqual(await crdsLeft(), CRDS.toSorted());
+    // clusterctl upgrades by deleting, but spares objects of a provider's kinds. Without an ExtensionConfig, for a
+    // moment, hooks would hold nothing.
+    assert.equal((await cp.get(EXTENSION)).metadata.uid, uid);
+  });
+
+  test("move takes policies and overrides along", async () => {
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } });
+    await cp.apply(MOVED);
+    const folder = join(cp.folder, "moved");
+    await mkdir(folder);
+    await clusterctl("move", "--namespace", "team-a", "--to-directory", folder);
+    const moved = globSync("*", { cwd: folder }).flatMap((file) =>
+      objectsOf(readFileSync(join(folder, file), "utf8")),
+    );
+    assert.deepEqual(moved.map(({ kind }) => kind).toSorted(), MOVED.map(({ kind }) => kind).toSorted());
+  });
+
+  test("prepare-uninstall and delete leave the CRDs and the policies in them", async () => {
+    const args = [join(ROOT, "dist/main.js"), "prepare-uninstall", "--yes"];
+    await output(process.execPath, args, { KUBECONFIG: cp.adminKubeconfig });
+    assert.equal(await cp.find(EXTENSION), undefined, "clusterctl would leave it behind");
+    await clusterctl("delete", "--runtime-extension", "hookpolicy");
+    await cp.waitFor("the Deployment to go", async () => (await cp.find(DEPLOYMENT)) === undefined);
+    assert.deepEqual(await crdsLeft(), CRDS.toSorted());
+  });
+});
+
+const RULES = [{ name: "seen", hooks: ["AfterClusterUpgrade"] }];
+const MOVED: readonly KubeObject[] = [
+  {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { name: "watch", namespace: "team-a" },
+    spec: { rules: RULES },
+  },
+  {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "ClusterHookPolicy",
+    metadata: { name: "watch" },
+    spec: { namespaceSelector: {}, rules: RULES },
+  },
+  {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "once" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "lost",
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+    },
+  },
+];

@@ -1,0 +1,245 @@
+/**
+ * docs/install.md, typed by a stranger who has nothing but the page and what `make release` has made: each way to install
+ * and to uninstall, against the real API server and the real Cluster API manager.
+ */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { stringify } from "yaml";
+import metadata from "../../package.json" with { type: "json" };
+import { FLAGS } from "../../src/manager/options.ts";
+import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
+import { installClusterApi } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { extensionRef, registerExtension } from "../controlplane/extension.ts";
+import { startOperator } from "../controlplane/operator.ts";
+import { environment } from "../controlplane/processes.ts";
+import { runUninstallJob } from "./job.ts";
+import { releaseWorkingTree } from "./releasing.ts";
+import { certManagerDefinition, NAMESPACE, ROOT } from "./tools.ts";
+
+const run = promisify(execFile);
+
+const PAGE = readFileSync(join(ROOT, "docs/install.md"), "utf8");
+const FENCE = /^```(\w*)\n(.*?)^```$/gms;
+const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
+/** Where the page has the provider of clusterctl. */
+const REPOSITORY = "/srv/clusterctl";
+
+interface Section {
+  readonly title: string;
+  readonly text: string;
+  readonly commands: readonly string[];
+}
+
+const SECTIONS: readonly Section[] = PAGE.split(/^## /m).map((text) => ({
+  title: text.slice(0, text.indexOf("\n")),
+  text,
+  commands: [...text.matchAll(FENCE)]
+    .filter(([, language]) => language === "sh")
+    .flatMap(([, , block = ""]) => block.trim().split("\n")),
+}));
+
+function section(title: string): Section {
+  const found = SECTIONS.find((each) => each.title === title);
+  assert.ok(found, title);
+  return found;
+}
+
+function yamlIn(title: string): string {
+  const [, , block = ""] =
+    [...section(title).text.matchAll(FENCE)].find(([, language]) => language === "yaml") ?? [];
+  assert.notEqual(block, "", title);
+  return block;
+}
+
+/** The command of a section that begins so. */
+function typed(title: string, start: string): string {
+  const found = section(title).commands.filter((command) => command.startsWith(start));
+  assert.equal(found.length, 1, `${title}: ${start}`);
+  return found[0] ?? "";
+}
+
+test("docs/install.md names flags that hookpolicy has, and files that are there", () => {
+  for (const [, flag = ""] of PAGE.matchAll(/`(?:hookpolicy run )?--([a-z-]+)/g)) {
+    assert.ok(Object.hasOwn(FLAGS, flag) || ["yes", "target-namespace", "help"].includes(flag), flag);
+  }
+  for (const [, target = ""] of PAGE.matchAll(/\]\(([^)#]+)/g)) {
+    assert.ok(existsSync(join(ROOT, "docs", target)), target);
+  }
+});
+
+describe("what docs/install.md says", () => {
+  let cp: ControlPlane;
+  let released: string;
+  let mine: string;
+  let path: string;
+
+  before(async () => {
+    cp = await startControlPlane();
+    const { version } = await installClusterApi(cp);
+    await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
+    released = releaseWorkingTree(join(cp.folder, "hookpolicy"), IMAGE);
+    mine = join(cp.folder, "mine");
+    await mkdir(mine);
+    await writeFile(join(mine, "kustomization.yaml"), yamlIn("With kubectl"));
+    path = await programs();
+    await configureClusterctl(version);
+  });
+  after(async () => await cp?.stop());
+
+  /** What the page types by name. */
+  async function programs(): Promise<string> {
+    const folder = join(cp.folder, "bin");
+    await mkdir(folder);
+    const { kubectl } = await controlPlaneBinaries();
+    const main = `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, "dist/main.js")} "$@"\n`;
+    await writeFile(join(folder, "hookpolicy"), main);
+    await chmod(join(folder, "hookpolicy"), 0o755);
+    await symlink(await helmBinary(), join(folder, "helm"));
+    await symlink(await clusterctlBinary(), join(folder, "clusterctl"));
+    return [folder, dirname(kubectl), process.env["PATH"]].join(":");
+  }
+
+  /** The user's file as on the page; beside it Cluster API's own provider, whose manager runs here as a process. */
+  async function configureClusterctl(version: string): Promise<void> {
+    const repository = join(cp.folder, "srv");
+    const provider = join(repository, "runtime-extension-hookpolicy", `v${metadata.version}`);
+    await mkdir(provider, { recursive: true });
+    for (const file of ["runtime-extension-components.yaml", "metadata.yaml"]) {
+      await symlink(join(released, file), join(provider, file));
+    }
+    const core = join(repository, "cluster-api", version);
+    await mkdir(core, { recursive: true });
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system" } };
+    await writeFile(join(core, "core-components.yaml"), stringify(namespace));
+    const [major, minor] = version.slice(1).split(".").map(Number);
+    const series = { releaseSeries: [{ major, minor, contract: "v1beta2" }] };
+    const about = { apiVersion: "clusterctl.cluster.x-k8s.io/v1alpha3", kind: "Metadata", ...series };
+    await writeFile(join(core, "metadata.yaml"), stringify(about));
+    const config = join(cp.folder, ".config/cluster-api");
+    await mkdir(config, { recursive: true });
+    const own = `  - { name: cluster-api, type: CoreProvider, url: "file://${core}/core-components.yaml" }\n`;
+    const text = yamlIn("With clusterctl").replaceAll(REPOSITORY, repository);
+    await writeFile(join(config, "clusterctl.yaml"), text + own);
+    await sh("clusterctl init --core cluster-api --bootstrap - --control-plane -");
+    await noTestNamespace();
+  }
+
+  /** clusterctl tries cert-manager in it, and takes one that is just going for a broken cert-manager. */
+  async function noTestNamespace(): Promise<void> {
+    const ref = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
+    await cp.waitFor("the namespace to be gone", async () => (await cp.find(ref)) === undefined);
+  }
+
+  async function sh(command: string, cwd = released): Promise<string> {
+    const env = environment({
+      KUBECONFIG: cp.adminKubeconfig,
+      PATH: path,
+      HOME: cp.folder,
+      XDG_CONFIG_HOME: join(cp.folder, ".config"),
+      CLUSTERCTL_DISABLE_VERSIONCHECK: "true",
+    });
+    return (await run("sh", ["-ec", command], { env, cwd, timeout: 120_000 })).stdout;
+  }
+
+  async function isInstalled(): Promise<void> {
+    assert.match(await sh("kubectl get deployment -n hookpolicy-system -o wide"), new RegExp(IMAGE));
+    await sh("kubectl get crd hookpolicies.hookpolicy.dev");
+    assert.ok(await cp.find(extensionRef("hookpolicy")));
+  }
+
+  /** Everything that the page gives in the end. */
+  async function nothingIsLeft(): Promise<void> {
+    for (const command of section("Uninstalling").commands.filter((each) =>
+      each.endsWith("--ignore-not-found"),
+    )) {
+      await sh(command);
+    }
+    const kinds =
+      "crd,clusterrole,clusterrolebinding,validatingwebhookconfiguration,namespace,extensionconfig";
+    const left = await sh(`kubectl get ${kinds} -o name`);
+    assert.deepEqual(left.match(/.*hookpolicy.*/g) ?? [], []);
+  }
+
+  async function prepare(): Promise<void> {
+    const planned = await sh(typed("Uninstalling", "hookpolicy prepare-uninstall --dry-run"));
+    assert.match(planned, /^would delete ExtensionConfig hookpolicy$/m);
+    await assert.rejects(sh("hookpolicy prepare-uninstall < /dev/null"), /confirm with --yes/);
+    await sh("hookpolicy prepare-uninstall --yes");
+    assert.equal(await sh("hookpolicy prepare-uninstall --yes"), "nothing to do\n");
+  }
+
+  test("with kubectl, from one file: twice is once", async () => {
+    const command = typed("With kubectl", "kubectl apply -f");
+    await sh(command);
+    const again = await sh(command);
+    // kubectl sends a budget's selector each time; the API server changes nothing.
+    assert.deepEqual(again.match(/.* (?:configured|created)$/gm), [
+      "poddisruptionbudget.policy/hookpolicy configured",
+    ]);
+    await isInstalled();
+  });
+
+  test("uninstalled with kubectl, from one file", async () => {
+    await prepare();
+    await sh(typed("Uninstalling", "kubectl delete --ignore-not-found -f"));
+    await nothingIsLeft();
+  });
+
+  test("with kubectl, from a kustomization", async () => {
+    await sh(typed("With kubectl", "kubectl apply -k"), mine);
+    await isInstalled();
+    const args = await sh("kubectl get deployment -n hookpolicy-system -o jsonpath={..args}");
+    assert.match(args, /--capi-version=/);
+  });
+
+  test("see that it works", async () => {
+    const command = section("See that it works").commands.join("");
+    await cp.delete(extensionRef("hookpolicy")); // there are no Pods behind the Service
+    const operator = await startOperator(cp);
+    await registerExtension(cp, { name: "hookpolicy", url: operator.url });
+    await cp.waitFor("Cluster API to discover it", async () => (await sh(command)) === "True");
+    await operator.daemon.stop();
+  });
+
+  test("uninstalled with kubectl, from a kustomization", async () => {
+    await prepare();
+    const [, command = ""] = /`(kubectl delete [^`]+ -k \.)`/.exec(section("Uninstalling").text) ?? [];
+    await sh(command, mine);
+    await nothingIsLeft();
+  });
+
+  test("with Helm", async () => {
+    for (const command of section("With Helm").commands) await sh(command);
+    await isInstalled();
+    const [, upgrade = ""] = /`(helm upgrade [^`]+)`/.exec(section("Upgrading").text) ?? [];
+    assert.match(await sh(upgrade), /REVISION: 2/);
+  });
+
+  test("uninstalled with Helm", async () => {
+    const command = typed("Uninstalling", "helm uninstall");
+    await Promise.all([sh(command), runUninstallJob(cp)]);
+    await nothingIsLeft();
+  });
+
+  test("with clusterctl", async () => {
+    await sh(section("With clusterctl").commands.join("\n"));
+    await isInstalled();
+    await noTestNamespace();
+    const plan = await sh("clusterctl upgrade plan");
+    assert.match(plan, new RegExp(`runtime-extension-hookpolicy +${NAMESPACE}`));
+  });
+
+  test("uninstalled with clusterctl", async () => {
+    await prepare();
+    await sh(typed("Uninstalling", "clusterctl delete"));
+    await sh(typed("Uninstalling", "kubectl delete clusterrole"));
+    await nothingIsLeft();
+  });
+});

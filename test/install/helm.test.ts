@@ -1,0 +1,196 @@
+/**
+ * The chart, installed, upgraded and uninstalled by the real helm in a real API server. There is no kubelet: the test
+ * does what one would do, and runs the Job's command as its ServiceAccount.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { startOperator, type Operator } from "../controlplane/operator.ts";
+import { runUninstallJob, UNINSTALL_JOB } from "./job.ts";
+import { CHART, extensionConfigCrd, helmIn, NAMESPACE, output, ROOT } from "./tools.ts";
+
+const RELEASE = ["hookpolicy", "--namespace", NAMESPACE];
+const FINALIZER = "hookpolicy.dev/hold-clusters";
+const TEAM = "team-a";
+
+const EXTENSION: Ref = {
+  apiVersion: "runtime.cluster.x-k8s.io/v1beta2",
+  kind: "ExtensionConfig",
+  name: "hookpolicy",
+};
+const WEBHOOKS: Ref = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  name: "hookpolicy",
+};
+const DEPLOYMENT: Ref = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  name: "hookpolicy",
+  namespace: NAMESPACE,
+};
+const POD: Ref = { apiVersion: "v1", kind: "Pod", name: "hookpolicy-0", namespace: NAMESPACE };
+const POLICY: Ref = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  name: "protect",
+  namespace: TEAM,
+};
+
+const policy = {
+  apiVersion: POLICY.apiVersion,
+  kind: POLICY.kind,
+  metadata: { name: POLICY.name, namespace: TEAM, finalizers: ["example.com/other"] },
+  spec: {
+    rules: [
+      {
+        name: "confirmed",
+        hooks: ["BeforeClusterDelete"],
+        until: [{ name: "approved", annotation: { key: "example.com/approved" } }],
+      },
+    ],
+  },
+};
+
+const cluster = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name: "prod-1", namespace: TEAM },
+  spec: { topology: { classRef: { name: "any" }, version: "v1.34.0" } },
+};
+
+describe("with helm", () => {
+  let cp: ControlPlane;
+  let operator: Operator;
+
+  before(async () => {
+    cp = await startControlPlane();
+    await installClusterDefinition(cp);
+    await cp.apply(await extensionConfigCrd());
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
+  });
+  after(async () => await cp?.stop());
+
+  const finalizers = async (): Promise<readonly string[]> =>
+    (await cp.get(POLICY)).metadata.finalizers?.toSorted() ?? [];
+
+  async function readyOperator(name: string): Promise<void> {
+    operator = await startOperator(cp, { name });
+    await cp.apply({ apiVersion: "v1", kind: "Pod", metadata: podMetadata, spec: podSpec });
+    await cp.apply([cluster, policy]);
+    await cp.waitFor("the finalizer", async () => (await finalizers()).includes(FINALIZER));
+  }
+
+  /** Stands for the Pods of the Deployment: there is no controller that would make them. */
+  const podMetadata = {
+    name: POD.name,
+    namespace: NAMESPACE,
+    labels: { "app.kubernetes.io/name": "hookpolicy" },
+  };
+  const podSpec = {
+    containers: [
+      {
+        name: "hookpolicy",
+        image: "hookpolicy",
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+      },
+    ],
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+  };
+
+  /** What the Deployment's controller and the kubelet do once there shall be no replica. */
+  async function stopReplicas(): Promise<void> {
+    await cp.waitFor("the Deployment to be scaled", async () => {
+      return (await cp.get(DEPLOYMENT))["spec"].replicas === 0;
+    });
+    assert.ok((await finalizers()).includes(FINALIZER), "not while the operator may put it back");
+    await operator.daemon.stop();
+    await cp.request("DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${POD.name}?gracePeriodSeconds=0`);
+  }
+
+  test("the chart installs into a namespace that it creates", async () => {
+    const printed = await helmIn(cp, "install", ...RELEASE, CHART, "--create-namespace");
+    assert.match(printed, /STATUS: deployed/);
+    assert.match(printed, /kubectl get extensionconfig hookpolicy/);
+    for (const ref of [EXTENSION, WEBHOOKS, DEPLOYMENT]) assert.ok(await cp.find(ref), ref.kind);
+    assert.match(await cp.kubectl("get", "crd", "-o", "name"), /hookpolicies\.hookpolicy\.dev/);
+  });
+
+  test("a second release is refused", async () => {
+    await assert.rejects(
+      helmIn(cp, "install", "other", CHART, "--namespace", "elsewhere", "--create-namespace"),
+      /invalid ownership metadata/,
+    );
+  });
+
+  test("an upgrade that changes nothing changes no object", async () => {
+    const generation = async (ref: Ref): Promise<number | undefined> =>
+      (await cp.get(ref)).metadata.generation;
+    const crd = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      name: "hookpolicies.hookpolicy.dev",
+    };
+    const refs = [DEPLOYMENT, crd, WEBHOOKS, EXTENSION];
+    const earlier = await Promise.all(refs.map(generation));
+    await helmIn(cp, "upgrade", ...RELEASE, CHART);
+    assert.deepEqual(await Promise.all(refs.map(generation)), earlier);
+  });
+
+  test("an upgrade brings new values, and takes back what was edited by hand in the CRDs", async () => {
+    const crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/hookpolicies.hookpolicy.dev";
+    const edit = JSON.stringify([{ op: "remove", path: "/spec/names/shortNames" }]);
+    await cp.request("PATCH", crd, edit, "application/json-patch+json");
+    await helmIn(cp, "upgrade", ...RELEASE, CHART, "--set", "replicas=3", "--force-conflicts");
+    assert.equal((await cp.get(DEPLOYMENT))["spec"].replicas, 3);
+    const { spec } = await cp.request<KubeObject>("GET", crd);
+    assert.deepEqual(spec.names.shortNames, ["hkp"]);
+  });
+
+  test("what the operator writes into the webhook's caBundle survives an upgrade", async () => {
+    const caBundle = cp.authority.caBundle;
+    const patch = [{ op: "add", path: "/webhooks/0/clientConfig/caBundle", value: caBundle }];
+    const token = await cp.tokenFor(NAMESPACE, "hookpolicy");
+    await cp.as(token).patch(WEBHOOKS, patch, { type: "json" });
+    await helmIn(cp, "upgrade", ...RELEASE, CHART);
+    assert.equal((await cp.get(WEBHOOKS))["webhooks"][0].clientConfig.caBundle, caBundle);
+  });
+
+  test("uninstalling unregisters, stops and releases in this order, and keeps CRDs and policies", async () => {
+    await readyOperator("first");
+    const dry = await output(
+      process.execPath,
+      [join(ROOT, "dist/main.js"), "prepare-uninstall", "--dry-run"],
+      { KUBECONFIG: cp.adminKubeconfig },
+    );
+    assert.deepEqual(dry.trimEnd().split("\n"), [
+      "would delete ExtensionConfig hookpolicy",
+      "would delete ValidatingWebhookConfiguration hookpolicy",
+      "would scale Deployment hookpolicy-system/hookpolicy to 0 and wait for its Pods to stop",
+      "would remove the finalizer hookpolicy.dev/hold-clusters from 1 HookPolicy",
+    ]);
+    assert.ok(await cp.find(EXTENSION), "nothing was done");
+
+    const uninstalled = helmIn(cp, "uninstall", ...RELEASE);
+    const [printed] = await Promise.all([runUninstallJob(cp), stopReplicas()]);
+    assert.equal(printed, dry.replaceAll(/^would (.*)$/gm, "$1 ... done"));
+    assert.match(await uninstalled, /release "hookpolicy" uninstalled/);
+    for (const ref of [EXTENSION, WEBHOOKS, DEPLOYMENT, UNINSTALL_JOB])
+      assert.equal(await cp.find(ref), undefined);
+    assert.deepEqual(await finalizers(), ["example.com/other"], "somebody else's stays");
+    const left = await cp.kubectl("get", "clusterrole,clusterrolebinding,crd", "-o", "name");
+    const ours = left.split("\n").filter((name) => name.includes("hookpolicy"));
+    assert.ok(ours.length === 3 && ours.every((name) => name.startsWith("customresourcedefinition")));
+  });
+
+  test("the chart installs again over the CRDs that were kept, and policies are held as before", async () => {
+    await helmIn(cp, "install", ...RELEASE, CHART);
+    await readyOperator("second");
+    assert.deepEqual(await finalizers(), ["example.com/other", FINALIZER]);
+    await operator.daemon.stop();
+  });
+});

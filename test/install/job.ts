@@ -1,0 +1,30 @@
+/** Plays the Job's controller and the kubelet for the Job of `helm uninstall`. */
+
+import { join } from "node:path";
+import type { Ref } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { NAMESPACE, output, ROOT } from "./tools.ts";
+
+export const UNINSTALL_JOB: Ref = {
+  apiVersion: "batch/v1",
+  kind: "Job",
+  name: "hookpolicy-uninstall",
+  namespace: NAMESPACE,
+};
+
+/** Waits for the Job, runs its container's command as its ServiceAccount, reports it, and says what was printed. */
+export async function runUninstallJob(cp: ControlPlane): Promise<string> {
+  const job = await cp.waitFor("the Job", async () => await cp.find(UNINSTALL_JOB));
+  const { serviceAccountName, containers } = job["spec"].template.spec;
+  const kubeconfig = await cp.kubeconfigFor(NAMESPACE, serviceAccountName);
+  const args = [join(ROOT, "dist/main.js"), ...containers[0].args];
+  const printed = await output(process.execPath, args, { KUBECONFIG: kubeconfig });
+  const now = new Date().toISOString();
+  const conditions = ["SuccessCriteriaMet", "Complete"].map((type) => ({
+    type,
+    status: "True",
+    lastTransitionTime: now,
+  }));
+  await cp.patchStatus(UNINSTALL_JOB, { startTime: now, completionTime: now, succeeded: 1, conditions });
+  return printed;
+}

@@ -1,0 +1,128 @@
+/** What `make release` leaves in dist/release, made from copies of the working tree. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import metadata from "../../package.json" with { type: "json" };
+import { licenseProblems, productionDependencies } from "../../release/licenses.ts";
+import { objectsOf } from "../controlplane/client.ts";
+import { git, release, releaseWorkingTree, runScript } from "./releasing.ts";
+import { helm, IMAGE } from "./tools.ts";
+
+const { version } = metadata;
+const TAG = `${IMAGE}:9.9.9`;
+const FILES = [
+  "SHA256SUMS",
+  "THIRD_PARTY_LICENSES.txt",
+  `hookpolicy-chart-${version}.tgz`,
+  `hookpolicy-npm-${version}.tgz`,
+  `hookpolicy-schemas-${version}.tgz`,
+  "hookpolicy-cert-manager.yaml",
+  "hookpolicy.cdx.json",
+  "hookpolicy.crds.yaml",
+  "hookpolicy.yaml",
+  "metadata.yaml",
+  "runtime-extension-components.yaml",
+].toSorted();
+
+describe("a release", () => {
+  let folder: string;
+  let out: string;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "hookpolicy-release-"));
+    out = releaseWorkingTree(join(folder, "first"), TAG);
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const read = (file: string): string => readFileSync(join(out, file), "utf8");
+  const namesIn = (archive: string): string[] =>
+    execFileSync("tar", ["tzf", join(out, archive)], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+
+  test("has every artefact, with checksums that hold", () => {
+    assert.deepEqual(readdirSync(out).toSorted(), FILES);
+    const checked = execFileSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: out, encoding: "utf8" });
+    assert.equal(checked.match(/: OK$/gm)?.length, FILES.length - 1);
+  });
+
+  test("is the same bytes again, in another folder and time zone", () => {
+    const [first, second] = [join(folder, "first"), join(folder, "somewhere/else")];
+    git(folder, "clone", "--quiet", first, second);
+    const again = release(second, first, { IMAGE: TAG, TZ: "Asia/Tokyo", LC_ALL: "C" });
+    assert.equal(readFileSync(join(again, "SHA256SUMS"), "utf8"), read("SHA256SUMS"));
+  });
+
+  test("names the image everywhere, and needs one with its registry", async () => {
+    for (const file of [
+      "hookpolicy.yaml",
+      "hookpolicy-cert-manager.yaml",
+      "runtime-extension-components.yaml",
+    ]) {
+      assert.match(read(file), new RegExp(`image: ${TAG}$`, "m"), file);
+    }
+    const chart = join(out, `hookpolicy-chart-${version}.tgz`);
+    assert.match(await helm("template", "hookpolicy", chart), new RegExp(`image: ${TAG}$`, "m"));
+    const copy = join(out, "../..");
+    assert.throws(
+      () => runScript(copy, "release/release.ts", { IMAGE: "hookpolicy" }),
+      /IMAGE is .*registry/,
+    );
+  });
+
+  test("the chart holds the CRDs and what monitoring needs, and nothing of their sources", () => {
+    const names = namesIn(`hookpolicy-chart-${version}.tgz`).filter((name) => /\/files\/\w+\/./.test(name));
+    assert.deepEqual(names, [
+      "hookpolicy/files/crds/hookpolicy.dev_clusterhookpolicies.yaml",
+      "hookpolicy/files/crds/hookpolicy.dev_hookoverrides.yaml",
+      "hookpolicy/files/crds/hookpolicy.dev_hookpolicies.yaml",
+      "hookpolicy/files/monitoring/dashboard.json",
+      "hookpolicy/files/monitoring/prometheusrule.yaml",
+      "hookpolicy/files/monitoring/service.yaml",
+      "hookpolicy/files/monitoring/servicemonitor.yaml",
+    ]);
+    assert.deepEqual(
+      objectsOf(read("hookpolicy.crds.yaml")).map(({ kind }) => kind),
+      Array(3).fill("CustomResourceDefinition"),
+    );
+  });
+
+  test("the npm package has the program, and neither its source map nor an earlier release", () => {
+    const dist = namesIn(`hookpolicy-npm-${version}.tgz`).filter((name) => name.includes("/dist/"));
+    assert.deepEqual(dist.toSorted(), ["package/dist/THIRD_PARTY_LICENSES.txt", "package/dist/main.js"]);
+  });
+
+  test("the bill of materials lists what the lock file has for production", () => {
+    const { components, metadata: about } = JSON.parse(read("hookpolicy.cdx.json"));
+    const wanted = productionDependencies().map(({ name, version: at }) => `${name}@${at}`);
+    const listed: string[] = components.map((each: { "bom-ref": string }): string => each["bom-ref"]);
+    assert.deepEqual([...new Set(listed)].toSorted(), [...new Set(wanted)].toSorted());
+    for (const direct of Object.entries(metadata.dependencies)) assert.ok(listed.includes(direct.join("@")));
+    assert.deepEqual([about.component.name, about.component.version], ["hookpolicy", version]);
+    for (const each of wanted) {
+      assert.ok(read("THIRD_PARTY_LICENSES.txt").includes(`\n${each.replace(/@(?!.*@)/, " ")} (`), each);
+    }
+  });
+});
+
+test("a dependency whose licence is not allowed, or not said, is named", () => {
+  const lock = (license?: string) => ({
+    packages: {
+      "": {},
+      "node_modules/a/node_modules/@b/c": { version: "1.0.0", ...(license !== undefined && { license }) },
+      "node_modules/tool": { version: "1.0.0", license: "GPL-3.0-only", dev: true },
+    },
+  });
+  const problems = (license?: string): readonly string[] =>
+    licenseProblems(productionDependencies(lock(license)));
+  for (const fine of ["MIT", "(MIT OR GPL-3.0-only)", "MIT AND ISC"])
+    assert.deepEqual(problems(fine), [], fine);
+  for (const bad of ["GPL-3.0-only", "(MIT AND GPL-3.0-only)", "SEE LICENSE IN x", "(MIT OR (ISC AND X))"]) {
+    assert.deepEqual(problems(bad), [`@b/c 1.0.0: licence ${bad}`]);
+  }
+  assert.deepEqual(problems(), ["@b/c 1.0.0: licence none"]);
+});

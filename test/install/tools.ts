@@ -1,0 +1,106 @@
+/** The real tools of those who install, and what they need to find in the API server. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { promisify } from "node:util";
+import {
+  clusterApiBinaries,
+  clusterctlBinary,
+  controlPlaneBinaries,
+  helmBinary,
+} from "../controlplane/binaries.ts";
+import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { environment } from "../controlplane/processes.ts";
+
+const run = promisify(execFile);
+
+export const ROOT = join(import.meta.dirname, "../..");
+export const CHART = join(ROOT, "manifests/helm/hookpolicy");
+export const NAMESPACE = "hookpolicy-system";
+
+/** What the program prints; rejects with what it complains about. */
+export async function output(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  try {
+    const options = { env: environment(env), maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
+    return (await run(command, args, options)).stdout;
+  } catch (error) {
+    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
+    throw new Error(`${args.join(" ")}: ${said || String(error)}`, { cause: error });
+  }
+}
+
+export async function helm(...args: readonly string[]): Promise<string> {
+  return await output(await helmBinary(), args);
+}
+
+/** Of that cluster, with a home of its own. */
+export async function helmIn(cp: ControlPlane, ...args: readonly string[]): Promise<string> {
+  return await output(await helmBinary(), args, { KUBECONFIG: cp.adminKubeconfig, HOME: cp.folder });
+}
+
+export async function clusterctlIn(
+  cp: ControlPlane,
+  config: string,
+  ...args: readonly string[]
+): Promise<string> {
+  const env = { KUBECONFIG: cp.adminKubeconfig, HOME: cp.folder, CLUSTERCTL_DISABLE_VERSIONCHECK: "true" };
+  return await output(await clusterctlBinary(), [...args, "--config", config], env);
+}
+
+export async function kustomize(folder: string): Promise<readonly KubeObject[]> {
+  const { kubectl } = await controlPlaneBinaries();
+  return objectsOf(await output(kubectl, ["kustomize", folder]));
+}
+
+/** Without the conversion webhook, behind which nothing answers here. */
+export async function extensionConfigCrd(): Promise<KubeObject> {
+  const { manifests } = await clusterApiBinaries();
+  const crd = objectsOf(manifests).find(
+    ({ metadata }) => metadata.name === "extensionconfigs.runtime.cluster.x-k8s.io",
+  );
+  assert.ok(crd);
+  return { ...crd, spec: { ...crd["spec"], conversion: undefined } };
+}
+
+/** For clusterctl and for a dry run it is enough that the kind is served. */
+export function certManagerDefinition(kind: string): KubeObject {
+  const singular = kind.toLowerCase();
+  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${singular}s.cert-manager.io` },
+    spec: {
+      group: "cert-manager.io",
+      scope: "Namespaced",
+      names: { kind, singular, plural: `${singular}s`, listKind: `${kind}List` },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  };
+}
+
+/** clusterctl takes no image without a registry. */
+export const IMAGE = "registry.example.com/hookpolicy";
+
+/** `kubectl kustomize` of manifests/ with some of its components and that image, in a folder of its own. */
+export async function kustomizeWith(
+  folder: string,
+  components: readonly string[],
+): Promise<readonly KubeObject[]> {
+  await mkdir(folder, { recursive: true });
+  const path = (below: string): string => relative(folder, join(ROOT, "manifests", below));
+  const kustomization = {
+    resources: [path(".")],
+    components: components.map(path),
+    images: [{ name: "hookpolicy", newName: IMAGE }],
+  };
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization)); // JSON is YAML
+  return await kustomize(folder);
+}
