@@ -70,7 +70,7 @@ interface Stage {
   readonly showLog: () => void;
 }
 
-async function build(cp: ControlPlane): Promise<Stage> {
+async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage> {
   const progress = (line: string): void => say(`  ${line}`);
   await step("CustomResourceDefinitions and the shipped ClusterRole are applied", () =>
     installHookPolicy(cp),
@@ -80,7 +80,10 @@ async function build(cp: ControlPlane): Promise<Stage> {
   const operator = await step("HookPolicy runs under its own ServiceAccount", () =>
     startOperator(cp, { flags }),
   );
-  const { version } = await step("Cluster API's manager runs", () => installClusterApi(cp, { progress }));
+  const { version } = await step("Cluster API's manager runs", async () => {
+    await manager;
+    return await installClusterApi(cp, { progress });
+  });
   await step("A ClusterClass and its providers are installed", () => installLab(cp));
   const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
     registerExtension(cp, { name: "hookpolicy", url: operator.url }),
@@ -170,8 +173,8 @@ async function cleanUp({ cp }: Stage): Promise<void> {
   await kubectl(cp, "delete", "extensionconfig", "hookpolicy");
 }
 
-async function play(cp: ControlPlane): Promise<void> {
-  const stage = await build(cp);
+async function play(cp: ControlPlane, manager: Promise<unknown>): Promise<void> {
+  const stage = await build(cp, manager);
   await create(stage);
   await hold(stage);
   await release(stage);
@@ -196,7 +199,7 @@ async function main(): Promise<void> {
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
   });
   try {
-    await Promise.race([play(cp), stopped]);
+    await Promise.race([play(cp, manager), stopped]);
     say(styleText("bold", "\nDone. Nothing is left behind."));
   } finally {
     await cp.stop();
