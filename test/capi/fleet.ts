@@ -50,7 +50,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   }
 }
 
-/** Of which tests stop nothing: a test that does needs startFleet(). */
+/** Tests must stop no part of it: a test that does needs startFleet(). */
 export type SharedFleet = Omit<Fleet, "capi">;
 
 /**
@@ -113,22 +113,23 @@ export async function askedAgain(
   hook: HookName,
   times = 2,
 ): Promise<void> {
-  const calls = (): number =>
-    operator.lines().filter((line) => line["cluster"] === cluster && line.msg.startsWith(`${hook} is called`))
-      .length;
+  const calls = (): number => callsAbout(operator, cluster).filter((name) => name === hook).length;
   const before = calls();
   await cp.waitFor(
     `Cluster API to ask ${times} times more about ${cluster}`,
     () => calls() >= before + times,
-    60_000,
   );
 }
 
 /** The hooks of a Cluster in the order of the operator's first answers. */
 export function hooksCalled(operator: Operator, cluster: string): string[] {
-  const calls = operator
+  return [...new Set(callsAbout(operator, cluster))];
+}
+
+/** The hook of each answer that the operator's log tells of. */
+function callsAbout(operator: Operator, cluster: string): string[] {
+  return operator
     .lines()
     .filter((line) => line["cluster"] === cluster && / is called, /.test(line.msg))
     .map(({ msg }) => msg.split(" ")[0] ?? "");
-  return [...new Set(calls)];
 }

@@ -160,12 +160,11 @@ export async function attachControlPlane(address: ControlPlaneAddress): Promise<
   const { kubectl } = await controlPlaneBinaries();
   const keepFolder = process.env["KEEP_CONTROL_PLANE"] !== undefined;
   const folder = await mkdtemp(join(address.folder, "file-"));
-  const { authority, caFile, adminKubeconfig } = await prepareFolder(folder, address);
+  const authority = await loadCertificateAuthority(address.authority);
   return new ControlPlane({
     folder,
     authority,
-    caFile,
-    adminKubeconfig,
+    ...(await writeAccess(folder, address)),
     apiServer: sharedApiServer(address.url),
     processes: createProcesses(folder, keepFolder ? undefined : folder),
     kubectl,
@@ -173,7 +172,7 @@ export async function attachControlPlane(address: ControlPlaneAddress): Promise<
   });
 }
 
-/** Others use it, too: nobody stops it. */
+/** Other files use it, too, so a test must not stop it. */
 function sharedApiServer(url: string): ApiServer {
   const refuse = (): never => {
     throw new Error("The API server is shared: a test that stops it needs startControlPlane()");
@@ -189,14 +188,15 @@ function sharedApiServer(url: string): ApiServer {
   };
 }
 
-async function prepareFolder(
+/** The files by which tests and their processes reach the API server. */
+async function writeAccess(
   folder: string,
   { url, authority }: Pick<ControlPlaneAddress, "url" | "authority">,
-): Promise<Pick<ControlPlaneParts, "authority" | "caFile" | "adminKubeconfig">> {
+): Promise<Pick<ControlPlaneParts, "caFile" | "adminKubeconfig">> {
   const caFile = join(folder, "ca.crt");
   await writeFile(caFile, authority.certificate);
   const adminKubeconfig = await writeKubeconfig(folder, "admin", { server: url, caFile, token: ADMIN_TOKEN });
-  return { authority: await loadCertificateAuthority(authority), caFile, adminKubeconfig };
+  return { caFile, adminKubeconfig };
 }
 
 /** Ready for requests when it resolves. The first run on a machine builds the programs, which takes minutes. */
@@ -222,9 +222,10 @@ async function startOnce(
   const processes = createProcesses(folder, keepFolder ? undefined : folder);
   try {
     const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0] = await freePorts(4);
-    const { authority, caFile, adminKubeconfig } = await prepareFolder(folder, {
+    const authority = await createCertificateAuthority();
+    const { caFile, adminKubeconfig } = await writeAccess(folder, {
       url: `https://127.0.0.1:${port}`,
-      authority: await createCertificateAuthority(),
+      authority,
     });
 
     startEtcd({ processes, binaries, folder, etcdPort, peerPort });
