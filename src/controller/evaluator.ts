@@ -9,10 +9,10 @@ import { clusterKey } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../policy/forecast.ts";
-import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
-import type { World } from "../policy/world.ts";
+import type { Asked, World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
@@ -33,6 +33,8 @@ export interface Memory {
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
 const TURN_MS = 15;
+/** Of what can change at any time: no call makes it look, so it looks about as often as Cluster API asks. */
+const LOOK_AGAIN_MS = 10_000;
 
 export class Evaluator {
   readonly #memory: Memory;
@@ -59,7 +61,7 @@ export class Evaluator {
     }
   }
 
-  world(cluster: Cluster, asked?: Ask): World {
+  world(cluster: Cluster, asked?: Asked): World {
     const { namespaces, objects } = this.#options;
     return {
       cluster,
@@ -145,23 +147,31 @@ export class Evaluator {
     }
   }
 
-  #evaluate(ask: Ask, cluster: Cluster, candidates: Candidates): void {
+  #evaluate(ask: Ask, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
+    const candidates = knowing(ask, all);
     const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
     const remembered = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(remembered);
-    this.report(remembered, candidates, decision, now);
+    this.#report(remembered, candidates, decision, now);
+  }
+
+  /** What a live read says of it: a gate that did not hold for a moment stops clocks all the same. */
+  remember(ask: Ask, world: World, now: Date): void {
+    const { compiled } = knowing(ask, this.#candidates(ask.namespace));
+    const { trace } = decide(compiled, { ...world, asked: ask }, ask.call, now);
+    this.#memory.asks.put(remember(ask, compiled, trace));
   }
 
   /** What each policy holds now, and whether that is news. */
-  report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
+  #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
       if (entry === undefined) continue;
       for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
       const before = entry.held.get(key);
-      const row = heldRow(ask, trace, before, now);
+      const row = heldRow(ask, { trace, policyUID: entry.compiled.uid }, before, now);
       if (row?.holds === true) entry.hasHeld.add(key);
       const { ref: policy, uid: policyUID } = entry.compiled;
       if (beginsToHold(entry, before, row))
@@ -181,7 +191,8 @@ export class Evaluator {
     const { alarm } = this.#memory;
     const key = askAlarm(ask);
     const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
-    const next = earliest([alarm.get(key), ...edges.filter((at) => at instanceof Date && at > now)]);
+    const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
+    const next = earliest([alarm.get(key), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) alarm.set(key, next);
   }
 
@@ -215,18 +226,28 @@ export class Evaluator {
     this.#options.log.info("Decision changed", fields);
   }
 
-  /** Rows that other replicas, or this one before a restart, have written. */
-  adoptRows(entry: PolicyEntry): void {
+  /** Rows that other replicas, or this one before a restart, have written; of one Cluster, or of all. */
+  adoptRows(entry: PolicyEntry, uid?: string): void {
+    const { ref } = entry.compiled;
+    const isOwn = (named: NamedCluster): boolean =>
+      (uid === undefined || named.clusterUID === uid) &&
+      (ref.namespace === undefined || ref.namespace === named.namespace);
     for (const result of entry.object.status?.recent ?? [])
-      if (this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
+      if (isOwn(result) && this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
     for (const row of entry.object.status?.decisions ?? []) {
-      const cluster = this.#clusterNamed(row);
+      const cluster = isOwn(row) ? this.#clusterNamed(row) : undefined;
       if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
     }
   }
 
+  /** What the policies' statuses say of operations that have begun just now, and that they know for longer. */
+  adoptRowsOf({ metadata: { namespace, uid } }: Cluster): void {
+    for (const entry of this.#candidates(namespace).entries) this.adoptRows(entry, uid);
+  }
+
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
+    if (matches(entry.compiled, this.world(cluster)) === "no") return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always it is what this replica has written itself.
@@ -249,6 +270,13 @@ export class Evaluator {
       this.#memory.alarm.set(askAlarm(ask), this.#options.now());
     } else this.#evaluate(ask, cluster, only(entry));
   }
+}
+
+/** A row in the status of a policy lets no other policy's clocks run. */
+function knowing(ask: Ask, all: Candidates): Candidates {
+  if (ask.hearsay !== true) return all;
+  const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
+  return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }
 
 function only(entry: PolicyEntry): Candidates {

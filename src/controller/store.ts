@@ -8,17 +8,17 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
-import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { asRequested, clusterKey, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
-import { type Decision, speaks } from "../policy/decision.ts";
+import type { Decision } from "../policy/decision.ts";
 import { withinPolicyBudget } from "../policy/cel/expression.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
-import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
-import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
+import { answering, type Ask, askKey, hasEnded, passedHooks, shownCall } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
@@ -42,6 +42,8 @@ export interface StoreOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
+  /** Those with which Cluster API calls about the Clusters of a namespace. */
+  readonly settings?: (namespace: string) => HookCall["settings"];
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
@@ -105,6 +107,7 @@ export class DecisionStore {
   /** Every informer holds its first list: from now on what is not in memory does not exist. */
   load(): void {
     this.#loaded = true;
+    for (const cluster of this.#options.clusters.list()) this.#begin(cluster);
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
@@ -174,12 +177,33 @@ export class DecisionStore {
     )
       return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
+    if (before !== undefined) this.#recordPassed(before, gone ? undefined : now);
     if (gone) this.#forget(before);
     if (now === undefined) return;
     for (const ask of this.#asks.of(now.metadata.uid)) if (hasEnded(ask, now)) this.#end(ask);
-    const holdsDeletion = this.#options.served.blocking.has("BeforeClusterDelete");
-    this.#asks.begin(now, holdsDeletion, this.#options.now());
+    if (this.#begin(now)) this.#evaluator.adoptRowsOf(now);
     this.#evaluator.evaluateCluster(now);
+  }
+
+  #begin(cluster: Cluster): boolean {
+    const { served, settings, now } = this.#options;
+    return this.#asks.begin(cluster, served.blocking, now(), settings?.(cluster.metadata.namespace ?? ""));
+  }
+
+  /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
+  #recordPassed(before: Cluster, now: Cluster | undefined): void {
+    const { served, settings } = this.#options;
+    const cluster = now ?? before;
+    const { namespace = "", uid } = cluster.metadata;
+    for (const hook of passedHooks(before, now)) {
+      if (!served.advertised.has(hook)) continue;
+      const ask = this.#asks.get(uid, hook);
+      const call = ask?.call ?? shownCall(hook, before, settings?.(namespace));
+      const at = this.#options.now();
+      const world = this.#evaluator.world(cluster, answering(ask, call, at));
+      const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
+      this.#results.record({ call, cluster }, decision, at);
+    }
   }
 
   /** Its labels select policies, and gates may look at it. */
@@ -260,25 +284,25 @@ export class DecisionStore {
     this.#options.onDirty(entry.key);
   }
 
-  /** The decision from memory; remembers that the operation was asked for. */
+  /**
+   * The decision from memory. A question changes nothing in it: the request tells the operation, and the Cluster only
+   * where memory has no such one.
+   */
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
-    const namespace = requested.metadata.namespace ?? "";
-    const known = this.#options.clusters.get(`${namespace}/${requested.metadata.name}`);
-    const { uid } = requested.metadata;
-    const isKnown = known?.metadata.uid === uid;
-    const ask = newAsk(call, isKnown ? known : requested, now, this.#asks.get(uid, call.hook));
-    const { entries, compiled } = this.policies.candidates(namespace);
-    const world = this.#evaluator.world(newerOf(requested, known), ask);
-    const basis = { source: "Memory" as const, world, policies: compiled };
-    const decision = { ...decide(compiled, world, call, now), basis };
-    if (!this.#options.served.blocking.has(call.hook)) return decision;
-    if (!decision.trace.some(speaks)) return decision;
-    const remembered = remember(ask, compiled, decision.trace);
-    if (isKnown && isWanted(call, known)) {
-      this.#asks.put(remembered);
-      this.#evaluator.report(remembered, { entries, compiled }, decision, now);
-    } else this.#asks.putUnconfirmed(uid, call);
-    return decision;
+    const known = this.#known(requested);
+    const cluster = known ?? asRequested(requested);
+    const { compiled } = this.policies.candidates(cluster.metadata.namespace ?? "");
+    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
+    const world = this.#evaluator.world(cluster, answering(ask, call, now));
+    return {
+      ...decide(compiled, world, call, now),
+      basis: { source: "Memory", world, policies: compiled },
+    };
+  }
+
+  #known(requested: Cluster): Cluster | undefined {
+    const known = this.#options.clusters.get(clusterKey(requested));
+    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
   }
 
   /**
@@ -286,26 +310,29 @@ export class DecisionStore {
    * from is still the very same. `undefined`: nobody can tell.
    */
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
-    const known = this.#options.clusters.get(clusterKey(cluster));
-    // Decided from what is known, not from a newer copy in the request; and only what is remembered stays the same.
-    if (known === undefined || decision.basis?.world.cluster !== known || !isWanted(call, known))
-      return undefined;
+    const known = this.#known(cluster);
+    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
+    // Only what is remembered stays the same.
+    if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
     return standing(this.#inputs, known, { decision, hook: call.hook, at });
   }
 
-  /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */
+  /**
+   * The decision for objects that were just read; where memory has learnt more since, that must let go, too. What is
+   * remembered of the operation counts only if the Cluster that was read shows the same one.
+   */
   decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#options;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
-    const before = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const asked = newAsk(call, live.cluster, now, before);
+    const remembered = this.#asks.get(live.cluster.metadata.uid, call.hook);
+    const ask = remembered !== undefined && !hasEnded(remembered, live.cluster) ? remembered : undefined;
+    const asked = answering(ask, call, now);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
     if (decision.holds) {
-      // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
-      if (before !== undefined) this.#asks.put(remember(asked, compiled, decision.trace));
+      if (ask !== undefined) this.#evaluator.remember(ask, live, now);
       return { ...decision, basis };
     }
     const learnt = {
@@ -330,11 +357,6 @@ export class DecisionStore {
             .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? [])),
         ),
       );
-  }
-
-  /** A go was answered. */
-  released(request: AskRequest, decision: Decision, now: Date): void {
-    this.#results.record(request, decision, now);
   }
 
   /** The Cluster is gone, or another one has its name. */

@@ -17,7 +17,7 @@ import { type Replay, Replays } from "./replays.ts";
 export interface DecisionSource {
   /** Policies, Clusters and Namespaces are all in memory. */
   loaded(): boolean;
-  /** The decision from memory; remembers that the operation was asked for. */
+  /** The decision from memory, in which a question changes nothing. */
   ask(request: HookRequest, now: Date): Decision;
   /**
    * Tells, of what ask() has just decided, whether it would decide the same again. `undefined`: nobody can tell.
@@ -25,8 +25,6 @@ export interface DecisionSource {
   standing(request: HookRequest, decision: Decision, at: Date): ((now: Date) => boolean) | undefined;
   /** The decision against the present: a go needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
-  /** A go was answered. */
-  released(request: HookRequest, decision: Decision, now: Date): void;
 }
 
 export interface HookMetrics {
@@ -136,16 +134,13 @@ async function release(request: HookRequest, deps: HandlerDeps): Promise<Outcome
     });
     return undecided("NotConfirmed", true);
   }
-  const { decision } = confirmation;
-  if (!decision.holds) deps.source.released(request, decision, deps.now());
-  return decided(decision);
+  return decided(confirmation.decision);
 }
 
 /** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
 function observe(request: HookRequest, deps: HandlerDeps): Outcome {
   if (!deps.source.loaded()) return undecided("NotLoaded", false);
   const decision = deps.source.ask(request, deps.now());
-  deps.source.released(request, decision, deps.now());
   return { verdict: decision.verdict, answer: GO, decision };
 }
 

@@ -95,6 +95,7 @@ export function createController(options: ControllerOptions): Controller {
     objects,
     served,
     maxOverrideMs,
+    settings: registrations.settings,
     log,
     now,
     onDirty: (key) => queue.add(key),
@@ -166,7 +167,6 @@ function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
     ask: (request, at) => store.ask(request, at),
     standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
-    released: (request, decision, at) => store.released(request, decision, at),
   };
 }
 

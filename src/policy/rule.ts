@@ -4,7 +4,7 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
-import { type RuleTimers, timerKey, type World } from "./world.ts";
+import { firstAskedBy, type RuleTimers, timerKey, type World } from "./world.ts";
 
 export interface Situation {
   readonly world: World;
@@ -26,7 +26,8 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   if (gates.length + rule.waits.length === 0) {
     return { rule: name, verdict: "Observed", reason: "Observed", message: "", retryAfterSeconds, gates };
   }
-  return judgeGates(rule, gates, situation, before);
+  const asked = situation.world.asked && firstAskedBy(situation.world.asked, policy.uid);
+  return judgeGates(rule, gates, situation, { ...before, firstAsked: asked });
 }
 
 export function notEvaluable(
@@ -91,11 +92,11 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
 function judgeGates(
   rule: CompiledRule,
   conditions: readonly GateTrace[],
-  { world, now }: Situation,
-  before: RuleTimers,
+  { now }: Situation,
+  before: RuleTimers & { readonly firstAsked: Date | undefined },
 ): RuleFinding {
   const met = conditions.every(({ holds }) => holds === true);
-  const gatesMetSince = met ? metSince(rule, before, world, now) : undefined;
+  const gatesMetSince = met ? metSince(rule, before, now) : undefined;
   const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const open = gates.filter(({ holds }) => holds !== true);
   const blocked = open.some(({ holds }) => holds === false);
@@ -159,9 +160,12 @@ function judgeDeadline(
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 
-function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now: Date): Date {
-  if (before.gatesMetSince !== undefined) return before.gatesMetSince;
-  return wholeSecond(rule.gates.length === 0 ? (asked?.firstAsked ?? now) : now);
+function metSince(
+  rule: CompiledRule,
+  { gatesMetSince, firstAsked }: RuleTimers & { readonly firstAsked: Date | undefined },
+  now: Date,
+): Date {
+  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 /** One that has not begun does not hold, whatever the gates that it waits for would say if they could be evaluated. */

@@ -91,18 +91,21 @@ function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
 export function storedTimers(
   policy: CompiledPolicy,
   status: HookPolicyStatus | undefined,
-  { timers = [] }: DecisionRow,
+  { hook, timers = [] }: DecisionRow,
   now: Date,
 ): readonly StoredTimers[] {
   if (status?.observedGeneration !== policy.generation) return [];
+  const own = new Set(policy.rules.filter(({ hooks }) => hooks.has(hook)).map(({ name }) => name));
   const windows = windowsOf(policy).filter(({ alone }) => alone);
-  return timers.map(({ gatesMetSince, ...timer }) => {
-    const since = new Date(gatesMetSince ?? NaN);
-    const unbroken = windows
-      .filter(({ rule }) => rule === timer.rule)
-      .every(({ window }) => staysOpen(window, since, now));
-    return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
-  });
+  return timers
+    .filter(({ rule }) => own.has(rule))
+    .map(({ gatesMetSince, ...timer }) => {
+      const since = new Date(gatesMetSince ?? NaN);
+      const unbroken = windows
+        .filter(({ rule }) => rule === timer.rule)
+        .every(({ window }) => staysOpen(window, since, now));
+      return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
+    });
 }
 
 function staysOpen(window: Window, since: Date, now: Date): boolean {

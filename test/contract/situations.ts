@@ -141,7 +141,6 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     },
     standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
-    released: (request, decision, at) => store.released(request, decision, at),
   };
   return { source, clock };
 }

@@ -24,6 +24,7 @@ import {
   rule,
   UPGRADE,
   world,
+  heldAt,
 } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
 
@@ -211,11 +212,17 @@ test("the clocks of another operation do not count for a release", () => {
   const until: GateSpec[] = [{ name: "approved", annotation: { key: APPROVED } }];
   const hooks = ["BeforeClusterUpgrade" as const];
   const policy = gated(until, { hooks, deadline: { after: "1h", onExpiry: "Allow" } });
-  const wanting = cluster({}, { topology: { className: "lab", version: "v1.35.0" } });
+  const wanting = heldAt(
+    "BeforeClusterUpgrade",
+    cluster({}, { topology: { className: "lab", version: "v1.35.0" } }),
+  );
   const { store } = storeWith({ policies: [policy], clusters: [wanting] });
   store.ask({ call: UPGRADE, cluster: wanting }, NOW);
   const live = world({ cluster: wanting });
   assert.equal(store.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
   const other = { ...UPGRADE, toKubernetesVersion: "v1.36.0" };
   assert.equal(store.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
+  const next = { ...wanting, topology: { className: "lab", version: "v1.36.0" } };
+  const nextLive = world({ cluster: next });
+  assert.equal(store.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
 });
