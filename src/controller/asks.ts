@@ -122,8 +122,7 @@ function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow
 /** The Cluster could be waiting, and does not say so just now: Cluster API's last call has failed, for example. */
 function hearsay(hook: HookName, cluster: Cluster, firstAsked: Date): Ask | undefined {
   if (!isPossible(hook, cluster)) return undefined;
-  const ask = newAsk(shownCall(hook, cluster), cluster, firstAsked, undefined);
-  return isAsked(hook, cluster) ? ask : { ...ask, hearsay: true };
+  return { ...newAsk(shownCall(hook, cluster), cluster, firstAsked, undefined), hearsay: true };
 }
 
 /** Those that are called for every step of an upgrade. */
@@ -195,7 +194,6 @@ export function isAsked(hook: HookName, cluster: Cluster): boolean {
 }
 
 function isPossible(hook: HookName, cluster: Cluster): boolean {
-  if (hook !== "BeforeClusterDelete" && cluster.metadata.deletionTimestamp !== undefined) return false;
   return ALLOWS_BEGIN[hook](cluster);
 }
 
@@ -205,7 +203,7 @@ const markIsThere =
     isPending(cluster, hook);
 
 const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster) => boolean>> = {
-  BeforeClusterCreate: ({ created }) => !created,
+  BeforeClusterCreate: ({ created, metadata }) => !created && metadata.deletionTimestamp === undefined,
   AfterControlPlaneInitialized: markIsThere("AfterControlPlaneInitialized"),
   BeforeClusterUpgrade: (cluster) => !isPending(cluster, "AfterClusterUpgrade") && !isAtVersion(cluster),
   BeforeControlPlaneUpgrade: (cluster) =>

@@ -52,6 +52,12 @@ interface Told {
   tell(event: Event): Decision | undefined;
 }
 
+const HELD = {
+  type: "TopologyReconciled",
+  status: "False",
+  message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: …",
+};
+
 /** Each change is a new version, as on an API server. */
 class RawCluster {
   #metadata: Readonly<Record<string, unknown>> = { ...CLUSTER.metadata, resourceVersion: "1" };
@@ -64,7 +70,7 @@ class RawCluster {
   }
 
   get object(): object {
-    return { ...CLUSTER, metadata: this.#metadata };
+    return { ...CLUSTER, metadata: this.#metadata, status: { conditions: [HELD] } };
   }
 }
 

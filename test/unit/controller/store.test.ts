@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
-import type { Cluster } from "../../../src/api/meta.ts";
+
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { HeldRow } from "../../../src/controller/held.ts";
@@ -387,17 +387,15 @@ test("nothing is decided from memory before everything was read", () => {
   assert.deepEqual(rows(fixture), []);
 });
 
-test("a flood of calls about invented Clusters is forgotten", () => {
+test("calls about invented Clusters leave nothing behind", () => {
   const CREATE = { hook: "BeforeClusterCreate" as const };
   const creating = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
-  const invented = (n: number): Cluster =>
-    cluster({ uid: `invented-${n}`, name: `c${n}` }, { created: false });
+  const invented = cluster({ uid: "invented" }, { created: false });
   const fixture = storeWith({ policies: [creating] });
-  for (let n = 0; n < 3000; n += 1) {
-    fixture.store.ask({ call: CREATE, cluster: invented(n) }, NOW);
-  }
-  fixture.setCluster(invented(0));
+  assert.ok(fixture.store.ask({ call: CREATE, cluster: invented }, NOW).holds);
+  fixture.setCluster(cluster({ uid: "invented" }));
   assert.deepEqual(rows(fixture, creating), []);
-  fixture.setCluster(invented(2999));
-  assert.equal(rows(fixture, creating).length, 1);
+  fixture.clock.now = new Date("2026-11-21T13:00:00Z");
+  fixture.setCluster(invented);
+  assert.equal(rows(fixture, creating)[0]?.firstAsked, "2026-11-21T13:00:00Z");
 });
