@@ -13,18 +13,11 @@ const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
   const newer = { ...status, ...record(status["v1beta2"]) };
-  const condition = list(newer["conditions"])
-    .map(record)
-    .find(({ type }) => type === "TopologyReconciled");
-  const { observedGeneration } = condition ?? {};
-  const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
-  const message = typeof condition?.["message"] === "string" ? condition["message"] : "";
-  const heldAt = isCurrent && condition?.["status"] === "False" ? heldAtIn(message) : undefined;
-  // Only one that says which generation it is about can say that all of it is done.
-  const reconciled = condition?.["status"] === "True" && observedGeneration === generation;
+  const condition = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
-  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message);
+  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(condition.message);
   const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
+  const { heldAt, reconciled } = condition;
   const isOne = version !== undefined && others.length === 0;
   if (heldAt === undefined && plan.length === 0 && !isOne) return reconciled ? AT_REST : undefined;
   return {
@@ -32,6 +25,25 @@ export function viewProgress(status: Fields, generation: number | undefined): To
     ...(reconciled && { reconciled }),
     plan,
     ...(isOne && { version }),
+  };
+}
+
+interface Condition {
+  readonly message: string;
+  readonly heldAt: HookName | undefined;
+  readonly reconciled: boolean;
+}
+
+/** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
+function viewCondition(conditions: unknown, generation: number | undefined): Condition {
+  const found = list(conditions).map(record).find(({ type }) => type === "TopologyReconciled");
+  const { status, observedGeneration, message: text } = found ?? {};
+  const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
+  const message = typeof text === "string" ? text : "";
+  return {
+    message,
+    heldAt: isCurrent && status === "False" ? heldAtIn(message) : undefined,
+    reconciled: isCurrent && status === "True" && observedGeneration !== undefined,
   };
 }
 
@@ -63,7 +75,7 @@ function versionsIn(raw: unknown): readonly string[] | undefined {
   if (!Array.isArray(raw)) return undefined;
   return raw
     .map((each) => record(each)["version"])
-    .filter((text) => typeof text === "string" && isVersion(text)) as string[];
+    .filter((text): text is string => typeof text === "string" && isVersion(text));
 }
 
 function record(value: unknown): Fields {

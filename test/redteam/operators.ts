@@ -131,7 +131,7 @@ export class Operators {
   #writeAll(): boolean {
     let wrote = false;
     for (const { fixture } of this.#operators) {
-      for (const policy of [...this.policies.values()]) {
+      for (const policy of this.policies.values()) {
         const status = statusOf(fixture, policy);
         if (JSON.stringify(status) === JSON.stringify(policy.status)) continue;
         wrote = true;

@@ -26,7 +26,11 @@ const night: GateSpec = {
 const clock: GateSpec = { name: "clock", expression: "now > timestamp('2026-11-21T12:20:00Z')" };
 const STEPPED = HOOK_NAMES.filter((hook) => CATALOG[hook].versions.length > 0);
 
-const hooks = [...HOOK_NAMES] as unknown as RuleSpec["hooks"];
+function all([first = "BeforeClusterDelete", ...rest]: readonly HookName[]): RuleSpec["hooks"] {
+  return [first, ...rest];
+}
+
+const hooks = all(HOOK_NAMES);
 const until = fc.constantFrom<GateSpec[]>(
   [approval],
   [soak],
@@ -49,7 +53,7 @@ const ruleOf = ([gates, end]: [GateSpec[], RuleSpec["deadline"]]): RuleSpec => (
 const aRule = fc.tuple(until, deadline).map(ruleOf);
 const upgrades: RuleSpec = {
   name: "upgrades",
-  hooks: STEPPED as unknown as RuleSpec["hooks"],
+  hooks: all(STEPPED),
   until: [versioned, soak],
 };
 const seen: RuleSpec = { name: "seen", hooks };
