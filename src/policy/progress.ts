@@ -36,7 +36,9 @@ interface Condition {
 
 /** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
 function viewCondition(conditions: unknown, generation: number | undefined): Condition {
-  const found = list(conditions).map(record).find(({ type }) => type === "TopologyReconciled");
+  const found = list(conditions)
+    .map(record)
+    .find(({ type }) => type === "TopologyReconciled");
   const { status, observedGeneration, message: text } = found ?? {};
   const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
   const message = typeof text === "string" ? text : "";

@@ -85,8 +85,9 @@ async function writeHeldAt(cp: ControlPlane, hook: HookName, { metadata }: KubeO
   const { namespace = "", name, uid } = metadata;
   const found = await cp.find(clusterRef(namespace, name));
   const message = `Following hooks are blocking upgrade: ${hook}: held`;
-  const conditions: { type: string; message?: string }[] = found?.["status"]?.conditions ?? [];
-  if (found?.metadata.uid !== uid || conditions.some((condition) => condition.message === message)) return;
+  if (found === undefined || found.metadata.uid !== uid) return;
+  const conditions: { type: string; message?: string }[] = found["status"]?.conditions ?? [];
+  if (conditions.some((condition) => condition.message === message)) return;
   const now = new Date().toISOString();
   const condition = {
     type: "TopologyReconciled",

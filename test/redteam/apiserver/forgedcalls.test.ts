@@ -5,7 +5,15 @@ import test, { after, before, describe } from "node:test";
 import { type Lab, startLab } from "../../apiserver/operatorlab.ts";
 import { clusterRef, createCluster, FIRST_VERSION, NEXT_VERSION } from "../../controlplane/lab.ts";
 import { holdsFor, type Operator, startOperator } from "../../controlplane/operator.ts";
-import { APPROVED, applyPolicy, approvalRule, approve, heldRow, policyRef, statusOf } from "../../e2e/fleet.ts";
+import {
+  APPROVED,
+  applyPolicy,
+  approvalRule,
+  approve,
+  heldRow,
+  policyRef,
+  statusOf,
+} from "../../e2e/fleet.ts";
 
 const HOOK = "BeforeClusterCreate";
 const NEWEST = "99999999999";
@@ -39,7 +47,9 @@ describe("a forged call", () => {
     await createCluster(cp, { namespace: "a", name: "c1", annotations: { [APPROVED]: "" } });
     await cp.waitFor("the operators to know it", async () => !(await held("a")));
     for (const operator of [lab.operator, second]) await forge("a", {}, operator);
-    await holdsFor(4000, async () => assert.equal(statusOf(await cp.get(policyRef("a", "p"))).decisions, undefined));
+    await holdsFor(4000, async () =>
+      assert.equal(statusOf(await cp.get(policyRef("a", "p"))).decisions, undefined),
+    );
     await cp.patch(clusterRef("a", "c1"), { metadata: { annotations: { [APPROVED]: null } } });
     await cp.waitFor("the rule to hold", async () => await held("a"));
     const row = await heldRow(cp, policyRef("a", "p"), "c1", HOOK);
@@ -50,7 +60,9 @@ describe("a forged call", () => {
     const { cp } = lab;
     const wait = { name: "soak", wait: { duration: "6s" } };
     const rule = approvalRule(HOOK);
-    await applyPolicy(cp, policyRef("b", "p"), { rules: [{ ...rule, until: [...(rule.until ?? []), wait] }] });
+    await applyPolicy(cp, policyRef("b", "p"), {
+      rules: [{ ...rule, until: [...(rule.until ?? []), wait] }],
+    });
     await createCluster(cp, { namespace: "b", name: "c1" });
     await heldRow(cp, policyRef("b", "p"), "c1", HOOK);
     await approve(cp, "b", "c1");
@@ -60,7 +72,9 @@ describe("a forged call", () => {
     });
     for (let n = 0; n < 4; n += 1) {
       for (const operator of [lab.operator, second]) await forge("b", {}, operator);
-      const { timers } = await heldRow(cp, policyRef("b", "p"), "c1", HOOK).catch(() => ({ timers: undefined }));
+      const { timers } = await heldRow(cp, policyRef("b", "p"), "c1", HOOK).catch(() => ({
+        timers: undefined,
+      }));
       if (timers !== undefined) assert.equal(timers[0]?.gatesMetSince, since);
     }
     await cp.waitFor("the wait to pass", async () => !(await held("b")));
@@ -77,14 +91,21 @@ describe("a forged call", () => {
       return (answer.retryAfterSeconds ?? 0) > 0;
     });
     const text = "\u001B[2J".padEnd(64, "x");
-    const none = await second.ask("BeforeClusterUpgrade", { cluster, ...versions, toKubernetesVersion: text });
+    const none = await second.ask("BeforeClusterUpgrade", {
+      cluster,
+      ...versions,
+      toKubernetesVersion: text,
+    });
     assert.equal(none.status, "Failure");
     await second.ask("BeforeClusterUpgrade", { cluster, ...versions, toKubernetesVersion: NEXT_VERSION });
     await holdsFor(3000, async () => {
       const { decisions, recent } = statusOf(await cp.get(policyRef("e", "p")));
       assert.deepEqual([decisions, recent], [undefined, undefined]);
       const events = await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace: "e" });
-      assert.deepEqual(events.filter((event) => event["reason"] === "Held"), []);
+      assert.deepEqual(
+        events.filter((event) => event["reason"] === "Held"),
+        [],
+      );
     });
   });
 });

@@ -57,7 +57,8 @@ describe("the steps of an upgrade", () => {
 
   test("are in the condition's line about the control plane where the status has none", () => {
     assert.deepEqual(viewProgress({ conditions: [topology(UPGRADING)] }, 1)?.plan, ["v1.35.0", "v1.36.0"]);
-    const on = "Cluster is upgrading to v1.36.0\n  * LabControlPlane upgrading to version v1.35.0 (v1.36.0 pending)";
+    const on =
+      "Cluster is upgrading to v1.36.0\n  * LabControlPlane upgrading to version v1.35.0 (v1.36.0 pending)";
     assert.deepEqual(viewProgress({ conditions: [topology(on)] }, 1)?.plan, ["v1.36.0"]);
   });
 
