@@ -187,10 +187,14 @@ export function isAsked(hook: HookName, cluster: Cluster): boolean {
   const { topology, paused, progress, metadata } = cluster;
   if (topology === undefined || paused || !isPossible(hook, cluster)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
-  // That it says so of the annotation, too, without asking anybody.
-  const ownHold = (key: string): boolean => key.startsWith(BEFORE_UPGRADE_ANNOTATION);
-  if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(ownHold)) return false;
+  // The condition says the same of this annotation, because of which nobody is asked.
+  if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
+    return false;
   return progress?.heldAt === hook;
+}
+
+function isOwnHold(annotation: string): boolean {
+  return annotation.startsWith(BEFORE_UPGRADE_ANNOTATION);
 }
 
 function isPossible(hook: HookName, cluster: Cluster): boolean {

@@ -170,19 +170,19 @@ export class DecisionStore {
 
   #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     if (!this.#loaded) return;
-    if (
-      before !== undefined &&
-      now !== undefined &&
-      sameCluster(before, now, { withStatus: this.policies.haveExpressions })
-    )
-      return;
+    const withStatus = this.policies.haveExpressions;
+    if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
     if (before !== undefined) this.#recordPassed(before, gone ? undefined : now);
     if (gone) this.#forget(before);
-    if (now === undefined) return;
-    for (const ask of this.#asks.of(now.metadata.uid)) if (hasEnded(ask, now)) this.#end(ask);
-    if (this.#begin(now)) this.#evaluator.adoptRowsOf(now);
-    this.#evaluator.evaluateCluster(now);
+    if (now !== undefined) this.#follow(now);
+  }
+
+  /** Operations end and begin as the Cluster shows it, and are evaluated again. */
+  #follow(cluster: Cluster): void {
+    for (const ask of this.#asks.of(cluster.metadata.uid)) if (hasEnded(ask, cluster)) this.#end(ask);
+    if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
+    this.#evaluator.evaluateCluster(cluster);
   }
 
   #begin(cluster: Cluster): boolean {
