@@ -158,6 +158,17 @@ export function shownCall(hook: HookName, cluster: Cluster, settings?: HookCall[
   };
 }
 
+/**
+ * The call after which the Cluster went on, where nothing had held it: the marks of a step come and go while the status
+ * still shows the plan of before, and more than once, so that the upgrade's version stands for that of its steps.
+ */
+export function passedCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
+  const { topology } = cluster;
+  if (!STEPS.has(hook) || topology === undefined) return shownCall(hook, cluster, settings);
+  const plan = hook === "BeforeControlPlaneUpgrade" && isVersion(topology.version) ? [topology.version] : [];
+  return shownCall(hook, { ...cluster, progress: { plan } }, settings);
+}
+
 function shownVersion(hook: HookName, { topology, progress }: Cluster): string | undefined {
   const target = topology !== undefined && isVersion(topology.version) ? topology.version : undefined;
   if (VERSIONED.has(hook)) return target;

@@ -18,7 +18,7 @@ import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/obj
 import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
-import { answering, type Ask, askKey, hasEnded, passedHooks, shownCall } from "./asks.ts";
+import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
@@ -198,7 +198,7 @@ export class DecisionStore {
     for (const hook of passedHooks(before, now)) {
       if (!served.advertised.has(hook)) continue;
       const ask = this.#asks.get(uid, hook);
-      const call = ask?.call ?? shownCall(hook, before, settings?.(namespace));
+      const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
       const at = this.#options.now();
       const world = this.#evaluator.world(cluster, answering(ask, call, at));
       const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);

@@ -387,6 +387,21 @@ test("nothing is decided from memory before everything was read", () => {
   assert.deepEqual(rows(fixture), []);
 });
 
+test("a step whose mark comes and goes twice is one result, whatever plan the status shows meanwhile", () => {
+  const policy = hookPolicy({ rules: [{ name: "seen", hooks: ["AfterControlPlaneUpgrade"] }] });
+  const fixture = storeWith({ policies: [policy], clusters: [cluster()] });
+  const marks = "AfterClusterUpgrade,AfterControlPlaneUpgrade";
+  for (const plan of [["v1.34.0"], []]) {
+    const annotations = { [PENDING_HOOKS_ANNOTATION]: marks };
+    fixture.setCluster(cluster({ annotations }, { progress: { plan } }));
+    fixture.setCluster(cluster({}, { progress: { plan } }));
+  }
+  assert.deepEqual(
+    fixture.store.policies.get(keyOf(policy))?.recent.map((result) => [result.hook, result.targetVersion]),
+    [["AfterControlPlaneUpgrade", "v1.34.0"]],
+  );
+});
+
 test("calls about invented Clusters leave nothing behind", () => {
   const CREATE = { hook: "BeforeClusterCreate" as const };
   const creating = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
