@@ -53,7 +53,7 @@ export function answering(ask: Ask | undefined, call: HookCall, now: Date): Aske
 }
 
 /** The version in a call is the caller's word: it can only make the caller miss what is remembered. */
-export function isAbout(ask: Ask, call: HookCall): boolean {
+function isAbout(ask: Ask, call: HookCall): boolean {
   const version = targetVersion(ask.call);
   return version === undefined || version === targetVersion(call);
 }
