@@ -97,6 +97,11 @@ export class DecisionStore {
     return this.#loaded;
   }
 
+  /** The Cluster is in memory: its names are no invention of a caller. */
+  knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
+    return this.#options.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
+  }
+
   /** Who is told the uids of Clusters that are gone; another one may have the name. Late calls may still come. */
   onClusterGone(listener: (uid: string) => void): void {
     this.#clusterGone = listener;

@@ -12,7 +12,7 @@ import {
   VERSION,
 } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
-import type { LiveReader } from "../controller/confirmation.ts";
+import type { LiveReader } from "../controller/livereads.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
 import type { PolicyWriter } from "../controller/reconciler.ts";
