@@ -274,7 +274,8 @@ export class DecisionStore {
     const ask = newAsk(call, isKnown ? known : requested, now, this.#asks.get(uid, call.hook));
     const { entries, compiled } = this.policies.candidates(namespace);
     const world = this.#evaluator.world(newerOf(requested, known), ask);
-    const basis = { source: "Memory" as const, world, policies: compiled };
+    const source = { source: "Memory" as const, ...(!isKnown && { fromRequest: true as const }) };
+    const basis = { ...source, world, policies: compiled };
     const decision = { ...decide(compiled, world, call, now), basis };
     if (!this.#options.served.blocking.has(call.hook)) return decision;
     if (!decision.trace.some(speaks)) return decision;

@@ -120,25 +120,32 @@ function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outc
   if (!deps.source.loaded()) return undecided("NotLoaded", true);
   const at = deps.now();
   const decision = deps.source.ask(request, at);
-  if (!decision.holds) return release(request, deps);
+  // What is decided of an invented Cluster would tell whether the objects that gates look at are there.
+  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(request, decision, deps);
   return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
 }
 
-/** Memory may say "not yet"; only the present may say "go". */
-async function release(request: HookRequest, deps: HandlerDeps): Promise<Outcome> {
+/** Memory may say "not yet"; only the present may say "go", and of a Cluster that memory does not have, anything. */
+async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps): Promise<Outcome> {
   const confirmation = await deps.source.confirm(request);
-  if (!confirmation.ok) {
-    deps.metrics.unconfirmed(confirmation.reason);
-    deps.log.warn("Holding a Cluster because a release could not be confirmed", {
-      hook: request.call.hook,
-      cluster: `${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`,
-      reason: confirmation.reason,
-    });
-    return undecided("NotConfirmed", true);
-  }
+  if (!confirmation.ok) return unconfirmed(request, confirmation.reason, deps);
   const { decision } = confirmation;
-  if (!decision.holds) deps.source.released(request, decision, deps.now());
+  if (decision.holds) return decided(decision);
+  if (before.holds) return unconfirmed(request, "HeldAsRequested", deps);
+  deps.source.released(request, decision, deps.now());
   return decided(decision);
+}
+
+/** The reason is for the log and the metric: callers are told the same whatever it is. */
+function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): Outcome {
+  const { namespace, name } = request.cluster.metadata;
+  deps.metrics.unconfirmed(reason);
+  deps.log.warn("Holding a Cluster because a release could not be confirmed", {
+    hook: request.call.hook,
+    cluster: `${namespace}/${name}`,
+    reason,
+  });
+  return undecided("NotConfirmed", true);
 }
 
 /** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */

@@ -133,7 +133,7 @@ function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]
   return has("Observed") && !has("Allowed") ? "Observed" : "Allowed";
 }
 
-function describeRule({ rule, verdict, message }: RuleTrace): string {
+function describeRule({ rule, verdict, message, answer = message }: RuleTrace): string {
   const name = rule === "" ? "spec" : `rule ${rule}`;
-  return verdict === "NotEvaluable" ? `${name} is not evaluable: ${message}` : `${name}: ${message}`;
+  return verdict === "NotEvaluable" ? `${name} is not evaluable: ${answer}` : `${name}: ${answer}`;
 }

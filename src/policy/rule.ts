@@ -125,19 +125,29 @@ function describeOpen(
   open: readonly GateTrace[],
   deadline: DeadlineState | undefined,
   now: Date,
-): Pick<RuleFinding, "verdict" | "reason" | "message" | "retryAfterSeconds"> {
+): Pick<RuleFinding, "verdict" | "reason" | "message" | "answer" | "retryAfterSeconds"> {
   const waiting = open.find(({ holds }) => holds === false);
-  const texts = open.map(describeGate);
-  if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
-  if (rule.message !== undefined) texts.push(rule.message);
+  const told = open.filter((gate) => !looksAtObjects(rule, gate));
+  const describe = (gates: readonly GateTrace[]): string => {
+    const texts = gates.map(describeGate);
+    if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
+    if (rule.message !== undefined) texts.push(rule.message);
+    return texts.join(", ");
+  };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
     // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: (waiting ?? open[0])?.reason ?? "",
-    message: texts.join(", "),
+    message: describe(open),
+    // Where nothing else holds the rule, that it is held says as much.
+    ...(told.length > 0 && told.length < open.length && { answer: describe(told) }),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
+}
+
+function looksAtObjects({ gates }: CompiledRule, { gate }: GateTrace): boolean {
+  return gates.some((each) => each.name === gate && each.demands !== undefined);
 }
 
 interface DeadlineState {

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test, { beforeEach, describe, mock } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { type LiveReader, LiveReads } from "../../src/controller/livereads.ts";
@@ -100,10 +100,10 @@ function lab(stuck?: (what: string) => boolean): Lab {
 /** How many reads are answered until it is. */
 async function readsUntil(server: SlowServer, confirmation: Promise<Confirmation>): Promise<number> {
   const before = server.answered;
-  let over = false;
-  const watched = confirmation.finally(() => (over = true));
-  while (!over && (await server.serve()));
-  assert.deepEqual((await watched).ok, true);
+  const asked = { over: false };
+  const watched = confirmation.finally(() => (asked.over = true));
+  while (!asked.over && (await server.serve()));
+  assert.ok((await watched).ok, "it is confirmed");
   return server.answered - before;
 }
 
