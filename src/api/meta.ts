@@ -57,6 +57,8 @@ export interface ClusterTopology {
   readonly version: string;
   /** From name to value, as JSON: thousands of Clusters are kept, and few policies look at a variable. */
   readonly variables?: string;
+  /** Of `variables`, in letters, where these have to be unpacked to be counted. */
+  readonly variablesLength?: number;
 }
 
 /** As v1beta2 has it, also for v1beta1. */

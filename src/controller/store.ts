@@ -12,7 +12,7 @@ import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
-import { withinPolicyBudget } from "../policy/cel/expression.ts";
+import { objectQueries } from "../policy/objectqueries.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
@@ -318,18 +318,16 @@ export class DecisionStore {
     return { ...decide(compiled, learnt, call, now), basis };
   }
 
-  /** The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. */
-  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): ObjectQuery[] {
+  /**
+   * The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. Throws
+   * where the steps of a decision do not suffice to tell: then nothing is confirmed.
+   */
+  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
     const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
-    return compiled
-      .filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no")
-      .flatMap(({ rules }) =>
-        withinPolicyBudget(() =>
-          rules
-            .filter(({ hooks }) => hooks.has(call.hook))
-            .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? [])),
-        ),
-      );
+    const holding = compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
+    const queries = objectQueries(holding, world, call, now);
+    if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
+    return queries;
   }
 
   /** A go was answered. */

@@ -1,9 +1,11 @@
 /** What one rule says of one operation: match conditions, gates, waits and the deadline, in this order. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
+import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
+import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./steps.ts";
 import { type RuleTimers, timerKey, type World } from "./world.ts";
 
 export interface Situation {
@@ -18,6 +20,7 @@ export type RuleFinding = Omit<RuleTrace, "holds">;
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   if (rule.problem !== undefined) return notEvaluable(rule, "InvalidSpec", rule.problem);
   const before = timersOf(policy, rule, situation.world);
+  if (!affordRule()) return { ...outOfSteps(rule), ...timers(rule, { ...before, gatesMetSince: undefined }) };
   const mismatch = judgeConditions(rule, situation);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
@@ -37,6 +40,10 @@ export function notEvaluable(
   return { rule: name, verdict: "NotEvaluable", reason, message, retryAfterSeconds, gates: [] };
 }
 
+function outOfSteps(rule: CompiledRule): RuleFinding {
+  return notEvaluable(rule, BUDGET_EXHAUSTED, STEPS_EXCEEDED);
+}
+
 function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { asked }: World): RuleTimers {
   return asked?.rules.get(timerKey(uid, name)) ?? {};
 }
@@ -52,6 +59,8 @@ function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): R
   const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
   const mismatch = results.find(({ result }) => result.ok && result.value === false);
   if (mismatch !== undefined) return { ...skipped(rule, mismatch.condition), ...changes };
+  if (results.some(({ result }) => !result.ok && result.exhausted))
+    return { ...outOfSteps(rule), ...changes };
   for (const { condition, result } of results) {
     if (result.ok && result.value === true) continue;
     const problem = result.ok ? "it gives no boolean" : result.problem;
@@ -76,7 +85,7 @@ function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: 
 /** A gate never takes decide() down: whatever it throws makes its rule not evaluable. */
 function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
   try {
-    return { gate: gate.name, ...gate.evaluate(world, call, now) };
+    return { gate: gate.name, ...lookAt(gate, world, call, now) };
   } catch {
     return {
       gate: gate.name,
@@ -127,6 +136,7 @@ function describeOpen(
   now: Date,
 ): Pick<RuleFinding, "verdict" | "reason" | "message" | "retryAfterSeconds"> {
   const waiting = open.find(({ holds }) => holds === false);
+  const first = waiting ?? open.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? open[0];
   const texts = open.map(describeGate);
   if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
   if (rule.message !== undefined) texts.push(rule.message);
@@ -134,7 +144,7 @@ function describeOpen(
   return {
     // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
-    reason: (waiting ?? open[0])?.reason ?? "",
+    reason: first?.reason ?? "",
     message: texts.join(", "),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
