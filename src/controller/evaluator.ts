@@ -11,6 +11,7 @@ import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../policy/forecast.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
+import { BUDGET_EXHAUSTED } from "../policy/steps.ts";
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
@@ -32,7 +33,10 @@ export interface Memory {
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
-const TURN_MS = 15;
+/** With one decision, one forecast and what is left over, an event loop is kept for some 25 ms. */
+const TURN_MS = 8;
+/** Clusters that are compared with a policy's selectors before the clock is looked at. */
+const MATCHES = 100;
 
 export class Evaluator {
   readonly #memory: Memory;
@@ -74,13 +78,10 @@ export class Evaluator {
     const { ref } = entry.compiled;
     const { clusters } = this.#options;
     this.adoptRows(entry);
-    entry.matched.clear();
     const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
     entry.rest = [];
-    for (const cluster of inScope) {
-      this.#match(entry, cluster);
-      if (this.#memory.asks.has(cluster.metadata.uid)) entry.rest.push(clusterKey(cluster));
-    }
+    // It is taken from the end.
+    entry.unmatched = [...inScope].map(clusterKey).toReversed();
     entry.editedAt = performance.now();
     this.evaluateRest(entry);
   }
@@ -95,15 +96,38 @@ export class Evaluator {
 
   /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
   evaluateRest(entry: PolicyEntry): void {
-    const { alarm, asks } = this.#memory;
+    const { alarm, asks, policies } = this.#memory;
     const { key, rest } = entry;
-    do {
+    this.#matchRest(entry);
+    const sharers = policies.sharers(entry);
+    while (entry.unmatched.length === 0) {
       const cluster = this.#options.clusters.get(rest.pop() ?? "");
-      if (cluster === undefined) continue;
-      for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
-    } while (rest.length > 0 && !this.#turn.isOver());
-    if (rest.length === 0) return this.#options.onDirty(key);
+      for (const ask of cluster === undefined ? [] : asks.of(cluster.metadata.uid)) {
+        if (cluster !== undefined) this.#evaluate(ask, cluster, sharers);
+      }
+      if (rest.length === 0) return this.#options.onDirty(key);
+      if (this.#turn.isOver()) break;
+    }
     alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
+  }
+
+  #matchRest(entry: PolicyEntry): void {
+    const { unmatched, rest } = entry;
+    while (unmatched.length > 0) {
+      for (const key of unmatched.splice(-MATCHES).toReversed()) {
+        const cluster = this.#options.clusters.get(key);
+        if (cluster === undefined) continue;
+        this.#match(entry, cluster);
+        if (this.#memory.asks.has(cluster.metadata.uid)) rest.push(key);
+      }
+      if (this.#turn.isOver()) return;
+    }
+  }
+
+  /** Now, or when the alarm comes: a Namespace can have thousands of Clusters. */
+  visitCluster(cluster: Cluster): void {
+    if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
+    this.#memory.alarm.set(`cluster ${clusterKey(cluster)}`, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -130,7 +154,8 @@ export class Evaluator {
   #match(entry: PolicyEntry, cluster: Cluster): void {
     const key = clusterKey(cluster);
     const before = entry.matched.has(key);
-    const now = matches(entry.compiled, this.world(cluster)) !== "no";
+    const namespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
+    const now = matches(entry.compiled, { cluster, namespace }) !== "no";
     if (now === before) return;
     if (now) entry.matched.add(key);
     else entry.matched.delete(key);
@@ -189,11 +214,12 @@ export class Evaluator {
   #forecast(
     { compiled }: PolicyEntry,
     ask: Ask,
-    { holds, verdict }: HeldRow,
+    { holds, verdict, reason }: HeldRow,
     now: Date,
   ): Pick<HeldRow, "earliestRelease"> {
     const cluster = this.#clusterNamed(ask);
-    if (cluster === undefined || !(holds || verdict === "WouldBlock")) return {};
+    if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
+      return {};
     const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
@@ -247,14 +273,16 @@ export class Evaluator {
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);
       this.#memory.alarm.set(askAlarm(ask), this.#options.now());
-    } else this.#evaluate(ask, cluster, only(entry));
+    } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
+  }
+
+  /** Alone, so that no clock of another policy starts before its own row is read; unless it is their steps that count. */
+  #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
+    const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
+    return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
 }
 
-function only(entry: PolicyEntry): Candidates {
-  return { entries: [entry], compiled: [entry.compiled] };
-}
-
-export function askAlarm({ clusterUID, call: { hook } }: Ask): string {
-  return `ask ${clusterUID} ${hook}`;
+export function askAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
+  return `ask ${clusterUID} ${hook} ${namespace}`;
 }

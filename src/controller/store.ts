@@ -14,13 +14,14 @@ import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { objectQueries } from "../policy/objectqueries.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
-import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
+import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
 import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
+import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
 import { Results } from "./results.ts";
@@ -84,6 +85,7 @@ export class DecisionStore {
     this.overrides = new OverrideSet(options.maxOverrideMs);
     this.#alarm = new Alarm({
       now: options.now,
+      ownerOf,
       onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
     });
     const { policies, overrides } = this;
@@ -186,8 +188,7 @@ export class DecisionStore {
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
     this.#evaluator.because(this.#options.now(), () => {
-      for (const cluster of this.#options.clusters.byNamespace(name))
-        this.#evaluator.evaluateCluster(cluster);
+      for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });
   }
 
@@ -207,21 +208,17 @@ export class DecisionStore {
   objectsChanged(kind: ObjectKind): void {
     const wanted = objectKindKey(kind);
     const now = this.#options.now();
-    for (const { key, compiled } of this.policies.entries()) {
-      if (demandsOf(compiled).some((demand) => objectKindKey(demand.kind) === wanted)) {
-        this.#alarm.set(`objects ${key}`, now);
-      }
+    for (const { key, demands } of this.policies.entries()) {
+      if (demands.has(wanted)) this.#alarm.set(`objects ${key}`, now);
     }
   }
 
-  /** ClusterHookPolicies first, then the oldest: where there are too many kinds, no tenant crowds out others. */
+  /** In the order in which they are watched, where there are too many. */
   demands(): ObjectDemand[] {
-    return [...this.policies.entries()]
-      .toSorted((a, b) => (rank(a.object) < rank(b.object) ? -1 : Number(rank(a.object) > rank(b.object))))
-      .flatMap(({ compiled }) => demandsOf(compiled));
+    return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
+  /** Keys of the alarm: "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
@@ -359,8 +356,11 @@ export class DecisionStore {
   }
 }
 
-function rank({ kind, metadata }: PolicyObject): string {
-  return `${kind === "ClusterHookPolicy" ? 0 : 1} ${metadata.creationTimestamp ?? ""}`;
+/** The namespace for which an alarm rings; "" for all of them. */
+function ownerOf(alarm: string): string {
+  const [what = "", key = "", , namespace = ""] = alarm.split(" ");
+  if (what === "ask") return namespace;
+  return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
 }
 
 /** Compared as a whole: another version of the CRD can change what a generation reads like. */
