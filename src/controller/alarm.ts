@@ -1,10 +1,11 @@
 /** One timer for many instants: calls back for each key when its instant has come. */
 
+import { TURN_MS } from "./turn.ts";
+
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
 const MAX_SLEEP_MS = 30_000;
 /** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
-const TURN_MS = 8;
 
 export class Alarm {
   readonly #dueAt = new Map<string, number>();

@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import { forgetEdited, forgetPolicy } from "../policy/timers.ts";
+import { editOf, forgetEdited, forgetPolicy } from "../policy/timers.ts";
 import { type Ask, askKey, deletionAsk, isWanted, newAsk } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
 
@@ -50,8 +50,9 @@ export class AskSet {
 
   /** Clocks that the edit of a policy stops. */
   policyEdited(policyUID: string, before: PolicyObject["spec"], now: PolicyObject["spec"]): void {
+    const edit = editOf(before, now);
     for (const asks of this.#asks.values()) {
-      for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, before, now));
+      for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, edit));
     }
   }
 

@@ -21,7 +21,7 @@ import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "./held.t
 import type { OverrideSet } from "./overrideset.ts";
 import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
-import { Turn } from "./turn.ts";
+import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 
 export interface Memory {
@@ -33,8 +33,6 @@ export interface Memory {
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
-/** With one decision, one forecast and what is left over, an event loop is kept for some 25 ms. */
-const TURN_MS = 8;
 /** Clusters that are compared with a policy's selectors before the clock is looked at. */
 const MATCHES = 100;
 

@@ -9,17 +9,19 @@ import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
-import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { compileInSteps, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { objectQueries } from "../policy/objectqueries.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
-import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
+import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import { remember } from "../policy/timers.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
 import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
 import { AskSet } from "./askset.ts";
+import { Compiling } from "./compiling.ts";
+import { isSameSpec } from "./samespec.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
@@ -57,6 +59,8 @@ export interface StoreOptions {
   readonly onAnswerChanged?: (latencyMs: number) => void;
   /** How long evaluations may keep the event loop from answering calls. */
   readonly turnMs?: number;
+  /** How long the compilation of policies may; absent: as long. */
+  readonly compileMs?: number;
 }
 
 /** What a caller of the hook tells. */
@@ -77,12 +81,16 @@ export class DecisionStore {
   readonly #evaluator: Evaluator;
   readonly #results: Results;
   readonly #inputs: Inputs;
+  readonly #compiling: Compiling;
   #loaded = false;
+  /** Policies that are still to be compiled before everything is loaded. */
+  #awaited: Set<string> | undefined;
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
+    this.#compiling = new Compiling(options.compileMs ?? options.turnMs);
     this.#alarm = new Alarm({
       now: options.now,
       ownerOf,
@@ -104,8 +112,16 @@ export class DecisionStore {
     this.#clusterGone = listener;
   }
 
-  /** Every informer holds its first list: from now on what is not in memory does not exist. */
+  /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
   load(): void {
+    this.#awaited = new Set(this.#compiling.keys());
+    this.#loadWhenCompiled("");
+  }
+
+  #loadWhenCompiled(key: string): void {
+    this.#awaited?.delete(key);
+    if (this.#awaited?.size !== 0) return;
+    this.#awaited = undefined;
     this.#loaded = true;
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
@@ -132,9 +148,11 @@ export class DecisionStore {
       this.#asks.forgetPolicy(before.compiled.uid);
     }
     if (object === undefined) return this.#policyGone(key);
+    if (this.#compiling.isNewer(key, object)) return;
     if (before === undefined || !isSameSpec(before.object, object)) {
-      this.#specChanged(key, before, object);
-      return onDirty(key);
+      const { kind } = parsePolicyKey(key);
+      this.#compiling.begin(key, object, compileInSteps(kind, object, this.#options.served));
+      return this.#compile(key);
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -143,18 +161,36 @@ export class DecisionStore {
     else onDirty(key);
   }
 
+  /** As far as there is time in this turn; until then the spec before decides, and confirmations tell that it is old. */
+  #compile(key: string): void {
+    const finished = this.#compiling.continue(key);
+    if (finished === undefined) {
+      if (this.#compiling.has(key)) this.#alarm.set(`compile ${key}`, this.#options.now());
+      return;
+    }
+    const { object, compiled, next } = finished;
+    this.#specChanged(key, object, compiled);
+    this.#options.onDirty(key);
+    if (next !== undefined) this.#policyChanged(key, next);
+    this.#loadWhenCompiled(key);
+  }
+
   #policyGone(key: string): void {
+    this.#compiling.drop(key);
+    this.#alarm.set(`compile ${key}`, undefined);
     this.policies.delete(key);
     this.#alarm.set(`policy ${key}`, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
+    this.#loadWhenCompiled(key);
   }
 
-  #specChanged(key: string, before: PolicyEntry | undefined, object: PolicyObject): void {
-    const compiled = compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
+  #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
+    const before = this.policies.get(key);
+    const demands = before?.demands;
     if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
-    this.#options.onDemands();
+    if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
     for (const [ask, { timers, ...row }] of entry.held) if (timers !== undefined) entry.held.set(ask, row);
     // What an edit opens or closes is not an edge.
@@ -218,10 +254,12 @@ export class DecisionStore {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
+  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
+      case "compile":
+        return this.#compile(key);
       case "policy":
         return this.#watchWindows(this.policies.get(key));
       case "objects":
@@ -361,15 +399,6 @@ function ownerOf(alarm: string): string {
   const [what = "", key = "", , namespace = ""] = alarm.split(" ");
   if (what === "ask") return namespace;
   return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
-}
-
-/** Compared as a whole: another version of the CRD can change what a generation reads like. */
-export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
-  return (
-    a.metadata.uid === b.metadata.uid &&
-    a.metadata.generation === b.metadata.generation &&
-    isDeepStrictEqual(a.spec, b.spec)
-  );
 }
 
 function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
