@@ -56,13 +56,11 @@ export class Compiling {
     const job = this.#jobs.get(key);
     if (job === undefined) return undefined;
     this.#turn.begin();
-    do {
-      const { done, value } = job.steps.next();
-      if (done !== true) continue;
-      this.#jobs.delete(key);
-      const { object, next } = job;
-      return { object, compiled: value, ...(next !== undefined && { next }) };
-    } while (!this.#turn.isOver());
-    return undefined;
+    let step = job.steps.next();
+    while (step.done !== true && !this.#turn.isOver()) step = job.steps.next();
+    if (step.done !== true) return undefined;
+    this.#jobs.delete(key);
+    const { object, next } = job;
+    return { object, compiled: step.value, ...(next !== undefined && { next }) };
   }
 }

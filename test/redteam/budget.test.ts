@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import fc from "fast-check";
+import { array, assert as check, boolean, nat, property, tuple } from "fast-check";
 import type { GateSpec, HookPolicySpec } from "../../src/api/hookpolicy.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compactCluster } from "../../src/manager/compactcluster.ts";
@@ -53,8 +53,8 @@ const tenants = (name: string, until: GateSpec[], spec: Partial<HookPolicySpec> 
 const platforms = (name: string, until: GateSpec[], spec: Partial<HookPolicySpec> = {}): PolicyObject =>
   clusterHookPolicy({ rules: [rule({ until })], ...spec }, { name, uid: `uid-${name}` });
 
-function judged(policies: readonly PolicyObject[], at: World = world()): Decision {
-  return decide(policies.map(compiled), at, DELETE, NOW);
+function judged(policies: readonly PolicyObject[], here: World = world()): Decision {
+  return decide(policies.map(compiled), here, DELETE, NOW);
 }
 
 const said = ({ trace }: Decision): unknown[] =>
@@ -172,11 +172,11 @@ describe("a budget that is used up holds, whatever failurePolicy says", () => {
 });
 
 test("a policy that is added releases nothing, whatever it costs and wherever it stands", () => {
-  const costs = fc.array(fc.tuple(fc.nat(7), fc.boolean()), { minLength: 1, maxLength: 5 });
+  const costs = array(tuple(nat(7), boolean()), { minLength: 1, maxLength: 5 });
   const policyOf = ([count, ignores]: [number, boolean], index: number): PolicyObject =>
     tenants(`p${index}`, gates(count + 1), { failurePolicy: ignores ? "Ignore" : "Fail" });
-  fc.assert(
-    fc.property(costs, fc.nat(4), (list, left) => {
+  check(
+    property(costs, nat(4), (list, left) => {
       const all = list.map(policyOf);
       const fewer = judged(all.toSpliced(left % all.length, 1));
       assert.ok(!fewer.holds || judged(all).holds);
@@ -193,7 +193,7 @@ describe("everything costs", () => {
   const kind = { apiVersion: "velero.io/v1", kind: "Backup" };
   const objects = objectsOf({ [objectKindKey(kind)]: backups });
   const lookers = (count: number, more: object): GateSpec[] =>
-    Array.from({ length: count }, (_, i) => ({ name: `g${i}`, object: { ...kind, ...more } }) as GateSpec);
+    Array.from({ length: count }, (_, i) => ({ name: `g${i}`, object: { ...kind, ...more } }));
 
   const dear: Readonly<Record<string, GateSpec[]>> = {
     "16 gates over 2,000 objects": lookers(16, { selector: { matchLabels: { a: "b", c: "d" } } }),

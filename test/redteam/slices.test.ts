@@ -93,7 +93,7 @@ describe("a policy of 256 expressions", () => {
     const object = large("p");
     fixture.setPolicy(object);
     const status = { observedGeneration: 1, matchedClusters: 7 };
-    fixture.setPolicy({ ...object, status } as PolicyObject);
+    fixture.setPolicy({ ...object, status });
     rings(fixture, () => fixture.store.policies.get(keyOf(object)) !== undefined);
     assert.deepEqual(entryOf(fixture, object).object.status, status);
   });

@@ -101,7 +101,7 @@ const unmetered = celEnv({
 
 /** Used by every expression: it holds no state but the count of steps. */
 export const environment: CelEnv = celEnv({
-  funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions(meter)],
+  funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions()],
 });
 
 /** What can be called by its name; operators are among them. */

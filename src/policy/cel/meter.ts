@@ -167,7 +167,7 @@ const APPEND = "@append";
 const LIST = listType(CelScalar.DYN);
 
 /** What instrument() calls. */
-export function meterFunctions(meter: Meter): CelFunc[] {
+export function meterFunctions(): CelFunc[] {
   const { BOOL, DYN, INT } = CelScalar;
   const arrays = new WeakMap<CelList, CelInput[]>();
   return [
