@@ -109,7 +109,7 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
 
 /** Whether a policy speaks about this Cluster; "unknown" counts as yes, and not evaluable. */
 export function matches(
-  policy: CompiledPolicy,
+  policy: Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace">,
   { cluster, namespace }: Pick<World, "cluster" | "namespace">,
 ): "yes" | "no" | "unknown" {
   const own = policy.ref.kind === "HookPolicy";
