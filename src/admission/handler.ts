@@ -52,12 +52,13 @@ async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promi
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const turn = await deps.turns.take(head.share);
   if (turn === undefined) return { denial: tooBusy(), warnings: [] };
+  let cost = 0;
   try {
-    const examined = await deps.examiner.examine({ body, now: deps.now() }, signal);
-    if (examined === undefined) return { denial: tooSlow(), warnings: [] };
-    return await judge(examined, deps, signal);
+    const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
+    cost = ms;
+    return examined === undefined ? { denial: tooSlow(), warnings: [] } : await judge(examined, deps, signal);
   } finally {
-    turn();
+    turn(cost); // a share works half of the time at most
   }
 }
 

@@ -6,7 +6,6 @@
 export interface TurnLimits {
   /** Under way, those that wait for the API server included. */
   readonly atOnce: number;
-  readonly atOnceOfOne: number;
   readonly waiting: number;
   readonly waitingOfOne: number;
   /** Who has waited for so long is refused. */
@@ -20,7 +19,6 @@ export interface TurnLimits {
 
 const LIMITS: TurnLimits = {
   atOnce: 8,
-  atOnceOfOne: 2,
   waiting: 64,
   waitingOfOne: 16,
   waitMs: 1500,
@@ -29,12 +27,13 @@ const LIMITS: TurnLimits = {
   shares: 1024,
 };
 
-/** Ends the turn; to be called once. */
-export type Turn = () => void;
+/** Ends the turn, to be called once; the share has its next one after `restMs`. */
+export type Turn = (restMs: number) => void;
 
 interface Share {
   readonly name: string;
-  running: number;
+  /** One review of it is under way, or it rests after one. */
+  busy: boolean;
   /** Reviews that it may begin at once. */
   tokens: number;
   refilledAt: number;
@@ -76,7 +75,7 @@ export class Turns {
     if (this.#shares.size >= this.#limits.shares) this.#forgetIdle();
     if (this.#shares.size >= this.#limits.shares && name !== THE_OTHERS) return this.#shareOf(THE_OTHERS);
     const { burst: tokens } = this.#limits;
-    const share: Share = { name, running: 0, tokens, refilledAt: performance.now(), waiting: [] };
+    const share: Share = { name, busy: false, tokens, refilledAt: performance.now(), waiting: [] };
     this.#shares.set(name, share);
     return share;
   }
@@ -84,7 +83,7 @@ export class Turns {
   #forgetIdle(): void {
     for (const share of this.#shares.values()) {
       this.#refill(share);
-      const idle = share.running === 0 && share.waiting.length === 0;
+      const idle = !share.busy && share.waiting.length === 0;
       if (idle && share.tokens >= this.#limits.burst) this.#shares.delete(share.name);
     }
   }
@@ -128,10 +127,9 @@ export class Turns {
   }
 
   #next(): void {
-    const { atOnce, atOnceOfOne } = this.#limits;
     for (const share of [...this.#queue]) {
-      if (this.#running >= atOnce) return;
-      if (share.running < atOnceOfOne) this.#begin(share);
+      if (this.#running >= this.#limits.atOnce) return;
+      if (!share.busy) this.#begin(share);
     }
   }
 
@@ -140,11 +138,14 @@ export class Turns {
     if (resolve === undefined) return;
     this.#left(share);
     if (this.#queue.delete(share)) this.#queue.add(share); // to the end
-    share.running += 1;
+    share.busy = true;
     this.#running += 1;
-    resolve(() => {
-      share.running -= 1;
+    resolve((restMs) => {
       this.#running -= 1;
+      setTimeout(() => {
+        share.busy = false;
+        this.#next();
+      }, restMs);
       this.#next();
     });
   }

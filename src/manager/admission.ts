@@ -42,6 +42,8 @@ export interface AdmissionOptions {
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 export interface Admission extends AdmissionRoutes {
+  /** Starts what the first review needs. Never rejects. */
+  warm(): Promise<void>;
   /** Nothing is answered any more. */
   close(): Promise<void>;
 }
@@ -62,7 +64,7 @@ export function createAdmission({
     log,
     now: () => new Date(),
   });
-  return { ...routes, close: async () => await examiner.close() };
+  return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 
 export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld {

@@ -102,6 +102,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const { port } = await servers.hooks.listen();
   await servers.admission.listen();
   readiness.listening();
+  void admission.warm();
   const plain = plainServers(options, { checks: readiness.checks, metrics, log });
   await Promise.all(plain.map((each) => each.listen()));
   log.info("Serving Cluster API's lifecycle hooks", {

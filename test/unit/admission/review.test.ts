@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assert as assertProperty, jsonValue, property, string, uint8Array } from "fast-check";
 import { decodeReview, encodeVerdict, readHead } from "../../../src/admission/review.ts";
-import { hookPolicy, rule } from "../builders.ts";
+import { clusterHookPolicy, hookPolicy, rule } from "../builders.ts";
 import { JANE, reviewOf, webhook } from "./reviews.ts";
 
 const decode = (review: unknown): ReturnType<typeof decodeReview> =>
@@ -77,9 +77,9 @@ test("warnings are bounded one by one and together, said once, and on one line e
 });
 
 test("who pays for a review is told by what stands before the objects", () => {
-  const share = (over: object): string | undefined =>
-    readHead(Buffer.from(JSON.stringify(reviewOf(hookPolicy(), over))))?.share;
-  assert.equal(share({}), "user jane");
+  const share = (object: object): string | undefined =>
+    readHead(Buffer.from(JSON.stringify(reviewOf(object))))?.share;
+  assert.deepEqual([hookPolicy(), clusterHookPolicy()].map(share), ["namespace team-a", "user jane"]);
   const request = { uid: "1", kind: { group: "", kind: "" }, namespace: "team-a", operation: "CREATE" };
   const inOrder = { ...request, userInfo: { username: '\\",\"object\":{' }, object: { namespace: "team-b" } };
   const body = Buffer.from(JSON.stringify({ request: inOrder }));
@@ -89,7 +89,7 @@ test("who pays for a review is told by what stands before the objects", () => {
 test("a head of the API server is read, whatever its users are called, and one that is too long is none", () => {
   assertProperty(
     property(string(), string(), (username, uid) => {
-      const review = reviewOf(hookPolicy(), { uid: `u${uid}`.slice(0, 128), userInfo: { username } });
+      const review = reviewOf(clusterHookPolicy(), { uid: `u${uid}`.slice(0, 128), userInfo: { username } });
       assert.equal(readHead(Buffer.from(JSON.stringify(review)))?.share, `user ${username.toWellFormed()}`);
     }),
   );

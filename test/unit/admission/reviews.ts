@@ -74,7 +74,9 @@ export function webhook(given: Given = {}): Webhook {
     ...given.world,
   };
   const handle = createAdmissionHandler({
-    examiner: given.examiner ?? { examine: async ({ body, now }) => examine(body, settings, now) },
+    examiner: given.examiner ?? {
+      examine: async ({ body, now }) => ({ examined: examine(body, settings, now), ms: 0 }),
+    },
     turns: given.turns ?? new Turns(),
     ...(given.open !== true && { world }),
     reviewer: {
@@ -110,10 +112,11 @@ export function webhook(given: Given = {}): Webhook {
 }
 
 export function reviewOf(object: object, over: object = {}): object {
-  const kind = "kind" in object ? object.kind : "";
+  const { kind = "", metadata }: { kind?: string; metadata?: { namespace?: string } } = object;
   const request = {
     uid: "review-1",
     kind: { group: "hookpolicy.dev", version: "v1alpha1", kind },
+    namespace: metadata?.namespace,
     operation: "CREATE",
     userInfo: JANE,
     object,
