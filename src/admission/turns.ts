@@ -127,7 +127,7 @@ export class Turns {
   }
 
   #next(): void {
-    for (const share of [...this.#queue]) {
+    for (const share of this.#queue) {
       if (this.#running >= this.#limits.atOnce) return;
       if (!share.busy) this.#begin(share);
     }

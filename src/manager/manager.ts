@@ -17,11 +17,11 @@ import {
   type HealthCheck,
   type PlainServer,
 } from "../server/health.ts";
-import { createHookServer, type HookServer } from "../server/hookserver.ts";
+import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission.ts";
 import { openAuditLog, recordAll } from "./auditing.ts";
-import { Certificates } from "./certificates.ts";
+import { Certificates, type Listener, type TlsOptions } from "./certificates.ts";
 import { createController } from "./controller.ts";
 import { EventRecorder, type EventResult } from "./events.ts";
 import { createLeadership } from "./leadership.ts";
@@ -72,31 +72,10 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   });
   const { memory } = controller;
   memory.store.onClusterGone(hooks.forget);
-  const admission = createAdmission({
-    memory,
-    client: reviews,
-    settings: { served, maxOverrideMs },
-    authenticated: options.admissionClients !== undefined,
-    log,
-  });
-  const { tls, clients } = await certificates.load(signal);
-  const listener = { ...(options.webhookHost !== undefined && { host: options.webhookHost }), tls, log };
-  const servers = {
-    hooks: createHookServer({
-      ...listener,
-      port: options.webhookPort,
-      ...hooks,
-      ...(clients.hooks !== undefined && { clients: clients.hooks }),
-    }),
-    admission: createHookServer({
-      ...listener,
-      port: options.admissionPort,
-      flags: "--webhook-host, --admission-port",
-      ...admission,
-      ...(clients.admission !== undefined && { clients: clients.admission, closed: true }),
-      limits: ADMISSION_LIMITS,
-    }),
-  };
+  const settings = { served, maxOverrideMs };
+  const authenticated = options.admissionClients !== undefined;
+  const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
+  const servers = createServers(options, { hooks, admission, tls: await certificates.load(signal), log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
   // Discovery first: it needs nothing else, and Cluster API's start depends on it.
   const { port } = await servers.hooks.listen();
@@ -120,13 +99,38 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([
-    ...plain.map((each) => each.close()),
-    client.close(),
-    reviews.close(),
-    admission.close(),
-  ]);
+  await Promise.all([...plain, client, reviews, admission].map(async (each) => await each.close()));
   await audit.close();
+}
+
+interface Served {
+  readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly admission: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly tls: TlsOptions;
+  readonly log: Logger;
+}
+
+function createServers(
+  { webhookHost: host, webhookPort, admissionPort }: Options,
+  { hooks, admission, tls: { tls, clients }, log }: Served,
+): Record<Listener, HookServer> {
+  const common = { ...(host !== undefined && { host }), tls, log };
+  return {
+    hooks: createHookServer({
+      ...common,
+      ...hooks,
+      port: webhookPort,
+      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+    }),
+    admission: createHookServer({
+      ...common,
+      ...admission,
+      port: admissionPort,
+      flags: "--webhook-host, --admission-port",
+      ...(clients.admission !== undefined && { clients: clients.admission, closed: true }),
+      limits: ADMISSION_LIMITS,
+    }),
+  };
 }
 
 /** The endpoint goes from the nodes while calls that still come here are answered. */

@@ -253,8 +253,8 @@ test("the cert-manager component renders a certificate for the Service", async (
   // It cannot change its webhook then, either.
   const patches = ({ rules = [] }: KubeObject): boolean =>
     rules.some(
-      ({ resources, verbs }: { readonly resources: string[]; readonly verbs: string[] }) =>
-        resources.includes("validatingwebhookconfigurations") && verbs.includes("patch"),
+      (granted: { readonly resources: string[]; readonly verbs: string[] }) =>
+        granted.resources.includes("validatingwebhookconfigurations") && granted.verbs.includes("patch"),
     );
   assert.ok(rendered.some(patches));
   assert.ok(!objects.some(patches));

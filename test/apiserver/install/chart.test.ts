@@ -149,7 +149,8 @@ test("an authority that the chart writes is none that the operator may write", a
     `certificates.caBundle=${pem}`,
   );
   const webhook = objects.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
-  const { caBundle } = webhook?.["webhooks"][0].clientConfig;
+  assert.ok(webhook);
+  const { caBundle } = webhook["webhooks"][0].clientConfig;
   assert.equal(Buffer.from(caBundle, "base64").toString(), pem);
   assert.ok(!objects.some(({ metadata: { name } }) => name === "hookpolicy-cabundle"));
 });

@@ -218,7 +218,7 @@ test("a process that was taken over changes nothing of its webhook but the caBun
     const other = cp.authority.caBundle;
     await write(
       "/webhooks/0/clientConfig/caBundle",
-      Buffer.from(`${Buffer.from(other, "base64")}\n`).toString("base64"),
+      Buffer.from(`${Buffer.from(other, "base64").toString()}\n`).toString("base64"),
       "add",
     );
   } finally {

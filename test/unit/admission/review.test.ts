@@ -81,7 +81,7 @@ test("who pays for a review is told by what stands before the objects", () => {
     readHead(Buffer.from(JSON.stringify(reviewOf(object))))?.share;
   assert.deepEqual([hookPolicy(), clusterHookPolicy()].map(share), ["namespace team-a", "user jane"]);
   const request = { uid: "1", kind: { group: "", kind: "" }, namespace: "team-a", operation: "CREATE" };
-  const inOrder = { ...request, userInfo: { username: '\\",\"object\":{' }, object: { namespace: "team-b" } };
+  const inOrder = { ...request, userInfo: { username: '\\","object":{' }, object: { namespace: "team-b" } };
   const body = Buffer.from(JSON.stringify({ request: inOrder }));
   assert.deepEqual(readHead(body), { uid: "1", share: "namespace team-a" });
 });

@@ -112,11 +112,11 @@ export function webhook(given: Given = {}): Webhook {
 }
 
 export function reviewOf(object: object, over: object = {}): object {
-  const { kind = "", metadata }: { kind?: string; metadata?: { namespace?: string } } = object;
+  const { kind = "", metadata: meta }: { kind?: string; metadata?: { namespace?: string } } = object;
   const request = {
     uid: "review-1",
     kind: { group: "hookpolicy.dev", version: "v1alpha1", kind },
-    namespace: metadata?.namespace,
+    namespace: meta?.namespace,
     operation: "CREATE",
     userInfo: JANE,
     object,

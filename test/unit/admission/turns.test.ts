@@ -28,7 +28,7 @@ test("shares take turns, however many one of them has waiting, and one at a time
   const { order, end } = takeAll(new Turns({ atOnce: 2 }), ["a", "a", "a", "b", "c"]);
   await settled();
   assert.deepEqual(order, ["a", "b"]);
-  for (let ended = 0; ended < 3; ended += 1) await end();
+  for (let ended = 0; ended < 4; ended += 1) await end();
   assert.deepEqual(order, ["a", "b", "c", "a", "a"]);
 });
 
