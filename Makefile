@@ -8,7 +8,7 @@ SHELL := bash
 TEST := node --test --test-reporter=./test/failures.ts --test-reporter-destination=stdout \
   --test-reporter=./test/slowest.ts --test-reporter-destination=stdout
 # The tests of a folder share a process.
-UNIT_FILES := $$(node test/groups.ts test/unit test/contract)
+UNIT_FILES := $$(node test/groups.ts test/unit test/contract test/redteam)
 UNIT_TEST := $(TEST) --test-concurrency=2
 # Coverage of the same tests; release/coverage.ts sums it up.
 COVERAGE_FLAGS := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
@@ -56,7 +56,7 @@ test: build $(if $(COVERAGE),coverage,test-unit) test-integration ## Run every t
 
 .PHONY: test-integration
 test-integration: build ## Run the tests on a real API server and Cluster API, which are built once
-	$(TEST) --test-concurrency=4 --test-global-setup=test/setup.ts 'test/{apiserver,capi,install}/**/*.test.ts'
+	$(TEST) --test-concurrency=4 --test-global-setup=test/setup.ts 'test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts'
 
 .PHONY: test-unit
 test-unit: build ## Run the tests that need no control plane (FULL=1: all generated cases and time zones)

@@ -1,4 +1,4 @@
-/** `node release/build.ts FILE`: src/main.ts and all that it imports in one file, which needs no node_modules. */
+/** `node release/build.ts FILE`: src/entry.ts and all that it imports in one file, which needs no node_modules. */
 
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ if (minimum === undefined) throw new Error(`package.json: engines.node is ${engi
 
 const [outfile = "dist/main.js"] = process.argv.slice(2);
 await build({
-  entryPoints: [join(ROOT, "src/main.ts")],
+  entryPoints: [join(ROOT, "src/entry.ts")],
   outfile,
   bundle: true,
   platform: "node",

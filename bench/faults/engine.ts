@@ -13,6 +13,8 @@ import { DEFAULT_HOOK } from "./subjects.ts";
 export interface Run extends Judgement {
   /** Seen otherwise than in an answer. */
   readonly wrongAllowsBesides: number;
+  /** Of the calls during the fault, in milliseconds, the fastest first. */
+  readonly durations: readonly number[];
   /** Why goes that were due were not confirmed; those of replicas that have ended are not known any more. */
   readonly unconfirmed: ReadonlyMap<string, number>;
 }
@@ -54,9 +56,11 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
   const stop = new AbortController();
   const minds = lab.changeMinds(stop.signal);
   const loading = load(options, (call) => calls.push(call), stop.signal);
+  let injectedAt = Infinity;
   let healedAt = Infinity;
   try {
     await sleep(times.beforeMs);
+    injectedAt = performance.now();
     await scenario.inject(lab);
     await sleep(times.faultMs);
     await lab.endBackground();
@@ -70,7 +74,11 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     await Promise.all([minds, loading]);
   }
   const wrongAllowsBesides = (await scenario.wrongAllowsBesides?.(lab)) ?? 0;
-  return { ...judge(calls, healedAt), wrongAllowsBesides, unconfirmed: unconfirmedBy(lab) };
+  const durations = calls
+    .filter(({ from }) => injectedAt <= from && from < healedAt)
+    .map(({ from, to }) => to - from)
+    .toSorted((a, b) => a - b);
+  return { ...judge(calls, healedAt), wrongAllowsBesides, durations, unconfirmed: unconfirmedBy(lab) };
 }
 
 function unconfirmedBy({ replicas }: Lab): ReadonlyMap<string, number> {

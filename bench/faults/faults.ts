@@ -9,6 +9,7 @@ import { CLOCK } from "./clock.ts";
 import { CLUSTER_API } from "./clusterapi.ts";
 import { DISK } from "./disk.ts";
 import { runScenario } from "./engine.ts";
+import { NEIGHBOURS } from "./neighbours.ts";
 import { POLICIES } from "./policies.ts";
 import { REPLICAS } from "./replicas.ts";
 import { type Done, linesOf, tablesOf } from "./report.ts";
@@ -20,6 +21,7 @@ const SCENARIOS: readonly Scenario[] = [
   ...API_SERVER,
   ...WATCHES,
   ...POLICIES,
+  ...NEIGHBOURS,
   ...CLOCK,
   ...CERTIFICATES,
   ...DISK,

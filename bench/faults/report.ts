@@ -20,7 +20,27 @@ export function tablesOf(done: readonly Done[]): Table[] {
       title: "From the end of the fault until every answer is right again",
       rows: done.flatMap(rightAgainRow),
     },
+    ...feltTables(done.filter(({ scenario }) => scenario.fromOthers)),
   ];
+}
+
+const P99: Goal = { is: "below", value: 100 };
+const LONGEST: Goal = { is: "at most", value: 300 };
+
+function feltTables(done: readonly Done[]): Table[] {
+  if (done.length === 0) return [];
+  const rows = done.flatMap(({ scenario: { id, title }, run: { durations } }) => {
+    const p99 = durations[Math.floor(durations.length * 0.99)];
+    const row = (name: string, ms: number | undefined, goal: Goal): Row => ({
+      id: `${name}-${id}`,
+      work: `${title}: ${name}`,
+      goal,
+      samples: ms === undefined ? [] : [Math.round(ms * 10) / 10],
+      unit: "ms",
+    });
+    return [row("p99", p99, P99), row("longest", durations.at(-1), LONGEST)];
+  });
+  return [{ title: "Calls about other namespaces", rows }];
 }
 
 function wrongAllowsRow({ scenario: { id, title }, run }: Done): Row {

@@ -24,6 +24,8 @@ export interface Scenario {
   readonly inject: (lab: Lab) => Promise<void>;
   /** Resolves when the fault is over; what runs in the background has ended before. */
   readonly heal?: (lab: Lab) => Promise<void>;
+  /** Others cause it: how long calls took meanwhile is what they felt of it. */
+  readonly fromOthers?: boolean;
   /** What else must not have happened, besides wrong answers: how often it has. */
   readonly wrongAllowsBesides?: (lab: Lab) => Promise<number>;
 }

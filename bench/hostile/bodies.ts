@@ -4,7 +4,7 @@ import { Agent, request as post } from "node:https";
 import { text } from "node:stream/consumers";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { Attack, Tally } from "./attack.ts";
-import { seedOf, type Target } from "./target.ts";
+import { portOf, seedOf, type Target } from "./target.ts";
 import { type HttpAnswer, judge, type Route } from "./verdict.ts";
 
 const MIB = 1024 * 1024;
@@ -150,12 +150,13 @@ function routesOf({ seeds }: Target): Route[] {
 }
 
 async function call(
-  { port }: Target,
+  target: Target,
   agent: Agent,
   { route, body }: { readonly route: Route; readonly body: Buffer },
 ): Promise<HttpAnswer> {
   return await new Promise((resolve, reject) => {
     const headers = { "content-length": body.length };
+    const port = portOf(target, route);
     const options = { host: "127.0.0.1", port, method: "POST", path: route.path, agent, headers };
     const outgoing = post({ ...options, timeout: TIMEOUT_MS }, (response) => {
       const status = response.statusCode ?? 0;

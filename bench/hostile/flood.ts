@@ -4,7 +4,7 @@ import { Agent, request as post } from "node:https";
 import { buffer } from "node:stream/consumers";
 import type { Attack, Scale, Tally } from "./attack.ts";
 import { type Mutant, mutants, type Request } from "./mutants.ts";
-import type { Target } from "./target.ts";
+import { portOf, type Target } from "./target.ts";
 import { type HttpAnswer, judge } from "./verdict.ts";
 import { exchange, parseAnswers } from "./wire.ts";
 
@@ -46,9 +46,12 @@ async function send(
 ): Promise<void> {
   const name = `mutant ${index} of seed ${seed} on ${route?.path ?? "another path"}`;
   try {
-    if (request.form === "whole") judge(tally, route, await call(target, agent, request), name);
+    if (request.form === "whole")
+      judge(tally, route, await call(portOf(target, route), agent, request), name);
     else {
-      const said = await exchange(target, request.bytes, { last: true });
+      const said = await exchange({ ...target, port: portOf(target, route) }, request.bytes, {
+        last: true,
+      });
       judgeAll(tally, parseAnswers(said, { bodies: !isHead(request.bytes) }), name);
     }
   } catch (error) {
@@ -63,7 +66,7 @@ export function judgeAll(tally: Tally, answers: readonly HttpAnswer[], name: str
 }
 
 async function call(
-  { port }: Target,
+  port: number,
   agent: Agent,
   { method, path, headers, body }: Request & { readonly form: "whole" },
 ): Promise<HttpAnswer> {

@@ -36,6 +36,7 @@ export interface Target {
   readonly cp: ControlPlane;
   readonly operator: Operator;
   readonly port: number;
+  readonly admissionPort: number;
   readonly ca: string;
   readonly seeds: readonly Seed[];
   /** In the bodies of seeds, and what stands there as the Cluster's own. */
@@ -83,8 +84,8 @@ export async function startTarget(options: OperatorOptions = {}): Promise<Target
     });
     await applyPolicy(cp, policyRef("ns-lifecycle-hooks", "protect"), { rules: [HOLDING] });
     await applyPolicy(cp, clusterPolicyRef("announced"), { namespaceSelector: {}, rules: [ANNOUNCED] });
-    const port = operator.ports.webhook;
-    return { cp, operator, port, ca: cp.authority.certificate, seeds: seedsWith(uids), uids };
+    const { webhook: port, admission: admissionPort } = operator.ports;
+    return { cp, operator, port, admissionPort, ca: cp.authority.certificate, seeds: seedsWith(uids), uids };
   } catch (error) {
     await cp.stop();
     throw error;
@@ -146,6 +147,11 @@ export function withUids(body: Buffer, uids: ReadonlyMap<string, string>): Buffe
     for (let at = body.indexOf(before); at >= 0; at = body.indexOf(before, at)) body.write(now, at, "latin1");
   }
   return body;
+}
+
+/** Where the route is served; a path that is none, on the hook port. */
+export function portOf({ port, admissionPort }: Target, route: Route | undefined): number {
+  return route?.kind === "admission" ? admissionPort : port;
 }
 
 /** The seed of a hook about a Cluster that is held: with the fewest bytes, or with the variables of a large one. */

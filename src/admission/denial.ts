@@ -3,18 +3,20 @@
 import { GROUP } from "../api/hookpolicy.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/schema.ts";
-import type { Review } from "./review.ts";
+import type { Subject } from "./review.ts";
 import { describe, oneLine } from "./text.ts";
 
 export interface Denial {
   readonly code: number;
-  readonly reason: "Invalid" | "Forbidden" | "ServiceUnavailable" | "BadRequest";
+  readonly reason: "Invalid" | "Forbidden" | "TooManyRequests" | "ServiceUnavailable" | "BadRequest";
   readonly message: string;
   readonly details?: {
-    readonly name: string;
+    readonly name?: string;
     readonly group: string;
-    readonly kind: string;
-    readonly causes: readonly Cause[];
+    readonly kind?: string;
+    readonly causes?: readonly Cause[];
+    /** Clients of the API server try again by themselves then. */
+    readonly retryAfterSeconds?: number;
   };
 }
 
@@ -28,28 +30,40 @@ const MAX_CAUSES = 32;
 const MAX_CAUSE = 1024;
 const MAX_MESSAGE = 8192;
 
-export function invalid(object: Review["object"], errors: readonly FieldError[]): Denial {
+export function invalid(object: Subject, errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} is invalid: ${list(errors)}`;
   return denial(object, { code: 422, reason: "Invalid", message }, causes("FieldValueInvalid", errors));
 }
 
-export function tooLarge(object: Review["object"]): Denial {
+export function tooLarge(object: Subject): Denial {
   return invalid(object, [{ path: "spec", message: "too large to be checked: make several of it" }]);
 }
 
-export function forbidden(object: Review["object"], errors: readonly FieldError[]): Denial {
+export function forbidden(object: Subject, errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} is forbidden: ${list(errors)}`;
   return denial(object, { code: 403, reason: "Forbidden", message }, causes("FieldValueForbidden", errors));
 }
 
 /** It may go well in a moment. */
-export function unavailable(object: Review["object"], errors: readonly FieldError[]): Denial {
+export function unavailable(object: Subject, errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} cannot be checked now: ${list(errors)}`;
   return denial(object, { code: 503, reason: "ServiceUnavailable", message }, []);
 }
 
+/** Nothing of it was looked at. */
+export function tooBusy(): Denial {
+  const message = "too many policies are being checked at the same time: try again in a second";
+  return { code: 429, reason: "TooManyRequests", message, details: { group: GROUP, retryAfterSeconds: 1 } };
+}
+
+export function tooSlow(): Denial {
+  const message =
+    "the policy was not checked in time: try again, and make several of it if that happens each time";
+  return { code: 503, reason: "ServiceUnavailable", message, details: { group: GROUP } };
+}
+
 function denial(
-  { kind, metadata: { name } }: Review["object"],
+  { kind, metadata: { name } }: Subject,
   status: Pick<Denial, "code" | "reason" | "message">,
   all: readonly Cause[],
 ): Denial {
@@ -60,7 +74,7 @@ function denial(
   };
 }
 
-function nameOf({ kind, metadata: { name } }: Review["object"]): string {
+function nameOf({ kind, metadata: { name } }: Subject): string {
   return `${kind}.${GROUP} "${name}"`;
 }
 

@@ -1,29 +1,30 @@
 /**
  * The validating webhook of policies, a service to their authors: what it says is said when they apply, and the
- * operator decides the same without it. What it cannot judge is left to the webhook's failurePolicy.
+ * operator decides the same without it. What it cannot judge in time is refused: what is let through once is never
+ * looked at again, and the API server would let through what nobody answers.
  */
 
-import { isDeepStrictEqual } from "node:util";
-import { withoutNulls } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
-import type { ServedHooks } from "../policy/compile.ts";
 import { policyName } from "../policy/policy.ts";
 import { reviewAccess } from "./access.ts";
-import { forbidden, invalid, tooLarge, unavailable } from "./denial.ts";
-import { newGates } from "./objectgates.ts";
-import { checkOverride } from "./overrides.ts";
-import { checkPolicy, type Policy } from "./policies.ts";
-import { decodeReview, encodeVerdict, NOT_REVIEWED, type Review, type Verdict } from "./review.ts";
-import { isTooLarge, MAX_REVIEW_BYTES } from "./size.ts";
+import { type Denial, forbidden, tooBusy, tooSlow, unavailable } from "./denial.ts";
+import type { Examined } from "./examine.ts";
+import type { Examiner } from "./examiner.ts";
+import { surroundOverride } from "./overrides.ts";
+import { selectsNothing } from "./policies.ts";
+import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Subject, type Verdict } from "./review.ts";
+import { MAX_REVIEW_BYTES } from "./size.ts";
 import { describe } from "./text.ts";
+import type { Turns } from "./turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
 export interface AdmissionDeps {
-  readonly served: ServedHooks;
-  readonly maxOverrideMs: number;
-  readonly world: AdmissionWorld;
+  readonly examiner: Examiner;
+  readonly turns: Turns;
+  /** Absent where anybody may ask: then nothing is told but what was sent, and whether its author may read. */
+  readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
   readonly log: Logger;
   readonly now: () => Date;
@@ -36,65 +37,75 @@ const ADMITTED: Verdict = { warnings: [] };
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
   return async (body) => {
-    const decoded = body.length > MAX_REVIEW_BYTES ? undefined : decodeReview(body);
-    if (decoded === undefined) {
+    const head = body.length > MAX_REVIEW_BYTES ? undefined : readHead(body);
+    if (head === undefined) {
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
-    const { uid, review } = decoded;
-    return encodeVerdict(uid, review === undefined ? ADMITTED : await judge(review, deps));
+    const verdict = await judgeInTurn(head, body, deps);
+    return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };
 }
 
-async function judge(review: Review, deps: AdmissionDeps): Promise<Verdict> {
-  const { old } = review;
-  // Finalizers must go and labels may change, whatever is wrong with the spec.
-  if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return ADMITTED;
-  if (isBeingDeleted(review.object)) return ADMITTED;
-  if (isTooLarge(review.object.spec)) return { denial: tooLarge(review.object), warnings: [] };
-  const object = asStored(review.object);
-  if (object.kind === "HookOverride") {
-    return { warnings: checkOverride(object, { ...deps, now: deps.now() }).map(describe) };
+/** `undefined`: not a review. */
+async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promise<Verdict | undefined> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const turn = await deps.turns.take(head.share);
+  if (turn === undefined) return { denial: tooBusy(), warnings: [] };
+  let cost = 0;
+  try {
+    const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
+    cost = ms;
+    return examined === undefined ? { denial: tooSlow(), warnings: [] } : await judge(examined, deps, signal);
+  } finally {
+    turn(cost); // a share works half of the time at most
   }
-  const known = isPolicy(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
-  const verdict = await judgePolicy(object, known, review, deps);
-  if (verdict.denial !== undefined) {
-    deps.log.info("Refused a policy", { policy: nameOf(object), reason: verdict.denial.reason });
+}
+
+async function judge(
+  examined: Examined,
+  deps: AdmissionDeps,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  switch (examined.is) {
+    case "NoReview":
+      return undefined;
+    case "Admitted":
+      return ADMITTED;
+    case "Denied":
+      return refuse(examined.subject, examined.denial, deps);
+    case "Override":
+      return { warnings: surroundOverride(examined, deps.world, deps.now()).map(describe) };
+    case "Policy":
+      return await judgePolicy(examined, deps, signal);
   }
-  return verdict;
 }
 
 async function judgePolicy(
-  policy: Policy,
-  old: Policy | undefined,
-  { user }: Review,
-  deps: AdmissionDeps,
+  { subject, user, gates, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { world, reviewer, ...deps }: AdmissionDeps,
+  signal: AbortSignal,
 ): Promise<Verdict> {
-  const { errors, warnings } = checkPolicy(policy, old, deps);
-  if (errors.length > 0) return { denial: invalid(policy, errors), warnings: [] };
-  const request = { gates: newGates(policy, old), user, ownNamespaceOnly: policy.kind === "HookPolicy" };
-  const access = await reviewAccess(request, deps.reviewer, AbortSignal.timeout(DEADLINE_MS));
-  if (access.forbidden.length > 0) return { denial: forbidden(policy, access.forbidden), warnings: [] };
+  const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
+  const access = await reviewAccess(request, reviewer, signal);
+  if (access.forbidden.length > 0) return refuse(subject, forbidden(subject, access.forbidden), deps);
   if (access.unknown.length > 0) {
     deps.log.warn("Failed to check what the author of a policy may read", { error: access.failure });
-    return { denial: unavailable(policy, access.unknown), warnings: [] };
+    return { denial: unavailable(subject, access.unknown), warnings: [] };
   }
-  return { warnings: [...warnings, ...access.warnings].map(describe) };
+  if (world === undefined) return { warnings: warnings.map(describe) };
+  const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
+  return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
 }
 
-function nameOf({ kind, metadata: { namespace, name } }: Policy): string {
-  return policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+/** Strangers can have any number of them refused: no log line above debug. */
+function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
+  log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
+  return { denial, warnings: [] };
 }
 
-/** The other parts of it are not looked at that closely, and may be of any size. */
-function asStored<T extends Review["object"]>(object: T): T {
-  return { ...object, spec: withoutNulls(object.spec) };
-}
-
-function isBeingDeleted({ metadata }: Review["object"]): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
-function isPolicy(object: Review["object"] | undefined): object is Policy {
-  return object !== undefined && object.kind !== "HookOverride";
+function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
+  return kind === "HookOverride"
+    ? name
+    : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
 }

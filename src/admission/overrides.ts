@@ -8,26 +8,43 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/schema.ts";
 import type { AdmissionWorld } from "./world.ts";
 
-export interface OverrideSurroundings {
-  readonly served: ServedHooks;
-  readonly maxOverrideMs: number;
-  readonly world: AdmissionWorld;
-  readonly now: Date;
+export interface OverrideFindings {
+  readonly warnings: readonly FieldError[];
+  /** Absent: it is not understood, and more cannot be said. */
+  readonly override?: Override;
+  readonly policyRefs?: readonly PolicyRefSpec[];
 }
 
 /** Cluster API reconciles a Cluster that waits at least as often where nothing else says when. */
 const RETRY_SECONDS = 60;
 
-export function checkOverride(object: HookOverride, surroundings: OverrideSurroundings): FieldError[] {
-  const { served, maxOverrideMs, world, now } = surroundings;
+/** What can be said of it by itself. */
+export function checkOverride(
+  object: HookOverride,
+  { served, maxOverrideMs }: { readonly served: ServedHooks; readonly maxOverrideMs: number },
+  now: Date,
+): OverrideFindings {
   const override = compileOverride(withCreation(object, now), maxOverrideMs);
-  if (override.problem?.reason === "InvalidSpec") return [{ path: "", message: override.problem.message }];
-  const cluster = world.loaded()
-    ? world.cluster(override.clusterRef.namespace, override.clusterRef.name)
-    : undefined;
+  if (override.problem?.reason === "InvalidSpec") {
+    return { warnings: [{ path: "", message: override.problem.message }] };
+  }
+  const { policyRefs = [] } = object.spec;
+  return { warnings: unservedHooks(object, served), override, policyRefs };
+}
+
+/** And what can be said by what is in memory, where that may be told. */
+export function surroundOverride(
+  { warnings, override, policyRefs = [] }: OverrideFindings,
+  world: AdmissionWorld | undefined,
+  now: Date,
+): FieldError[] {
+  if (override === undefined) return [...warnings];
+  if (world?.loaded() !== true) return [...warnings, ...lifetime(override, [], now)];
+  const cluster = world.cluster(override.clusterRef.namespace, override.clusterRef.name);
   return [
-    ...unservedHooks(object, served),
-    ...(world.loaded() ? [...missingCluster(override, cluster), ...missingPolicies(object, world)] : []),
+    ...warnings,
+    ...missingCluster(override, cluster),
+    ...missingPolicies(policyRefs, world),
     ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),
   ];
 }
@@ -57,12 +74,13 @@ function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined):
     return [{ path: "spec.clusterRef", message: `there is no Cluster ${namespace}/${name}` }];
   }
   if (uid === undefined || uid === cluster.metadata.uid) return [];
-  const message = `Cluster ${namespace}/${name} has another uid, ${cluster.metadata.uid}: the override has no effect on it`;
+  // Which one, admission does not say: who may write overrides need not be one who may read Clusters.
+  const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
   return [{ path: "spec.clusterRef.uid", message }];
 }
 
-function missingPolicies({ spec }: HookOverride, world: AdmissionWorld): FieldError[] {
-  return (spec.policyRefs ?? []).flatMap(({ kind, namespace, name }: PolicyRefSpec, index) => {
+function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
+  return policyRefs.flatMap(({ kind, namespace, name }, index) => {
     if (world.policy(kind, namespace, name) !== undefined) return [];
     const full = namespace === undefined ? name : `${namespace}/${name}`;
     return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${kind} ${full}` }];

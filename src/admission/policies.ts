@@ -4,21 +4,21 @@ import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.
 import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/schema.ts";
 import { checkRules } from "../policy/semantics.ts";
-import type { AdmissionWorld } from "./world.ts";
+import type { AdmissionWorld, Selection } from "./world.ts";
+
+export type { Selection } from "./world.ts";
 
 export type Policy = HookPolicy | ClusterHookPolicy;
 
 export interface PolicyFindings {
   readonly errors: readonly FieldError[];
   readonly warnings: readonly FieldError[];
+  /** Absent: it is about Clusters that are still to come, too. */
+  readonly selection?: Selection;
 }
 
 /** `old`: what the update would replace. */
-export function checkPolicy(
-  policy: Policy,
-  old: Policy | undefined,
-  { served, world }: { readonly served: ServedHooks; readonly world: AdmissionWorld },
-): PolicyFindings {
+export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
   const schemaErrors = specErrors(policy);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors);
   const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
@@ -34,8 +34,8 @@ export function checkPolicy(
       })),
       ...compiled.notEnforceable,
       ...warnings,
-      ...selectsNothing(policy, world.loaded() && !world.matchesCluster(compiled)),
     ],
+    ...selectionOf(policy, schemaErrors),
   };
 }
 
@@ -68,13 +68,30 @@ function signature({ path, message }: FieldError): string {
   return `${path.replaceAll(/\[\d+\]/g, "[]")}: ${message}`;
 }
 
-/** A policy without selectors is about Clusters that are still to come, too. */
-function selectsNothing({ kind, spec }: Policy, isUnmatched: boolean): FieldError[] {
-  const field = ["clusterSelector", "namespaceSelector"].find((name) => {
-    const selector: unknown = Object.entries(spec).find(([key]) => key === name)?.[1];
-    return typeof selector === "object" && selector !== null && Object.keys(selector).length > 0;
-  });
-  if (!isUnmatched || field === undefined) return [];
-  const where = kind === "HookPolicy" ? "in this namespace" : "in any namespace";
-  return [{ path: `spec.${field}`, message: `matches no Cluster ${where} at present` }];
+const SELECTORS = ["clusterSelector", "namespaceSelector"] as const;
+
+function selectionOf(
+  { kind, metadata, spec }: Policy,
+  errors: readonly FieldError[],
+): { selection?: Selection } {
+  const selectors: Partial<ClusterHookPolicy["spec"]> = spec;
+  const field = SELECTORS.find((name) => Object.keys(selectors[name] ?? {}).length > 0);
+  const broken = errors.some(({ path }) => SELECTORS.some((name) => isWithin(path, `spec.${name}`)));
+  if (field === undefined || broken) return {};
+  const { clusterSelector, namespaceSelector } = selectors;
+  const own = kind === "HookPolicy";
+  return {
+    selection: {
+      field,
+      ...(own && { namespace: metadata.namespace ?? "" }),
+      ...(!own && namespaceSelector !== undefined && { namespaceSelector }),
+      ...(clusterSelector !== undefined && { clusterSelector }),
+    },
+  };
+}
+
+export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
+  if (!world.loaded() || (await world.matchesCluster(selection))) return [];
+  const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
+  return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
 }

@@ -15,9 +15,14 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** What a review is about, as far as refusals name it. */
+export interface Subject {
+  readonly kind: Review["object"]["kind"];
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+}
+
 /** A create or an update, as the API server would store it. */
 export interface Review {
-  readonly uid: string;
   readonly user: UserInfo;
   readonly object: HookPolicy | ClusterHookPolicy | HookOverride;
   /** Absent: a create. */
@@ -32,7 +37,6 @@ export interface Verdict {
 
 /** `review` is absent for whatever is not a create or an update of the object itself: nothing is said of that. */
 export interface DecodedReview {
-  readonly uid: string;
   readonly review?: Review;
 }
 
@@ -41,6 +45,7 @@ interface RawReview {
     readonly uid: string;
     readonly kind: { readonly group: string; readonly kind: string };
     readonly subResource?: string;
+    readonly namespace?: string;
     readonly operation: string;
     readonly userInfo: UserInfo;
     readonly object?: unknown;
@@ -76,6 +81,7 @@ const isReview = ajv.compile<RawReview>(
         uid: { type: "string", minLength: 1, maxLength: 128 },
         kind: object({ group: STRING, kind: STRING }),
         subResource: STRING,
+        namespace: STRING,
         operation: STRING,
         userInfo: object(
           {
@@ -109,16 +115,35 @@ const isStored = ajv.compile<Stored>(
 
 /** `undefined`: not a review. Never throws, whatever the bytes. */
 export function decodeReview(body: Buffer): DecodedReview | undefined {
-  const raw = parseJson(body);
+  const raw = parseJson(body.toString("utf8"));
   if (!isReview(raw)) return undefined;
-  const { uid, kind, subResource, operation, userInfo, object: after, oldObject: before } = raw.request;
+  const { kind, subResource, operation, userInfo, object: after, oldObject: before } = raw.request;
   const isOurs = kind.group === GROUP && REVIEWED_KINDS.some((reviewed) => reviewed === kind.kind);
-  if (!isOurs || (subResource ?? "") !== "" || !["CREATE", "UPDATE"].includes(operation)) return { uid };
+  if (!isOurs || (subResource ?? "") !== "" || !["CREATE", "UPDATE"].includes(operation)) return {};
   if (!isObject(after, kind.kind)) return undefined;
-  if (operation === "CREATE") return { uid, review: { uid, user: userInfo, object: after } };
-  return isObject(before, kind.kind)
-    ? { uid, review: { uid, user: userInfo, object: after, old: before } }
-    : undefined;
+  if (operation === "CREATE") return { review: { user: userInfo, object: after } };
+  return isObject(before, kind.kind) ? { review: { user: userInfo, object: after, old: before } } : undefined;
+}
+
+/** What is known of a review before it is examined. */
+export interface Head {
+  /** The answer repeats it. */
+  readonly uid: string;
+  /** Who pays for it: the namespace, or the user where there is none. */
+  readonly share: string;
+}
+
+/** The API server writes everything else before the objects (k8s.io/api/admission/v1: AdmissionRequest). */
+const MAX_HEAD_BYTES = 128 * 1024;
+const OBJECT = Buffer.from(',"object":');
+
+/** `undefined`: not a review of the API server. Never throws. */
+export function readHead(body: Buffer): Head | undefined {
+  const end = body.subarray(0, MAX_HEAD_BYTES).indexOf(OBJECT);
+  const raw = end < 0 ? undefined : parseJson(`${body.toString("utf8", 0, end)}}}`);
+  if (!isReview(raw)) return undefined;
+  const { uid, namespace = "", userInfo } = raw.request;
+  return { uid, share: namespace === "" ? `user ${userInfo.username}` : `namespace ${namespace}` };
 }
 
 /** The API server has checked the rest of it against the CRD; whether we agree is looked at later. */
@@ -126,9 +151,9 @@ function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
 }
 
-function parseJson(body: Buffer): unknown {
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

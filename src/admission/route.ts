@@ -1,26 +1,16 @@
-/** Adds the webhook to what the hook server serves. */
+/** What the admission listener serves. */
 
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./handler.ts";
 import { NOT_REVIEWED } from "./review.ts";
 
-interface Route {
-  readonly path: string;
-  readonly authenticated?: boolean;
-  handle(body: Buffer, digest?: string): string | Promise<string>;
-  readonly repeat?: (digest: string) => string | undefined;
+export interface AdmissionRoutes {
+  readonly routes: readonly { readonly path: string; handle(body: Buffer): Promise<string> }[];
+  readonly undecodable: () => string;
 }
 
-interface Routes<Reason> {
-  readonly routes: readonly Route[];
-  readonly undecodable: (path: string, reason: Reason) => string;
-}
-
-export function withAdmission<Reason>(
-  { routes, undecodable }: Routes<Reason>,
-  deps: AdmissionDeps,
-): Routes<Reason> {
+export function createAdmissionRoutes(deps: AdmissionDeps): AdmissionRoutes {
   return {
-    routes: [...routes, { path: ADMISSION_PATH, handle: createAdmissionHandler(deps) }],
-    undecodable: (path, reason) => (path === ADMISSION_PATH ? NOT_REVIEWED : undecodable(path, reason)),
+    routes: [{ path: ADMISSION_PATH, handle: createAdmissionHandler(deps) }],
+    undecodable: () => NOT_REVIEWED,
   };
 }

@@ -1,4 +1,4 @@
-/** Whoever reaches the port can send a review, and while one is judged no hook is answered. */
+/** Whoever reaches the port can send a review. */
 
 /** The API server takes objects of up to 1.5 MiB (etcd), and sends the old one, too. */
 export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;

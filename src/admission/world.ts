@@ -1,6 +1,6 @@
 /** What admission looks at besides the review itself. */
 
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, LabelSelector } from "../api/meta.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { CompiledPolicy, PolicyKind } from "../policy/policy.ts";
 import type { UserInfo } from "./review.ts";
@@ -9,12 +9,22 @@ import type { UserInfo } from "./review.ts";
 export interface AdmissionWorld {
   /** Before, nothing that is missing tells anything. */
   loaded(): boolean;
-  /** Some Cluster matches it now. */
-  matchesCluster(policy: CompiledPolicy): boolean;
+  /** Some Cluster is selected now, or that takes too long to tell. */
+  matchesCluster(selection: Selection): Promise<boolean>;
   cluster(namespace: string, name: string): Cluster | undefined;
   policy(kind: PolicyKind, namespace: string | undefined, name: string): CompiledPolicy | undefined;
   /** Those that match the Cluster. */
   policiesOf(cluster: Cluster): readonly CompiledPolicy[];
+}
+
+/** The Clusters that a policy is about. */
+export interface Selection {
+  /** The first selector that says something. */
+  readonly field: "clusterSelector" | "namespaceSelector";
+  /** Absent: `namespaceSelector` says which. */
+  readonly namespace?: string;
+  readonly namespaceSelector?: LabelSelector;
+  readonly clusterSelector?: LabelSelector;
 }
 
 /** `problem`: why the operator cannot look at objects of the kind, in words for users. */

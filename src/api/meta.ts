@@ -1,5 +1,7 @@
 /** Kubernetes object metadata and the parts of Cluster and Namespace that a policy can look at. */
 
+import type { HookName } from "./runtimehooks.ts";
+
 /** The fields of metav1.ObjectMeta that HookPolicy reads. Times are RFC 3339 strings, as the API server sends them. */
 export interface ObjectMeta {
   readonly name: string;
@@ -50,6 +52,20 @@ export interface Cluster {
   readonly created: boolean;
   /** As of the informer. Absent: not known, as for a Cluster that only a hook request has told of. */
   readonly status?: ClusterStatus;
+  /** As the status. Absent: it says nothing about it. */
+  readonly progress?: TopologyProgress;
+}
+
+/** What Cluster API's status says of the hooks that it waits for, and of the steps of an upgrade. */
+export interface TopologyProgress {
+  /** The hook that holds the Cluster, as the condition TopologyReconciled names it for the present generation. */
+  readonly heldAt?: HookName;
+  /** TopologyReconciled is True for the present generation. */
+  readonly reconciled?: boolean;
+  /** The versions that the control plane has still to take; empty: at most the one that it is taking. */
+  readonly plan: readonly string[];
+  /** Of the whole control plane; absent: not shown, or several. */
+  readonly version?: string;
 }
 
 export interface ClusterTopology {
@@ -57,6 +73,8 @@ export interface ClusterTopology {
   readonly version: string;
   /** From name to value, as JSON: thousands of Clusters are kept, and few policies look at a variable. */
   readonly variables?: string;
+  /** Of `variables`, in letters, where these have to be unpacked to be counted. */
+  readonly variablesLength?: number;
 }
 
 /** As v1beta2 has it, also for v1beta1. */
@@ -86,4 +104,6 @@ export const CLUSTER_API_GROUP = "cluster.x-k8s.io";
 /** Marks that Cluster API writes on a Cluster (core:internal/hooks/tracking.go). */
 export const OK_TO_DELETE_ANNOTATION = "runtime.cluster.x-k8s.io/ok-to-delete";
 export const PENDING_HOOKS_ANNOTATION = "runtime.cluster.x-k8s.io/pending-hooks";
+/** Prefix: Cluster API holds an upgrade by itself, without asking anybody. */
+export const BEFORE_UPGRADE_ANNOTATION = "before-upgrade.hook.cluster.cluster.x-k8s.io";
 export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";

@@ -131,8 +131,14 @@ export class Fleet {
         if (ask !== undefined) asks.set(row.hook, ask);
       }
     }
-    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster));
+    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster)).map(firstOfAll);
   }
+}
+
+/** To be shown: what each policy says counts for itself. */
+function firstOfAll(ask: Ask): Ask {
+  const said = [...(ask.saidBy?.values() ?? [])].map((time) => time.getTime());
+  return said.length === 0 ? ask : { ...ask, firstAsked: new Date(Math.min(...said)) };
 }
 
 export function createFleet(objects: readonly RawObject[], options: FleetOptions): Fleet {

@@ -1,22 +1,35 @@
 /** One timer for many instants: calls back for each key when its instant has come. */
 
+import { TURN_MS } from "./turn.ts";
+
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
 const MAX_SLEEP_MS = 30_000;
 /** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
-const TURN_MS = 15;
 
 export class Alarm {
   readonly #dueAt = new Map<string, number>();
   readonly #now: () => Date;
   readonly #onDue: (key: string, at: Date) => void;
+  readonly #ownerOf: (key: string) => string;
+  readonly #turnMs: number;
+  /** Whose turn it was last. */
+  #served = "";
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
   #stopped = false;
 
-  constructor(options: { readonly now: () => Date; readonly onDue: (key: string, at: Date) => void }) {
+  constructor(options: {
+    readonly now: () => Date;
+    readonly onDue: (key: string, at: Date) => void;
+    /** Where many keys are due, their owners take turns. */
+    readonly ownerOf?: (key: string) => string;
+    readonly turnMs?: number;
+  }) {
     this.#now = options.now;
     this.#onDue = options.onDue;
+    this.#ownerOf = options.ownerOf ?? (() => "");
+    this.#turnMs = options.turnMs ?? TURN_MS;
   }
 
   /** Replaces the key's instant; `undefined` clears it. */
@@ -37,20 +50,37 @@ export class Alarm {
   /** Calls back for what is due. The callback may set the key again. */
   ring(): void {
     const now = this.#now().getTime();
-    let next = Infinity;
-    const end = performance.now() + TURN_MS;
+    const end = performance.now() + this.#turnMs;
     let rung = 0;
-    for (const [key, at] of this.#dueAt) {
-      if (at > now || rung === BATCH || (rung > 0 && performance.now() > end)) {
-        next = Math.min(next, at);
-        continue;
+    const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
+    for (let due = this.#due(now); due.size > 0 && !isOver(); due = this.#due(now)) {
+      for (const [owner, key] of inTurns(due, this.#served)) {
+        if (isOver()) break;
+        const at = this.#dueAt.get(key);
+        // What rang before may have cleared it.
+        if (at === undefined || at > now) continue;
+        rung += 1;
+        this.#served = owner;
+        this.#dueAt.delete(key);
+        this.#onDue(key, new Date(at));
       }
-      rung += 1;
-      this.#dueAt.delete(key);
-      this.#onDue(key, new Date(at));
     }
+    let next = Infinity;
     for (const at of this.#dueAt.values()) next = Math.min(next, at);
     this.#sleepUntil(next);
+  }
+
+  /** By owner, those that have waited for longest first. */
+  #due(now: number): Map<string, string[]> {
+    const due = new Map<string, string[]>();
+    for (const [key, at] of this.#dueAt) {
+      if (at > now) continue;
+      const owner = this.#ownerOf(key);
+      const keys = due.get(owner);
+      if (keys === undefined) due.set(owner, [key]);
+      else keys.push(key);
+    }
+    return due;
   }
 
   stop(): void {
@@ -66,5 +96,22 @@ export class Alarm {
     this.#timer = setTimeout(() => this.ring(), sleep);
     // It alone must not keep a process alive.
     this.#timer.unref();
+  }
+}
+
+/** One key of each owner, then the next of each; the owner after the one that was served last begins. */
+function* inTurns(
+  due: ReadonlyMap<string, readonly string[]>,
+  served: string,
+): Generator<[owner: string, key: string]> {
+  const owners = [...due.keys()].toSorted();
+  const first = owners.findIndex((owner) => owner > served);
+  const order = first < 0 ? owners : [...owners.slice(first), ...owners.slice(0, first)];
+  const most = Math.max(0, ...[...due.values()].map(({ length }) => length));
+  for (let round = 0; round < most; round += 1) {
+    for (const owner of order) {
+      const key = due.get(owner)?.[round];
+      if (key !== undefined) yield [owner, key];
+    }
   }
 }

@@ -1,22 +1,26 @@
 /** What Cluster API has asked for and has not been let do yet: when an operation begins and when it ends. */
 
-import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../api/meta.ts";
+import {
+  BEFORE_UPGRADE_ANNOTATION,
+  type Cluster,
+  OK_TO_DELETE_ANNOTATION,
+  PENDING_HOOKS_ANNOTATION,
+} from "../api/meta.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import { compareResourceVersions } from "../policy/cluster.ts";
-import { targetVersion } from "../policy/call.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../api/runtimehooks.ts";
+import { isVersion, targetVersion } from "../policy/call.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { lookup } from "../policy/selector.ts";
 import { adoptTimers, storedTimers } from "../policy/timers.ts";
-import type { Asked } from "../policy/world.ts";
+import { type Asked, firstAskedBy } from "../policy/world.ts";
 
 export interface Ask extends Asked {
   readonly clusterUID: string;
   readonly namespace: string;
   readonly cluster: string;
   readonly call: HookCall;
-  /** Of the Cluster at the last call: an older copy cannot tell that the operation has ended. */
-  readonly resourceVersion: string;
+  /** As the Cluster shows it: tells one step of an upgrade from the next, which are asked about by the same hook. */
+  readonly step: string;
   /** Cluster API's own mark of the hook was there: when it goes, the hook has let the Cluster go on. */
   readonly marked: boolean;
 }
@@ -27,7 +31,7 @@ export function askKey(clusterUID: string, hook: HookName): string {
 
 /** Another target is another operation, and its clocks start anew. */
 export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask | undefined): Ask {
-  const { uid, name, namespace, resourceVersion, deletionTimestamp } = cluster.metadata;
+  const { uid, name, namespace, deletionTimestamp } = cluster.metadata;
   const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
   const begun = call.hook === "BeforeClusterDelete" ? parseTime(deletionTimestamp) : undefined;
   return {
@@ -36,21 +40,43 @@ export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask 
     cluster: name,
     call,
     firstAsked: begun ?? (same ? before.firstAsked : now),
+    ...(same && before.saidBy !== undefined && { saidBy: before.saidBy }),
     rules: same ? before.rules : new Map(),
-    resourceVersion,
+    step: stepOf(call.hook, cluster),
     marked: (same && before.marked) || isPending(cluster, markOf(call.hook)),
   };
 }
 
+/** A call that is not about what is remembered is decided as if it were asked for the first time. */
+export function answering(ask: Ask | undefined, call: HookCall, now: Date): Asked {
+  return ask !== undefined && isAbout(ask, call) ? ask : { firstAsked: now, rules: new Map() };
+}
+
+/** The version in a call is the caller's word: it can only make the caller miss what is remembered. */
+function isAbout(ask: Ask, call: HookCall): boolean {
+  const version = targetVersion(ask.call);
+  return version === undefined || version === targetVersion(call);
+}
+
 /**
- * A Cluster that is being deleted is going to be asked about, if it has not been yet: every replica sees
- * that by itself, also after a restart. Not so without a topology or while paused (no hook is called).
+ * The operation on which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
+ * sees that by itself, also after a restart. Calls have no say in it.
  */
+export function shownAsk(
+  hook: HookName,
+  cluster: Cluster,
+  now: Date,
+  settings?: HookCall["settings"],
+): Ask | undefined {
+  return isAsked(hook, cluster)
+    ? newAsk(shownCall(hook, cluster, settings), cluster, now, undefined)
+    : undefined;
+}
+
+/** A Cluster that is being deleted is going to be asked about, if it has not been yet. */
 export function deletionAsk(cluster: Cluster): Ask | undefined {
   const begun = parseTime(cluster.metadata.deletionTimestamp);
-  if (begun === undefined || cluster.topology === undefined || cluster.paused) return undefined;
-  const ask = newAsk({ hook: "BeforeClusterDelete" }, cluster, begun, undefined);
-  return hasEnded(ask, cluster) ? undefined : ask;
+  return begun && shownAsk("BeforeClusterDelete", cluster, begun);
 }
 
 /** Where a status row comes from, and what is known besides. */
@@ -64,89 +90,185 @@ export interface RowContext {
 
 /**
  * The operation that a row tells of, written by another replica or before a restart, together with what is known of it;
- * nothing, if the row makes no sense.
+ * nothing, if the Cluster shows no such operation. What the row says counts for its own policy only.
  */
 export function adoptRow(
   row: DecisionRow,
   { cluster, policy, status, known, now }: RowContext,
 ): Ask | undefined {
-  const adopted = askFromRow(row, cluster);
-  if (adopted === undefined) return undefined;
-  const ask = known === undefined ? adopted : merge(known, adopted);
-  // The clocks of another operation are none of this one.
-  const same = targetVersion(ask.call) === row.targetVersion;
-  return adoptTimers(ask, policy.uid, same ? storedTimers(policy, status, row, now) : [], now);
-}
-
-function askFromRow(row: DecisionRow, cluster: Cluster): Ask | undefined {
-  const { hook, targetVersion: version } = row;
   const firstAsked = parseTime(row.firstAsked);
-  if (firstAsked === undefined) return undefined;
-  const field = ASKS_ABOUT_TARGET.has(hook) ? "toKubernetesVersion" : "kubernetesVersion";
-  return {
-    clusterUID: row.clusterUID,
-    namespace: row.namespace,
-    cluster: row.cluster,
-    call: { hook, ...(version !== undefined && { [field]: version }) },
-    firstAsked,
-    rules: new Map(),
-    resourceVersion: cluster.metadata.resourceVersion,
-    marked: true,
-  };
+  if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
+  const ask = known ?? hearsay(row.hook, cluster, firstAsked);
+  if (ask === undefined || !isSameStep(ask, row)) return undefined;
+  const own = firstAskedBy(ask, policy.uid);
+  const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
+  const saidBy = isNews ? new Map(ask.saidBy).set(policy.uid, firstAsked) : ask.saidBy;
+  const adopted = saidBy === undefined ? ask : { ...ask, saidBy };
+  return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }
 
-/** Of one operation, the first question; of two operations, the later one: every replica comes to the same. */
-function merge(known: Ask, adopted: Ask): Ask {
-  if (targetVersion(known.call) !== targetVersion(adopted.call)) {
-    return adopted.firstAsked > known.firstAsked ? adopted : known;
-  }
-  return adopted.firstAsked < known.firstAsked ? { ...known, firstAsked: adopted.firstAsked } : known;
+/** A status is written by whoever may: its rows are about the Clusters and rules of the policy, or about nothing. */
+function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
+  if (ref.kind === "HookPolicy" && ref.namespace !== row.namespace) return false;
+  return rules.some(({ hooks }) => hooks.has(row.hook));
 }
 
+/** Rows tell steps apart by their version alone. */
+function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow): boolean {
+  if (version === undefined && STEPS.has(hook)) return false;
+  return targetVersion(call) === version;
+}
+
+/** The Cluster could be waiting, and does not say so just now: Cluster API's last call has failed, for example. */
+function hearsay(hook: HookName, cluster: Cluster, firstAsked: Date): Ask | undefined {
+  if (!isPossible(hook, cluster)) return undefined;
+  return { ...newAsk(shownCall(hook, cluster), cluster, firstAsked, undefined), hearsay: true };
+}
+
+/** Those that are called for every step of an upgrade. */
+const STEPS: ReadonlySet<HookName> = new Set([
+  "BeforeControlPlaneUpgrade",
+  "AfterControlPlaneUpgrade",
+  "BeforeWorkersUpgrade",
+  "AfterWorkersUpgrade",
+]);
+
+function stepOf(hook: HookName, { topology, progress }: Cluster): string {
+  if (!STEPS.has(hook)) return VERSIONED.has(hook) ? (topology?.version ?? "") : "";
+  return [topology?.version ?? "", ...(progress?.plan ?? [])].join(" ");
+}
+
+const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);
 const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([
   "BeforeClusterUpgrade",
   "BeforeControlPlaneUpgrade",
   "BeforeWorkersUpgrade",
 ]);
 
+/** As Cluster API would call, as far as the Cluster shows it. */
+export function shownCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
+  const to = shownVersion(hook, cluster);
+  const from = cluster.progress?.version;
+  const isFromTo = ASKS_ABOUT_TARGET.has(hook);
+  return {
+    hook,
+    ...(isFromTo && hook !== "BeforeWorkersUpgrade" && from !== undefined && { fromKubernetesVersion: from }),
+    ...(to !== undefined && { [isFromTo ? "toKubernetesVersion" : "kubernetesVersion"]: to }),
+    ...(settings !== undefined && { settings }),
+  };
+}
+
+/**
+ * The call after which the Cluster went on, where nothing had held it: the marks of a step come and go while the status
+ * still shows the plan of before, and more than once, so that the upgrade's version stands for that of its steps.
+ */
+export function passedCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
+  const { topology } = cluster;
+  if (!STEPS.has(hook) || topology === undefined) return shownCall(hook, cluster, settings);
+  const plan = hook === "BeforeControlPlaneUpgrade" && isVersion(topology.version) ? [topology.version] : [];
+  return shownCall(hook, { ...cluster, progress: { plan } }, settings);
+}
+
+function shownVersion(hook: HookName, { topology, progress }: Cluster): string | undefined {
+  const target = topology !== undefined && isVersion(topology.version) ? topology.version : undefined;
+  if (VERSIONED.has(hook)) return target;
+  if (!STEPS.has(hook)) return undefined;
+  const [next] = progress?.plan ?? [];
+  if (hook === "BeforeControlPlaneUpgrade") return next;
+  // The control plane has the version of the step; without any to come, it is the last one.
+  return next === undefined ? target : progress?.version;
+}
+
 /**
  * Whether the Cluster itself shows that the operation went on, or is not wanted any more; never by silence.
  * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
  */
 export function hasEnded(ask: Ask, cluster: Cluster): boolean {
-  const { metadata } = cluster;
-  if (metadata.uid !== ask.clusterUID) return true;
-  if ((compareResourceVersions(metadata.resourceVersion, ask.resourceVersion) ?? 0) < 0) return false;
-  return SHOWS_END[ask.call.hook](ask, cluster);
+  const { hook } = ask.call;
+  if (cluster.metadata.uid !== ask.clusterUID || stepOf(hook, cluster) !== ask.step) return true;
+  return SHOWS_END[hook](ask, cluster);
 }
 
 /**
- * Whether the Cluster itself shows that Cluster API is about to do this. Whoever reaches the port can ask anything; what is
- * remembered, and above all what has a clock, must follow from what the API server says.
+ * Whether the Cluster itself shows that Cluster API waits for the hook, or is going to. Whoever reaches the port can ask
+ * anything: what is remembered, and above all what has a clock, must follow from what the API server says. A creation
+ * and a deletion show in the Cluster; of all others Cluster API's condition has to say that they hold it.
  */
-export function isWanted(call: HookCall, cluster: Cluster): boolean {
-  return SHOWS_BEGIN[call.hook](call, cluster);
+export function isAsked(hook: HookName, cluster: Cluster): boolean {
+  const { topology, paused, progress, metadata } = cluster;
+  if (topology === undefined || paused || !isPossible(hook, cluster)) return false;
+  if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
+  // The condition says the same of this annotation, because of which nobody is asked.
+  if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
+    return false;
+  return progress?.heldAt === hook;
+}
+
+function isOwnHold(annotation: string): boolean {
+  return annotation.startsWith(BEFORE_UPGRADE_ANNOTATION);
+}
+
+function isPossible(hook: HookName, cluster: Cluster): boolean {
+  return ALLOWS_BEGIN[hook](cluster);
 }
 
 const markIsThere =
   (hook: HookName) =>
-  (_: HookCall, cluster: Cluster): boolean =>
-    isPending(cluster, markOf(hook));
+  (cluster: Cluster): boolean =>
+    isPending(cluster, hook);
 
-const SHOWS_BEGIN: Readonly<Record<HookName, (call: HookCall, cluster: Cluster) => boolean>> = {
-  BeforeClusterCreate: (_, cluster) => !cluster.created,
+const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster) => boolean>> = {
+  BeforeClusterCreate: ({ created, metadata }) => !created && metadata.deletionTimestamp === undefined,
   AfterControlPlaneInitialized: markIsThere("AfterControlPlaneInitialized"),
-  BeforeClusterUpgrade: (call, cluster) =>
-    cluster.topology?.version === targetVersion(call) && !isPending(cluster, "AfterClusterUpgrade"),
-  BeforeControlPlaneUpgrade: (_, cluster) =>
+  BeforeClusterUpgrade: (cluster) => !isPending(cluster, "AfterClusterUpgrade") && !isAtVersion(cluster),
+  BeforeControlPlaneUpgrade: (cluster) =>
     isPending(cluster, "AfterClusterUpgrade") && !isPending(cluster, "AfterControlPlaneUpgrade"),
   AfterControlPlaneUpgrade: markIsThere("AfterControlPlaneUpgrade"),
   BeforeWorkersUpgrade: markIsThere("BeforeWorkersUpgrade"),
   AfterWorkersUpgrade: markIsThere("AfterWorkersUpgrade"),
   AfterClusterUpgrade: markIsThere("AfterClusterUpgrade"),
-  BeforeClusterDelete: (_, { metadata }) =>
-    metadata.deletionTimestamp !== undefined &&
+  BeforeClusterDelete: ({ metadata }) =>
+    parseTime(metadata.deletionTimestamp) !== undefined &&
     lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
+};
+
+/** It has the version of its topology, and nothing of it is still to be done. */
+function isAtVersion(cluster: Cluster): boolean {
+  return cluster.progress?.reconciled === true && !isPending(cluster, "AfterClusterUpgrade");
+}
+
+/** The hooks after which the Cluster went on between the one and the other; `now` undefined: it is gone. */
+export function passedHooks(before: Cluster, now: Cluster | undefined): HookName[] {
+  if (before.topology === undefined) return [];
+  return HOOK_NAMES.filter((hook) => {
+    if (now === undefined) return hook === "BeforeClusterDelete" && isPossible(hook, before);
+    return SHOWS_PASSED[hook](before, now);
+  });
+}
+
+type ShowsPassed = (before: Cluster, now: Cluster) => boolean;
+
+const markCame =
+  (hook: HookName): ShowsPassed =>
+  (before, now) =>
+    !isPending(before, hook) && isPending(now, hook);
+const markWent =
+  (hook: HookName): ShowsPassed =>
+  (before, now) =>
+    markCame(hook)(now, before);
+
+const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
+  BeforeClusterCreate: (before, now) => !before.created && now.created,
+  AfterControlPlaneInitialized: markWent("AfterControlPlaneInitialized"),
+  BeforeClusterUpgrade: markCame("AfterClusterUpgrade"),
+  BeforeControlPlaneUpgrade: markCame("AfterControlPlaneUpgrade"),
+  AfterControlPlaneUpgrade: markWent("AfterControlPlaneUpgrade"),
+  BeforeWorkersUpgrade: markWent("BeforeWorkersUpgrade"),
+  AfterWorkersUpgrade: markWent("AfterWorkersUpgrade"),
+  AfterClusterUpgrade: markWent("AfterClusterUpgrade"),
+  BeforeClusterDelete: (before, { metadata }) =>
+    isPossible("BeforeClusterDelete", before) &&
+    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined,
 };
 
 type ShowsEnd = (ask: Ask, cluster: Cluster) => boolean;
@@ -162,7 +284,9 @@ const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
   BeforeClusterCreate: (_, cluster) => cluster.created,
   AfterControlPlaneInitialized: markIsGone,
   BeforeClusterUpgrade: ({ call }, cluster) =>
-    isPending(cluster, "AfterClusterUpgrade") || cluster.topology?.version !== targetVersion(call),
+    isPending(cluster, "AfterClusterUpgrade") ||
+    cluster.topology?.version !== targetVersion(call) ||
+    isAtVersion(cluster),
   BeforeControlPlaneUpgrade: (ask, cluster) =>
     isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(ask, cluster),
   AfterControlPlaneUpgrade: markIsGone,

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "../api/logger.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { Confirmation } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import {
@@ -16,22 +16,10 @@ import {
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import { type Asker, type LiveReader, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
 import type { AskRequest, DecisionStore } from "./store.ts";
-
-/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
-export interface LiveReader {
-  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
-  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
-  cluster(namespace: string, name: string): Promise<Cluster>;
-  namespace(name: string): Promise<Namespace>;
-  /** Metadata of the HookOverrides. */
-  overrides(): Promise<readonly ObjectMeta[]>;
-  objects(query: ObjectQuery): Promise<FoundObjects>;
-  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
-  reasonOf(error: unknown): string;
-}
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
@@ -48,11 +36,11 @@ const BUDGET_MS = 3000;
 
 export class Confirmer {
   readonly #options: ConfirmationOptions;
-  readonly #reads = new Map<string, SharedRead<readonly ObjectMeta[]>>();
-  #overrideReads: SharedRead<readonly ObjectMeta[]> | undefined;
+  readonly #reads: LiveReads;
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
+    this.#reads = new LiveReads(options.reader);
   }
 
   /** Never rejects: what cannot be confirmed is not a go. */
@@ -60,14 +48,21 @@ export class Confirmer {
     const { reader, log, budgetMs = BUDGET_MS } = this.#options;
     const timeout = Promise.withResolvers<Confirmation>();
     const timer = setTimeout(() => timeout.resolve({ ok: false, reason: "Timeout" }), budgetMs);
+    const asker = this.#askerFor(request);
     try {
-      return await Promise.race([this.#confirm(request), timeout.promise]);
+      return await Promise.race([this.#confirm(request, asker), timeout.promise]);
     } catch (error) {
       log.debug("Failed to read the present state", { error });
       return { ok: false, reason: reader.reasonOf(error) };
     } finally {
+      asker.over = true;
       clearTimeout(timer);
     }
+  }
+
+  #askerFor({ cluster }: AskRequest): Asker {
+    const { namespace = "", name } = cluster.metadata;
+    return { cluster: this.#options.store.knows(cluster) ? { namespace, name } : undefined, over: false };
   }
 
   /**
@@ -77,27 +72,30 @@ export class Confirmer {
    * objects or overrides decide, too: it and they may never have been good at a time. Not told apart from a moment:
    * a policy that is created and deleted in between, and objects that change one against the other.
    */
-  async #confirm(request: AskRequest): Promise<Confirmation> {
-    const { store, reader, now } = this.#options;
+  async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
+    const { store, now } = this.#options;
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
-    const [policies, ns] = await Promise.all([this.#policiesOf(namespace), reader.namespace(namespace)]);
+    const [policies, ns] = await Promise.all([
+      this.#policiesOf(asker, namespace),
+      this.#reads.namespace(asker, namespace),
+    ]);
     // Before anything is read for them: memory tells what that is.
     if (!policies.every((policy) => this.#isKnown(policy, before))) {
       this.#options.onStale();
       return { ok: false, reason: "PolicyNotInMemory" };
     }
-    const cluster = await reader.cluster(namespace, name);
+    const cluster = await this.#reads.cluster(asker, namespace, name);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const overrides = await this.#overrides(cluster);
+    const overrides = await this.#overrides(asker, cluster);
     const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
     const queries = store.objectQueries(request, world, now());
-    const objects = await this.#objects(queries);
+    const objects = await this.#objects(asker, queries);
     const decidesAlone = queries.length === 0 && overrides.length === 0;
     const [again, nsAgain, clusterAgain] = await Promise.all([
-      this.#policiesOf(namespace),
-      reader.namespace(namespace),
-      decidesAlone ? cluster : reader.cluster(namespace, name),
+      this.#policiesOf(asker, namespace),
+      this.#reads.namespace(asker, namespace),
+      decidesAlone ? cluster : this.#reads.cluster(asker, namespace, name),
     ]);
     if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
     // Memory as it is now decides: of those, and of all that it knew before.
@@ -112,24 +110,23 @@ export class Confirmer {
   }
 
   /** Those in memory that are still there and the same: one that memory does not have could only release. */
-  async #overrides(cluster: Cluster): Promise<readonly Override[]> {
-    const { store, reader } = this.#options;
-    const known = store.overrides.ofCluster(cluster);
+  async #overrides(asker: Asker, cluster: Cluster): Promise<readonly Override[]> {
+    const known = this.#options.store.overrides.ofCluster(cluster);
     if (known.length === 0) return known;
-    this.#overrideReads ??= new SharedRead(() => reader.overrides());
-    const live = await this.#overrideReads.read();
+    const live = await this.#reads.overrides(asker);
     return known.filter(({ uid, generation }) =>
       live.some((override) => override.uid === uid && override.generation === generation),
     );
   }
 
-  async #objects(queries: readonly ObjectQuery[]): Promise<ObjectReader> {
-    const { reader } = this.#options;
+  async #objects(asker: Asker, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
     const read = new Map<string, FoundObjects[]>();
     const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
     await Promise.all(
       [...unique.values()].map(async (query) => {
-        const found = await reader.objects(query).catch((error: unknown) => this.#unreadable(query, error));
+        const found = await this.#reads
+          .objects(asker, query)
+          .catch((error: unknown) => this.#unreadable(query, error));
         const key = placeOf(query.kind, query.namespace);
         read.set(key, [...(read.get(key) ?? []), found]);
       }),
@@ -171,26 +168,22 @@ export class Confirmer {
   }
 
   /** All that could apply to Clusters of the namespace. */
-  async #policiesOf(namespace: string): Promise<readonly LivePolicy[]> {
-    const ofKind = async (kind: PolicyKind, within?: string): Promise<LivePolicy[]> =>
-      (await this.#policies(kind, within)).map((metadata) => ({ kind, metadata }));
-    const read = [ofKind("HookPolicy", namespace), ofKind("ClusterHookPolicy")];
-    return (await Promise.all(read)).flat();
-  }
-
-  #policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]> {
-    const key = namespace ?? "";
-    const read = this.#reads.get(key) ?? new SharedRead(() => this.#options.reader.policies(kind, namespace));
-    this.#reads.set(key, read);
-    return read.read().finally(() => {
-      if (read.idle) this.#reads.delete(key);
-    });
+  async #policiesOf(asker: Asker, namespace: string): Promise<readonly LivePolicy[]> {
+    const [own, clusterWide] = await Promise.all([
+      this.#reads.hookPolicies(asker, namespace),
+      this.#reads.clusterHookPolicies(asker),
+    ]);
+    return [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
   }
 }
 
 interface LivePolicy {
   readonly kind: PolicyKind;
   readonly metadata: ObjectMeta;
+}
+
+function livePolicies(kind: PolicyKind, live: readonly ObjectMeta[]): LivePolicy[] {
+  return live.map((metadata) => ({ kind, metadata }));
 }
 
 type Known = ReadonlyMap<string, ObjectMeta>;
@@ -228,41 +221,4 @@ function identities(policies: readonly LivePolicy[]): string {
     )
     .toSorted()
     .join("\n");
-}
-
-/** Every caller gets a read that began after its call; callers that wait share the next one. */
-export class SharedRead<T> {
-  readonly #start: () => Promise<T>;
-  #running: Promise<T> | undefined;
-  #next: Promise<T> | undefined;
-
-  constructor(start: () => Promise<T>) {
-    this.#start = start;
-  }
-
-  get idle(): boolean {
-    return this.#running === undefined && this.#next === undefined;
-  }
-
-  read(): Promise<T> {
-    if (this.#running === undefined) return this.#run();
-    this.#next ??= this.#running.then(
-      () => this.#runNext(),
-      () => this.#runNext(),
-    );
-    return this.#next;
-  }
-
-  #runNext(): Promise<T> {
-    this.#next = undefined;
-    return this.#run();
-  }
-
-  #run(): Promise<T> {
-    const running = this.#start().finally(() => {
-      if (this.#running === running) this.#running = undefined;
-    });
-    this.#running = running;
-    return running;
-  }
 }

@@ -9,10 +9,11 @@ import { clusterKey } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../policy/forecast.ts";
-import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
+import { BUDGET_EXHAUSTED } from "../policy/steps.ts";
 import { remember } from "../policy/timers.ts";
-import type { World } from "../policy/world.ts";
+import type { Asked, World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
 import type { AskSet } from "./askset.ts";
@@ -20,7 +21,7 @@ import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "./held.t
 import type { OverrideSet } from "./overrideset.ts";
 import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./store.ts";
-import { Turn } from "./turn.ts";
+import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 
 export interface Memory {
@@ -32,7 +33,10 @@ export interface Memory {
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
-const TURN_MS = 15;
+/** Of what can change at any time: no call makes it look, so it looks about as often as Cluster API asks. */
+const LOOK_AGAIN_MS = 10_000;
+/** Clusters that are compared with a policy's selectors before the clock is looked at. */
+const MATCHES = 100;
 
 export class Evaluator {
   readonly #memory: Memory;
@@ -59,7 +63,7 @@ export class Evaluator {
     }
   }
 
-  world(cluster: Cluster, asked?: Ask): World {
+  world(cluster: Cluster, asked?: Asked): World {
     const { namespaces, objects } = this.#options;
     return {
       cluster,
@@ -74,13 +78,10 @@ export class Evaluator {
     const { ref } = entry.compiled;
     const { clusters } = this.#options;
     this.adoptRows(entry);
-    entry.matched.clear();
     const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
     entry.rest = [];
-    for (const cluster of inScope) {
-      this.#match(entry, cluster);
-      if (this.#memory.asks.has(cluster.metadata.uid)) entry.rest.push(clusterKey(cluster));
-    }
+    // It is taken from the end.
+    entry.unmatched = [...inScope].map(clusterKey).toReversed();
     entry.editedAt = performance.now();
     this.evaluateRest(entry);
   }
@@ -95,15 +96,38 @@ export class Evaluator {
 
   /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
   evaluateRest(entry: PolicyEntry): void {
-    const { alarm, asks } = this.#memory;
+    const { alarm, asks, policies } = this.#memory;
     const { key, rest } = entry;
-    do {
+    this.#matchRest(entry);
+    const sharers = policies.sharers(entry);
+    while (entry.unmatched.length === 0) {
       const cluster = this.#options.clusters.get(rest.pop() ?? "");
-      if (cluster === undefined) continue;
-      for (const ask of asks.of(cluster.metadata.uid)) this.#evaluate(ask, cluster, only(entry));
-    } while (rest.length > 0 && !this.#turn.isOver());
-    if (rest.length === 0) return this.#options.onDirty(key);
+      for (const ask of cluster === undefined ? [] : asks.of(cluster.metadata.uid)) {
+        if (cluster !== undefined) this.#evaluate(ask, cluster, sharers);
+      }
+      if (rest.length === 0) return this.#options.onDirty(key);
+      if (this.#turn.isOver()) break;
+    }
     alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
+  }
+
+  #matchRest(entry: PolicyEntry): void {
+    const { unmatched, rest } = entry;
+    while (unmatched.length > 0) {
+      for (const key of unmatched.splice(-MATCHES).toReversed()) {
+        const cluster = this.#options.clusters.get(key);
+        if (cluster === undefined) continue;
+        this.#match(entry, cluster);
+        if (this.#memory.asks.has(cluster.metadata.uid)) rest.push(key);
+      }
+      if (this.#turn.isOver()) return;
+    }
+  }
+
+  /** Now, or when the alarm comes: a Namespace can have thousands of Clusters. */
+  visitCluster(cluster: Cluster): void {
+    if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
+    this.#memory.alarm.set(`cluster ${clusterKey(cluster)}`, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -130,7 +154,8 @@ export class Evaluator {
   #match(entry: PolicyEntry, cluster: Cluster): void {
     const key = clusterKey(cluster);
     const before = entry.matched.has(key);
-    const now = matches(entry.compiled, this.world(cluster)) !== "no";
+    const namespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
+    const now = matches(entry.compiled, { cluster, namespace }) !== "no";
     if (now === before) return;
     if (now) entry.matched.add(key);
     else entry.matched.delete(key);
@@ -145,23 +170,31 @@ export class Evaluator {
     }
   }
 
-  #evaluate(ask: Ask, cluster: Cluster, candidates: Candidates): void {
+  #evaluate(ask: Ask, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
+    const candidates = knowing(ask, all);
     const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
     const remembered = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(remembered);
-    this.report(remembered, candidates, decision, now);
+    this.#report(remembered, candidates, decision, now);
+  }
+
+  /** What a live read says of it: a gate that did not hold for a moment stops clocks all the same. */
+  remember(ask: Ask, world: World, now: Date): void {
+    const { compiled } = knowing(ask, this.#candidates(ask.namespace));
+    const { trace } = decide(compiled, { ...world, asked: ask }, ask.call, now);
+    this.#memory.asks.put(remember(ask, compiled, trace));
   }
 
   /** What each policy holds now, and whether that is news. */
-  report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
+  #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
       if (entry === undefined) continue;
       for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
       const before = entry.held.get(key);
-      const row = heldRow(ask, trace, before, now);
+      const row = heldRow(ask, { trace, policyUID: entry.compiled.uid }, before, now);
       if (row?.holds === true) entry.hasHeld.add(key);
       const { ref: policy, uid: policyUID } = entry.compiled;
       if (beginsToHold(entry, before, row))
@@ -181,7 +214,8 @@ export class Evaluator {
     const { alarm } = this.#memory;
     const key = askAlarm(ask);
     const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
-    const next = earliest([alarm.get(key), ...edges.filter((at) => at instanceof Date && at > now)]);
+    const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
+    const next = earliest([alarm.get(key), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) alarm.set(key, next);
   }
 
@@ -189,11 +223,12 @@ export class Evaluator {
   #forecast(
     { compiled }: PolicyEntry,
     ask: Ask,
-    { holds, verdict }: HeldRow,
+    { holds, verdict, reason }: HeldRow,
     now: Date,
   ): Pick<HeldRow, "earliestRelease"> {
     const cluster = this.#clusterNamed(ask);
-    if (cluster === undefined || !(holds || verdict === "WouldBlock")) return {};
+    if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
+      return {};
     const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
@@ -215,18 +250,28 @@ export class Evaluator {
     this.#options.log.info("Decision changed", fields);
   }
 
-  /** Rows that other replicas, or this one before a restart, have written. */
-  adoptRows(entry: PolicyEntry): void {
+  /** Rows that other replicas, or this one before a restart, have written; of one Cluster, or of all. */
+  adoptRows(entry: PolicyEntry, uid?: string): void {
+    const { ref } = entry.compiled;
+    const isOwn = (named: NamedCluster): boolean =>
+      (uid === undefined || named.clusterUID === uid) &&
+      (ref.namespace === undefined || ref.namespace === named.namespace);
     for (const result of entry.object.status?.recent ?? [])
-      if (this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
+      if (isOwn(result) && this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
     for (const row of entry.object.status?.decisions ?? []) {
-      const cluster = this.#clusterNamed(row);
+      const cluster = isOwn(row) ? this.#clusterNamed(row) : undefined;
       if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
     }
   }
 
+  /** What the policies' statuses say of operations that have begun just now, and that they know for longer. */
+  adoptRowsOf({ metadata: { namespace, uid } }: Cluster): void {
+    for (const entry of this.#candidates(namespace).entries) this.adoptRows(entry, uid);
+  }
+
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
+    if (matches(entry.compiled, this.world(cluster)) === "no") return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always it is what this replica has written itself.
@@ -247,14 +292,23 @@ export class Evaluator {
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);
       this.#memory.alarm.set(askAlarm(ask), this.#options.now());
-    } else this.#evaluate(ask, cluster, only(entry));
+    } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
+  }
+
+  /** Alone, so that no clock of another policy starts before its own row is read; unless it is their steps that count. */
+  #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
+    const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
+    return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
 }
 
-function only(entry: PolicyEntry): Candidates {
-  return { entries: [entry], compiled: [entry.compiled] };
+/** A row in the status of a policy lets no other policy's clocks run. */
+function knowing(ask: Ask, all: Candidates): Candidates {
+  if (ask.hearsay !== true) return all;
+  const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
+  return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }
 
-export function askAlarm({ clusterUID, call: { hook } }: Ask): string {
-  return `ask ${clusterUID} ${hook}`;
+export function askAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
+  return `ask ${clusterUID} ${hook} ${namespace}`;
 }

@@ -10,8 +10,8 @@ import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 export interface FinalizerReader {
   /** Consistent read; `undefined`: there is no such namespace. */
   findNamespace(name: string): Promise<Namespace | undefined>;
-  /** Consistent read of the Clusters of a namespace. */
-  clustersOf(namespace: string): Promise<readonly Cluster[]>;
+  /** Consistent read of the Clusters of a namespace; `undefined`: the API server has no such kind, so none can exist. */
+  clustersOf(namespace: string): Promise<readonly Cluster[] | undefined>;
 }
 
 /** The finalizers that the policy should have; `undefined`: leave them as they are. */
@@ -31,16 +31,12 @@ export async function wantedFinalizers(
   const wants = holds && matchedClusters > 0;
   if (wants === has) return undefined;
   // Memory may be behind, and another replica ahead: both would change it to and fro, and at times it would be missing.
-  if (holds && (await hasMatching(policy, metadata, reader)) !== wants) return undefined;
+  if (holds && matching(policy, await reader.clustersOf(metadata.namespace ?? "")) !== wants)
+    return undefined;
   return wants ? [...present, FINALIZER] : without;
 }
 
-async function hasMatching(
-  policy: CompiledPolicy,
-  { namespace = "" }: ObjectMeta,
-  reader: FinalizerReader,
-): Promise<boolean> {
-  const clusters = await reader.clustersOf(namespace);
+function matching(policy: CompiledPolicy, clusters: readonly Cluster[] = []): boolean {
   return clusters.some(({ metadata }) => policy.selectsCluster(metadata.labels));
 }
 
@@ -61,5 +57,7 @@ async function mayGo(
 ): Promise<boolean> {
   const live = await reader.findNamespace(metadata.namespace ?? "");
   if (live?.metadata.deletionTimestamp === undefined) return true;
-  return matchedClusters === 0 && !(await hasMatching(policy, metadata, reader));
+  const clusters = await reader.clustersOf(metadata.namespace ?? "");
+  // What memory had of a kind that is gone, nobody tells it of any more.
+  return clusters === undefined || (matchedClusters === 0 && !matching(policy, clusters));
 }

@@ -8,6 +8,7 @@ import { targetVersion } from "../policy/call.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
+import { firstAskedBy } from "../policy/world.ts";
 import type { Ask } from "./asks.ts";
 
 export interface HeldRow extends DecisionRow {
@@ -17,6 +18,8 @@ export interface HeldRow extends DecisionRow {
   readonly changesAt?: Date;
   /** What the forecast follows from: every gate of every rule. */
   readonly basis: string;
+  /** Of the operation. */
+  readonly step?: string;
 }
 
 /** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
@@ -27,7 +30,7 @@ const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API as
 /** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while it says the same. */
 export function heldRow(
   ask: Ask,
-  trace: PolicyTrace,
+  { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
   before: (Said & Pick<HeldRow, "since">) | undefined,
   now: Date,
 ): HeldRow | undefined {
@@ -47,13 +50,14 @@ export function heldRow(
     ...(gate !== undefined && { gate }),
     reason: rule.reason,
     message: truncate(rule.message || DEADLINE_PASSED, MAX_ROW_MESSAGE),
-    firstAsked: timestamp(ask.firstAsked),
+    firstAsked: timestamp(firstAskedBy(ask, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
     ...(timers.length > 0 && { timers }),
     ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
     holds: trace.holds,
     basis: basisOf(trace),
+    step: ask.step,
   };
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
 }
@@ -102,7 +106,13 @@ function timersOf({ rule, timers }: RuleTrace): NonNullable<DecisionRow["timers"
 }
 
 /** The row as the status keeps it. */
-export function storedRow({ holds: _, changesAt: _changesAt, basis: _basis, ...row }: HeldRow): DecisionRow {
+export function storedRow({
+  holds: _,
+  changesAt: _changesAt,
+  basis: _basis,
+  step: _step,
+  ...row
+}: HeldRow): DecisionRow {
   return row;
 }
 

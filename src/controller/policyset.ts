@@ -1,7 +1,15 @@
 /** The policies in memory, in stable order, and which Clusters each of them matches. */
 
 import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
-import { type CompiledPolicy, type PolicyKind, policyName } from "../policy/policy.ts";
+import {
+  type CompiledPolicy,
+  demandsOf,
+  mergeDemands,
+  type ObjectDemand,
+  type PolicyKind,
+  policyName,
+  type PolicyRef,
+} from "../policy/policy.ts";
 import type { HeldRow } from "./held.ts";
 import { RecordedResults } from "./recorded.ts";
 import { type Known, NOTHING_KNOWN } from "./status.ts";
@@ -32,6 +40,10 @@ export interface PolicyEntry {
   readonly matched: Set<string>;
   /** Keys of Clusters that it has still to be asked about. */
   rest: string[];
+  /** Keys of Clusters that have still to be compared with its selectors. */
+  unmatched: string[];
+  /** The kinds of objects that its gates look at, by objectKindKey. */
+  demands: ReadonlyMap<string, ObjectDemand>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held: Map<string, HeldRow>;
   /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
@@ -64,13 +76,17 @@ export interface Candidates {
   readonly compiled: readonly CompiledPolicy[];
 }
 
+function candidatesOf(entries: readonly PolicyEntry[]): Candidates {
+  return { entries, compiled: entries.map(({ compiled }) => compiled) };
+}
+
 /** Anyone who reaches the port can invent namespaces. */
 const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
   #haveExpressions = false;
-  /** By namespace; forgotten whole when any policy changes: the same arrays are the same policies. */
+  /** By namespace; forgotten when a policy changes that is among them: the same arrays are the same policies. */
   readonly #candidates = new Map<string, Candidates>();
 
   get(key: string): PolicyEntry | undefined {
@@ -89,12 +105,14 @@ export class PolicySet {
   /** Same uid: keeps what is known about its Clusters. */
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
-    if (before?.compiled !== compiled) this.#candidates.clear();
+    if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
+    const demands = before?.compiled === compiled ? before.demands : mergeDemands(demandsOf(compiled));
     // Stays true: to look once too often does no harm.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.object = object;
       before.compiled = compiled;
+      before.demands = demands;
       return before;
     }
     const entry: PolicyEntry = {
@@ -104,6 +122,8 @@ export class PolicySet {
       editedAt: -Infinity,
       matched: new Set(),
       rest: [],
+      unmatched: [],
+      demands,
       held: new Map(),
       hasHeld: new Set(),
       known: NOTHING_KNOWN,
@@ -117,8 +137,24 @@ export class PolicySet {
   }
 
   delete(key: string): void {
+    const entry = this.#entries.get(key);
     this.#entries.delete(key);
-    this.#candidates.clear();
+    if (entry !== undefined) this.#forgetCandidates(entry.compiled.ref);
+  }
+
+  /** Those of other namespaces are the same as before. */
+  #forgetCandidates({ namespace }: PolicyRef): void {
+    if (namespace === undefined) this.#candidates.clear();
+    else this.#candidates.delete(namespace);
+  }
+
+  /** Those that share their steps with the policy, so that none of them can be evaluated without the others. */
+  sharers(entry: PolicyEntry): Candidates {
+    const { ref } = entry.compiled;
+    if (ref.namespace === undefined) return candidatesOf([entry]);
+    return candidatesOf(
+      this.candidates(ref.namespace).entries.filter(({ compiled }) => compiled.ref.kind === "HookPolicy"),
+    );
   }
 
   /** Every policy that could match a Cluster of this namespace, sorted by name. */
@@ -129,7 +165,7 @@ export class PolicySet {
       .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
       .toSorted((a, b) => (policyName(a.compiled.ref) < policyName(b.compiled.ref) ? -1 : 1));
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
-    const candidates = { entries, compiled: entries.map(({ compiled }) => compiled) };
+    const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);
     return candidates;
   }

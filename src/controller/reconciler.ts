@@ -81,11 +81,11 @@ export class Reconciler {
   }
 
   /** For how long at most a status would tell of the spec before an edit, or of objects that were not read yet. */
-  #behindMs({ compiled, editedAt, rest }: PolicyEntry): number {
+  #behindMs({ compiled, editedAt, rest, unmatched }: PolicyEntry): number {
     const left = editedAt + MAX_BEHIND_MS - performance.now();
     if (left <= 0) return 0;
     const isReading = this.#refusals(compiled).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
-    return isReading || rest.length > 0 ? left : 0;
+    return isReading || rest.length + unmatched.length > 0 ? left : 0;
   }
 
   /** What it throws comes back instead: a finalizer that cannot be set must not keep the status from users. */

@@ -23,8 +23,10 @@ export class Results {
     this.#options = options;
   }
 
-  /** A go was answered. */
+  /** The Cluster shows that the operation went on; `decision`: what the policies say of it then. */
   record({ call, cluster }: AskRequest, decision: Decision, now: Date): void {
+    // Somebody has let it go by Cluster API's mark.
+    if (decision.holds) return;
     for (const trace of decision.trace) {
       const { kind, namespace, name } = trace.policy;
       const entry = this.#memory.policies.get(policyKey(kind, namespace, name));

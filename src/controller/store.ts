@@ -8,19 +8,22 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
-import { clusterKey, newerOf, newerThan } from "../policy/cluster.ts";
-import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { asRequested, clusterKey, newerThan } from "../policy/cluster.ts";
+import { compileInSteps, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
-import { type Decision, speaks } from "../policy/decision.ts";
-import { withinPolicyBudget } from "../policy/cel/expression.ts";
+import type { Decision } from "../policy/decision.ts";
+import { objectQueries } from "../policy/objectqueries.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
-import { demandsOf, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
-import { remember } from "../policy/timers.ts";
+import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
-import { type Ask, askKey, hasEnded, isWanted, newAsk } from "./asks.ts";
+import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "./asks.ts";
 import { AskSet } from "./askset.ts";
+import { Compiling } from "./compiling.ts";
+import { isSameSpec } from "./samespec.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
+import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
 import { Results } from "./results.ts";
@@ -42,6 +45,8 @@ export interface StoreOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
+  /** Those with which Cluster API calls about the Clusters of a namespace. */
+  readonly settings?: (namespace: string) => HookCall["settings"];
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
@@ -56,6 +61,8 @@ export interface StoreOptions {
   readonly onAnswerChanged?: (latencyMs: number) => void;
   /** How long evaluations may keep the event loop from answering calls. */
   readonly turnMs?: number;
+  /** How long the compilation of policies may; absent: as long. */
+  readonly compileMs?: number;
 }
 
 /** What a caller of the hook tells. */
@@ -76,14 +83,19 @@ export class DecisionStore {
   readonly #evaluator: Evaluator;
   readonly #results: Results;
   readonly #inputs: Inputs;
+  readonly #compiling: Compiling;
   #loaded = false;
+  /** Policies that are still to be compiled before everything is loaded. */
+  #awaited: Set<string> | undefined;
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
+    this.#compiling = new Compiling(options.compileMs ?? options.turnMs);
     this.#alarm = new Alarm({
       now: options.now,
+      ownerOf,
       onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
     });
     const { policies, overrides } = this;
@@ -97,14 +109,28 @@ export class DecisionStore {
     return this.#loaded;
   }
 
+  /** The Cluster is in memory: its names are no invention of a caller. */
+  knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
+    return this.#options.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
+  }
+
   /** Who is told the uids of Clusters that are gone; another one may have the name. Late calls may still come. */
   onClusterGone(listener: (uid: string) => void): void {
     this.#clusterGone = listener;
   }
 
-  /** Every informer holds its first list: from now on what is not in memory does not exist. */
+  /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
   load(): void {
+    this.#awaited = new Set(this.#compiling.keys());
+    this.#loadWhenCompiled("");
+  }
+
+  #loadWhenCompiled(key: string): void {
+    this.#awaited?.delete(key);
+    if (this.#awaited?.size !== 0) return;
+    this.#awaited = undefined;
     this.#loaded = true;
+    for (const cluster of this.#options.clusters.list()) this.#begin(cluster);
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
@@ -130,9 +156,11 @@ export class DecisionStore {
       this.#asks.forgetPolicy(before.compiled.uid);
     }
     if (object === undefined) return this.#policyGone(key);
+    if (this.#compiling.isNewer(key, object)) return;
     if (before === undefined || !isSameSpec(before.object, object)) {
-      this.#specChanged(key, before, object);
-      return onDirty(key);
+      const { kind } = parsePolicyKey(key);
+      this.#compiling.begin(key, object, compileInSteps(kind, object, this.#options.served));
+      return this.#compile(key);
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -141,18 +169,36 @@ export class DecisionStore {
     else onDirty(key);
   }
 
+  /** As far as there is time in this turn; until then the spec before decides, and confirmations tell that it is old. */
+  #compile(key: string): void {
+    const finished = this.#compiling.continue(key);
+    if (finished === undefined) {
+      if (this.#compiling.has(key)) this.#alarm.set(`compile ${key}`, this.#options.now());
+      return;
+    }
+    const { object, compiled, next } = finished;
+    this.#specChanged(key, object, compiled);
+    this.#options.onDirty(key);
+    if (next !== undefined) this.#policyChanged(key, next);
+    this.#loadWhenCompiled(key);
+  }
+
   #policyGone(key: string): void {
+    this.#compiling.drop(key);
+    this.#alarm.set(`compile ${key}`, undefined);
     this.policies.delete(key);
     this.#alarm.set(`policy ${key}`, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
+    this.#loadWhenCompiled(key);
   }
 
-  #specChanged(key: string, before: PolicyEntry | undefined, object: PolicyObject): void {
-    const compiled = compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
+  #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
+    const before = this.policies.get(key);
+    const demands = before?.demands;
     if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
-    this.#options.onDemands();
+    if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
     for (const [ask, { timers, ...row }] of entry.held) if (timers !== undefined) entry.held.set(ask, row);
     // What an edit opens or closes is not an edge.
@@ -167,27 +213,47 @@ export class DecisionStore {
 
   #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     if (!this.#loaded) return;
-    if (
-      before !== undefined &&
-      now !== undefined &&
-      sameCluster(before, now, { withStatus: this.policies.haveExpressions })
-    )
-      return;
+    const withStatus = this.policies.haveExpressions;
+    if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
+    if (before !== undefined) this.#recordPassed(before, gone ? undefined : now);
     if (gone) this.#forget(before);
-    if (now === undefined) return;
-    for (const ask of this.#asks.of(now.metadata.uid)) if (hasEnded(ask, now)) this.#end(ask);
-    const holdsDeletion = this.#options.served.blocking.has("BeforeClusterDelete");
-    this.#asks.begin(now, holdsDeletion, this.#options.now());
-    this.#evaluator.evaluateCluster(now);
+    if (now !== undefined) this.#follow(now);
+  }
+
+  /** Operations end and begin as the Cluster shows it, and are evaluated again. */
+  #follow(cluster: Cluster): void {
+    for (const ask of this.#asks.of(cluster.metadata.uid)) if (hasEnded(ask, cluster)) this.#end(ask);
+    if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
+    this.#evaluator.evaluateCluster(cluster);
+  }
+
+  #begin(cluster: Cluster): boolean {
+    const { served, settings, now } = this.#options;
+    return this.#asks.begin(cluster, served.blocking, now(), settings?.(cluster.metadata.namespace ?? ""));
+  }
+
+  /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
+  #recordPassed(before: Cluster, now: Cluster | undefined): void {
+    const { served, settings } = this.#options;
+    const cluster = now ?? before;
+    const { namespace = "", uid } = cluster.metadata;
+    for (const hook of passedHooks(before, now)) {
+      if (!served.advertised.has(hook)) continue;
+      const ask = this.#asks.get(uid, hook);
+      const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
+      const at = this.#options.now();
+      const world = this.#evaluator.world(cluster, answering(ask, call, at));
+      const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
+      this.#results.record({ call, cluster }, decision, at);
+    }
   }
 
   /** Its labels select policies, and gates may look at it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
     this.#evaluator.because(this.#options.now(), () => {
-      for (const cluster of this.#options.clusters.byNamespace(name))
-        this.#evaluator.evaluateCluster(cluster);
+      for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });
   }
 
@@ -207,24 +273,22 @@ export class DecisionStore {
   objectsChanged(kind: ObjectKind): void {
     const wanted = objectKindKey(kind);
     const now = this.#options.now();
-    for (const { key, compiled } of this.policies.entries()) {
-      if (demandsOf(compiled).some((demand) => objectKindKey(demand.kind) === wanted)) {
-        this.#alarm.set(`objects ${key}`, now);
-      }
+    for (const { key, demands } of this.policies.entries()) {
+      if (demands.has(wanted)) this.#alarm.set(`objects ${key}`, now);
     }
   }
 
-  /** ClusterHookPolicies first, then the oldest: where there are too many kinds, no tenant crowds out others. */
+  /** In the order in which they are watched, where there are too many. */
   demands(): ObjectDemand[] {
-    return [...this.policies.entries()]
-      .toSorted((a, b) => (rank(a.object) < rank(b.object) ? -1 : Number(rank(a.object) > rank(b.object))))
-      .flatMap(({ compiled }) => demandsOf(compiled));
+    return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK", "override NAME". */
+  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
+      case "compile":
+        return this.#compile(key);
       case "policy":
         return this.#watchWindows(this.policies.get(key));
       case "objects":
@@ -260,25 +324,23 @@ export class DecisionStore {
     this.#options.onDirty(entry.key);
   }
 
-  /** The decision from memory; remembers that the operation was asked for. */
+  /**
+   * The decision from memory. A question changes nothing in it: the request tells the operation, and the Cluster only
+   * where memory has no such one.
+   */
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
-    const namespace = requested.metadata.namespace ?? "";
-    const known = this.#options.clusters.get(`${namespace}/${requested.metadata.name}`);
-    const { uid } = requested.metadata;
-    const isKnown = known?.metadata.uid === uid;
-    const ask = newAsk(call, isKnown ? known : requested, now, this.#asks.get(uid, call.hook));
-    const { entries, compiled } = this.policies.candidates(namespace);
-    const world = this.#evaluator.world(newerOf(requested, known), ask);
-    const basis = { source: "Memory" as const, world, policies: compiled };
-    const decision = { ...decide(compiled, world, call, now), basis };
-    if (!this.#options.served.blocking.has(call.hook)) return decision;
-    if (!decision.trace.some(speaks)) return decision;
-    const remembered = remember(ask, compiled, decision.trace);
-    if (isKnown && isWanted(call, known)) {
-      this.#asks.put(remembered);
-      this.#evaluator.report(remembered, { entries, compiled }, decision, now);
-    } else this.#asks.putUnconfirmed(uid, call);
-    return decision;
+    const known = this.#known(requested);
+    const cluster = known ?? asRequested(requested);
+    const { compiled } = this.policies.candidates(cluster.metadata.namespace ?? "");
+    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
+    const world = this.#evaluator.world(cluster, answering(ask, call, now));
+    const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
+    return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
+  }
+
+  #known(requested: Cluster): Cluster | undefined {
+    const known = this.#options.clusters.get(clusterKey(requested));
+    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
   }
 
   /**
@@ -286,26 +348,29 @@ export class DecisionStore {
    * from is still the very same. `undefined`: nobody can tell.
    */
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
-    const known = this.#options.clusters.get(clusterKey(cluster));
-    // Decided from what is known, not from a newer copy in the request; and only what is remembered stays the same.
-    if (known === undefined || decision.basis?.world.cluster !== known || !isWanted(call, known))
-      return undefined;
+    const known = this.#known(cluster);
+    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
+    // Only what is remembered stays the same.
+    if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
     return standing(this.#inputs, known, { decision, hook: call.hook, at });
   }
 
-  /** The decision for objects that were just read; where memory has learnt more since, that must let go, too. */
+  /**
+   * The decision for objects that were just read; where memory has learnt more since, that must let go, too. What is
+   * remembered of the operation counts only if the Cluster that was read shows the same one.
+   */
   decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#options;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
-    const before = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const asked = newAsk(call, live.cluster, now, before);
+    const remembered = this.#asks.get(live.cluster.metadata.uid, call.hook);
+    const ask = remembered !== undefined && !hasEnded(remembered, live.cluster) ? remembered : undefined;
+    const asked = answering(ask, call, now);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
     if (decision.holds) {
-      // What memory has not seen, such as a gate that did not hold for a moment, stops clocks all the same.
-      if (before !== undefined) this.#asks.put(remember(asked, compiled, decision.trace));
+      if (ask !== undefined) this.#evaluator.remember(ask, live, now);
       return { ...decision, basis };
     }
     const learnt = {
@@ -318,23 +383,16 @@ export class DecisionStore {
     return { ...decide(compiled, learnt, call, now), basis };
   }
 
-  /** The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. */
-  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): ObjectQuery[] {
+  /**
+   * The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. Throws
+   * where the steps of a decision do not suffice to tell: then nothing is confirmed.
+   */
+  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
     const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
-    return compiled
-      .filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no")
-      .flatMap(({ rules }) =>
-        withinPolicyBudget(() =>
-          rules
-            .filter(({ hooks }) => hooks.has(call.hook))
-            .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? [])),
-        ),
-      );
-  }
-
-  /** A go was answered. */
-  released(request: AskRequest, decision: Decision, now: Date): void {
-    this.#results.record(request, decision, now);
+    const holding = compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
+    const queries = objectQueries(holding, world, call, now);
+    if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
+    return queries;
   }
 
   /** The Cluster is gone, or another one has its name. */
@@ -361,17 +419,11 @@ export class DecisionStore {
   }
 }
 
-function rank({ kind, metadata }: PolicyObject): string {
-  return `${kind === "ClusterHookPolicy" ? 0 : 1} ${metadata.creationTimestamp ?? ""}`;
-}
-
-/** Compared as a whole: another version of the CRD can change what a generation reads like. */
-export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
-  return (
-    a.metadata.uid === b.metadata.uid &&
-    a.metadata.generation === b.metadata.generation &&
-    isDeepStrictEqual(a.spec, b.spec)
-  );
+/** The namespace for which an alarm rings; "" for all of them. */
+function ownerOf(alarm: string): string {
+  const [what = "", key = "", , namespace = ""] = alarm.split(" ");
+  if (what === "ask") return namespace;
+  return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
 }
 
 function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {

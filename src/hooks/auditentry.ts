@@ -5,7 +5,7 @@
 
 import type { HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/call.ts";
-import { withinPolicyBudget } from "../policy/cel/expression.ts";
+import { objectQueries } from "../policy/objectqueries.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy, ObjectQuery, PolicyKind } from "../policy/policy.ts";
@@ -153,13 +153,8 @@ function describeInputs(
 
 /** Those of the kinds, names and namespaces that the gates on this hook look at. */
 function objectsOf(matched: Matched, world: World, call: HookRequest["call"], now: Date): AuditObject[] {
-  const queries = matched.flatMap(({ compiled }) =>
-    withinPolicyBudget(() =>
-      (compiled?.rules ?? [])
-        .filter(({ hooks }) => hooks.has(call.hook))
-        .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, now) ?? [])),
-    ),
-  );
+  const policies = matched.flatMap(({ compiled }) => compiled ?? []);
+  const queries = objectQueries(policies, world, call, now) ?? [];
   const found = queries.flatMap((query) => find(query, world));
   return [...new Map(found.map((object) => [`${object.uid} ${object.kind}`, object])).values()];
 }

@@ -11,7 +11,8 @@ import {
   type HookName,
   type HookResponse,
 } from "../api/runtimehooks.ts";
-import { viewCluster } from "../policy/cluster.ts";
+import { MAX_VERSION, VERSION_PATTERN } from "../policy/call.ts";
+import { asRequested, viewCluster } from "../policy/cluster.ts";
 import { CATALOG } from "./catalog.ts";
 
 export interface HookRequest {
@@ -33,12 +34,18 @@ export interface ReceivedRequest {
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
-/** Bounds of Kubernetes' own: what is longer is nobody's Cluster, and would be kept and logged. */
-const upTo = (maxLength: number): object => ({ type: "string", minLength: 1, maxLength });
-const NAME = upTo(253);
-const NAMESPACE = upTo(63);
-const UID = upTo(128);
-const VERSION = upTo(64);
+/** Bounds of Kubernetes' own: what is longer, or of other letters, is nobody's Cluster, and would be kept and logged. */
+const upTo = (maxLength: number, pattern: string): object => ({
+  type: "string",
+  minLength: 1,
+  maxLength,
+  pattern,
+});
+const NAME = upTo(253, "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$");
+const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
+/** Opaque, but nothing that a log or a terminal could take for more than text. */
+const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
+const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 /** Characters. */
 const MAX_SETTINGS = 64 * 1024;
 
@@ -68,7 +75,7 @@ function requestSchema(hook: HookName): object {
               name: NAME,
               namespace: NAMESPACE,
               uid: UID,
-              resourceVersion: { type: "string", maxLength: 32 },
+              resourceVersion: { type: "string", maxLength: 32, pattern: "^[-._a-zA-Z0-9]*$" },
               labels: STRINGS,
               annotations: STRINGS,
             },
@@ -92,7 +99,7 @@ export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | u
   return {
     clusterUID: uid,
     subject: hash("sha256", JSON.stringify([namespace, name, uid, resourceVersion, call]), "base64"),
-    read: () => ({ call, cluster: viewCluster(raw.cluster) }),
+    read: () => ({ call, cluster: asRequested(viewCluster(raw.cluster)) }),
   };
 }
 

@@ -17,7 +17,7 @@ import { type Replay, Replays } from "./replays.ts";
 export interface DecisionSource {
   /** Policies, Clusters and Namespaces are all in memory. */
   loaded(): boolean;
-  /** The decision from memory; remembers that the operation was asked for. */
+  /** The decision from memory, in which a question changes nothing. */
   ask(request: HookRequest, now: Date): Decision;
   /**
    * Tells, of what ask() has just decided, whether it would decide the same again. `undefined`: nobody can tell.
@@ -25,8 +25,6 @@ export interface DecisionSource {
   standing(request: HookRequest, decision: Decision, at: Date): ((now: Date) => boolean) | undefined;
   /** The decision against the present: a go needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
-  /** A go was answered. */
-  released(request: HookRequest, decision: Decision, now: Date): void;
 }
 
 export interface HookMetrics {
@@ -120,32 +118,36 @@ function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outc
   if (!deps.source.loaded()) return undecided("NotLoaded", true);
   const at = deps.now();
   const decision = deps.source.ask(request, at);
-  if (!decision.holds) return release(request, deps);
+  // What is decided of an invented Cluster would tell whether the objects that gates look at are there.
+  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(request, decision, deps);
   return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
 }
 
-/** Memory may say "not yet"; only the present may say "go". */
-async function release(request: HookRequest, deps: HandlerDeps): Promise<Outcome> {
+/** Memory may say "not yet"; only the present may say "go", and of a Cluster that memory does not have, anything. */
+async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps): Promise<Outcome> {
   const confirmation = await deps.source.confirm(request);
-  if (!confirmation.ok) {
-    deps.metrics.unconfirmed(confirmation.reason);
-    deps.log.warn("Holding a Cluster because a release could not be confirmed", {
-      hook: request.call.hook,
-      cluster: `${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`,
-      reason: confirmation.reason,
-    });
-    return undecided("NotConfirmed", true);
-  }
+  if (!confirmation.ok) return unconfirmed(request, confirmation.reason, deps);
   const { decision } = confirmation;
-  if (!decision.holds) deps.source.released(request, decision, deps.now());
+  if (!decision.holds && before.holds) return unconfirmed(request, "HeldAsRequested", deps);
   return decided(decision);
+}
+
+/** The reason is for the log and the metric: callers are told the same whatever it is. */
+function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): Outcome {
+  const { namespace, name } = request.cluster.metadata;
+  deps.metrics.unconfirmed(reason);
+  deps.log.warn("Holding a Cluster because a release could not be confirmed", {
+    hook: request.call.hook,
+    cluster: `${namespace}/${name}`,
+    reason,
+  });
+  return undecided("NotConfirmed", true);
 }
 
 /** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
 function observe(request: HookRequest, deps: HandlerDeps): Outcome {
   if (!deps.source.loaded()) return undecided("NotLoaded", false);
   const decision = deps.source.ask(request, deps.now());
-  deps.source.released(request, decision, deps.now());
   return { verdict: decision.verdict, answer: GO, decision };
 }
 

@@ -43,16 +43,44 @@ export async function discoverResource(
   return { group, version, plural, kind, namespaced };
 }
 
+/**
+ * Whether the API server serves these objects, in whichever version. That something is missing counts only in an answer
+ * that can be nobody else's: one that lists a group which must be there. A 404 would be any proxy's, too.
+ */
+export async function servesResource(
+  client: Pick<KubeClient, "getPath">,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+  besides: string,
+): Promise<boolean> {
+  const attempt = `discover ${plural}.${group}`;
+  const groups = listOf(attempt, "groups", await client.getPath("/apis")).filter(isFields);
+  if (!groups.some(({ name }) => name === besides)) throw invalid(attempt, `no group ${besides}`);
+  const found = groups.find(({ name }) => name === group);
+  if (found === undefined) return false;
+  for (const each of listOf(attempt, "versions", found)) {
+    const version = isFields(each) ? each["version"] : undefined;
+    if (typeof version !== "string") throw invalid(attempt, "a version without a name");
+    const resources = listOf(attempt, "resources", await client.getPath(`/apis/${group}/${version}`));
+    if (resources.some((resource) => isFields(resource) && resource["name"] === plural)) return true;
+  }
+  return false;
+}
+
+function listOf(attempt: string, field: string, body: unknown): readonly unknown[] {
+  const list = isFields(body) ? body[field] : undefined;
+  if (!Array.isArray(list)) throw invalid(attempt, `no list of ${field}`);
+  return list;
+}
+
+function invalid(attempt: string, what: string): KubeError {
+  return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
+}
+
 /** Without subresources, which have a kind of their own ("deployments/scale" is a Scale). */
 function servedIn(attempt: string, body: unknown): readonly Served[] {
-  const resources = isFields(body) ? body["resources"] : undefined;
-  if (!Array.isArray(resources)) {
-    throw new KubeError(`${attempt}: invalid response: not an APIResourceList`, {
-      code: 0,
-      reason: "InvalidResponse",
-    });
-  }
-  return resources.filter(isServed).filter(({ name }) => !name.includes("/"));
+  return listOf(attempt, "resources", body)
+    .filter(isServed)
+    .filter(({ name }) => !name.includes("/"));
 }
 
 function isServed(value: unknown): value is Served {

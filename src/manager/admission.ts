@@ -1,8 +1,13 @@
 /** What the webhook of policies needs to know, from the controller's memory and from the API server. */
 
-import type { AdmissionDeps } from "../admission/handler.ts";
+import { setImmediate } from "node:timers/promises";
+
+import type { Settings } from "../admission/examine.ts";
+import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review.ts";
-import type { Access, AccessReviewer, AdmissionWorld, LocatedKind } from "../admission/world.ts";
+import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/route.ts";
+import { Turns } from "../admission/turns.ts";
+import type { Access, AccessReviewer, AdmissionWorld, LocatedKind, Selection } from "../admission/world.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { policyKey } from "../controller/policyset.ts";
@@ -12,9 +17,9 @@ import type { KubeClient } from "../kube/client.ts";
 import { discoverResource } from "../kube/discovery.ts";
 import { KubeError } from "../kube/errors.ts";
 import type { Resource } from "../kube/resource.ts";
-import type { ServedHooks } from "../policy/compile.ts";
 import { matches } from "../policy/decide.ts";
 import type { ObjectKind } from "../policy/objects.ts";
+import { compileSelector } from "../policy/selector.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "./objectrefusal.ts";
 
 /** The controller's, read only. */
@@ -28,16 +33,38 @@ export interface AdmissionOptions {
   readonly memory: Memory;
   /** Of its own: whoever calls the webhook must not use up the connections by which releases are confirmed. */
   readonly client: ReviewClient;
-  readonly served: ServedHooks;
-  readonly maxOverrideMs: number;
+  readonly settings: Settings;
+  /** Whether only the API server is answered; else whoever asks is told nothing of what is in memory. */
+  readonly authenticated: boolean;
   readonly log: Logger;
 }
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
-export function admissionDeps({ memory, client, log, ...rest }: AdmissionOptions): AdmissionDeps {
-  const reviewer = new ApiServerReviewer(client);
-  return { ...rest, world: worldOf(memory), reviewer, log, now: () => new Date() };
+export interface Admission extends AdmissionRoutes {
+  /** Starts what the first review needs. Never rejects. */
+  warm(): Promise<void>;
+  /** Nothing is answered any more. */
+  close(): Promise<void>;
+}
+
+export function createAdmission({
+  memory,
+  client,
+  settings,
+  authenticated,
+  log,
+}: AdmissionOptions): Admission {
+  const examiner = new ThreadExaminer({ settings, log });
+  const routes = createAdmissionRoutes({
+    examiner,
+    turns: new Turns(),
+    ...(authenticated && { world: worldOf(memory) }),
+    reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
+    log,
+    now: () => new Date(),
+  });
+  return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 
 export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld {
@@ -47,10 +74,11 @@ export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld
   };
   return {
     loaded: () => store.loaded,
-    matchesCluster: (policy) => {
-      const { namespace } = policy.ref;
+    matchesCluster: async (selection) => {
+      const { namespace } = selection;
       const candidates = namespace === undefined ? clusters.list() : clusters.byNamespace(namespace);
-      return Iterator.from(candidates).some((cluster) => isMatch(policy, cluster));
+      const policy = selectorsOf(selection);
+      return await someOf(candidates, (cluster) => isMatch(policy, cluster));
     },
     cluster: (namespace, name) => clusters.get(`${namespace}/${name}`),
     policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
@@ -61,17 +89,61 @@ export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld
   };
 }
 
+function selectorsOf({
+  namespace,
+  clusterSelector,
+  namespaceSelector,
+}: Selection): Parameters<typeof matches>[0] {
+  const selectsCluster = compileSelector(clusterSelector);
+  return namespace === undefined
+    ? {
+        ref: { kind: "ClusterHookPolicy", name: "" },
+        selectsCluster,
+        selectsNamespace: compileSelector(namespaceSelector),
+      }
+    : { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
+}
+
+/** Of the event loop at a time, and together; a warning is not worth more. */
+const [SLICE_MS, ALL_SLICES_MS] = [5, 100];
+
+/** Hooks are answered meanwhile. Also true when it cannot be told in time. */
+async function someOf<T>(items: Iterable<T>, isOne: (item: T) => boolean): Promise<boolean> {
+  let [spent, begun] = [0, performance.now()];
+  for (const item of items) {
+    if (isOne(item)) return true;
+    const elapsed = performance.now() - begun;
+    if (elapsed < SLICE_MS) continue;
+    spent += elapsed;
+    if (spent > ALL_SLICES_MS) return true;
+    await setImmediate();
+    begun = performance.now();
+  }
+  return false;
+}
+
 const SELF_REVIEWS: Resource = {
   ...SUBJECT_REVIEWS,
   plural: "selfsubjectaccessreviews",
   kind: "SelfSubjectAccessReview",
 };
 
+/** Questions at a time: a review can have hundreds, and the API server has others to serve. */
+const MAX_QUESTIONS = 4;
+
 export class ApiServerReviewer implements AccessReviewer {
   readonly #client: ReviewClient;
+  readonly #tellsOwn: boolean;
 
-  constructor(client: ReviewClient) {
-    this.#client = client;
+  /** `tellsOwn`: whether what the operator itself may not read is a problem to tell. */
+  constructor(client: ReviewClient, { tellsOwn }: { readonly tellsOwn: boolean }) {
+    const few = atMost(MAX_QUESTIONS);
+    this.#client = {
+      getPath: async (path, options) => await few(async () => await client.getPath(path, options)),
+      review: async (resource, spec, options) =>
+        await few(async () => await client.review(resource, spec, options)),
+    };
+    this.#tellsOwn = tellsOwn;
   }
 
   async locate(kind: ObjectKind, signal: AbortSignal): Promise<LocatedKind> {
@@ -84,7 +156,7 @@ export class ApiServerReviewer implements AccessReviewer {
       if (refusal === undefined) throw error;
       return { problem: refusal.message };
     }
-    const problem = await this.#ownProblem(kind, resource, signal);
+    const problem = this.#tellsOwn ? await this.#ownProblem(kind, resource, signal) : undefined;
     return { resource, ...(problem !== undefined && { problem }) };
   }
 
@@ -112,6 +184,23 @@ export class ApiServerReviewer implements AccessReviewer {
   async #isAllowed(resource: Resource, spec: object, signal: AbortSignal): Promise<boolean> {
     return isAllowed(await this.#client.review(resource, spec, { signal }));
   }
+}
+
+/** Runs so many at a time; the others wait for their turn. */
+function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
 }
 
 /** Anything but a plain yes is a no. */

@@ -12,11 +12,12 @@ import {
   VERSION,
 } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
-import type { LiveReader } from "../controller/confirmation.ts";
+import type { LiveReader } from "../controller/livereads.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
 import type { PolicyWriter } from "../controller/reconciler.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { servesResource } from "../kube/discovery.ts";
 import {
   isConflict,
   isForbidden,
@@ -153,8 +154,14 @@ export class ApiServer implements LiveReader, PolicyWriter {
   }
 
   async clustersOf(namespace: string): ReturnType<PolicyWriter["clustersOf"]> {
-    const { items } = await this.#client.list(this.#clusters.current, { namespace, metadataOnly: true });
-    return items.map(viewCluster);
+    const resource = this.#clusters.current;
+    try {
+      const { items } = await this.#client.list(resource, { namespace, metadataOnly: true });
+      return items.map(viewCluster);
+    } catch (error) {
+      if (!isNotFound(error) || (await servesResource(this.#client, resource, GROUP))) throw error;
+      return undefined;
+    }
   }
 
   reasonOf(error: unknown): string {

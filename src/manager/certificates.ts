@@ -16,8 +16,8 @@ import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
 import type { EventRecorder } from "./events.ts";
 import type { EventText } from "./eventtext.ts";
 import { ownNamespace } from "./leadership.ts";
-import type { Options } from "./options.ts";
-import { createServing, type Serving } from "./servingcertificate.ts";
+import type { ClientOptions, Options } from "./options.ts";
+import { createServing, type Serving, watched } from "./servingcertificate.ts";
 
 export interface CertificatesOptions {
   readonly options: Options;
@@ -25,14 +25,30 @@ export interface CertificatesOptions {
   readonly leadership: Leadership;
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
-  /** Exists when something changes. */
-  readonly server: () => Pick<HookServer, "setCertificate" | "clientsChanged">;
+  /** Exist when something changes. */
+  readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "setCertificate" | "clientsChanged">>>;
 }
+
+/** All serve the same certificate; whom they answer differs. */
+export type Listener = "hooks" | "admission";
 
 export interface TlsOptions {
   readonly tls: KeyPair;
-  readonly clients?: Clients;
+  readonly clients: { readonly [L in Listener]?: Clients };
 }
+
+const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remedy: string }>> = {
+  hooks: {
+    flag: "--client-ca-file",
+    remedy:
+      "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
+  },
+  admission: {
+    flag: "--admission-client-ca-file",
+    remedy:
+      "start the API server with --admission-control-config-file and a kubeconfig for ValidatingAdmissionWebhook with a certificate that --admission-client-ca-file and --admission-client-cn accept",
+  },
+};
 
 const ALARM_INTERVAL_MS = 60_000;
 
@@ -41,13 +57,13 @@ const now = (): Date => new Date();
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: Serving;
-  readonly #clients: ClientAuthority | undefined;
+  readonly #clients: { readonly [L in Listener]?: ClientAuthority };
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();
   readonly #namespace: string;
 
   constructor(own: CertificatesOptions) {
-    const { options, client, leadership, events, log, server } = own;
+    const { options, client, leadership, events, log, servers } = own;
     const leading = (): boolean => leadership.leading();
     this.#options = own;
     this.#namespace = ownNamespace(options);
@@ -58,20 +74,16 @@ export class Certificates {
       leading,
       log,
       now,
-      onChange: (pair) => server().setCertificate(pair),
+      onChange: (pair) => {
+        const { hooks, admission } = servers();
+        for (const server of [hooks, admission]) server.setCertificate(pair);
+      },
       onStep: (step) => events.tell(stepEvent(step, this.#secret())),
     });
-    const { caFile: file, names } = options.clients ?? {};
-    this.#clients =
-      file === undefined
-        ? undefined
-        : new ClientAuthority({
-            file,
-            names: names ?? [],
-            log,
-            now,
-            onChange: () => server().clientsChanged(),
-          });
+    this.#clients = {
+      ...this.#authority("hooks", options.clients),
+      ...this.#authority("admission", options.admissionClients),
+    };
     const targets = [validatingWebhookTarget(options.webhookConfiguration)];
     const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
     const lagging = options.certManagement === "Files";
@@ -80,16 +92,15 @@ export class Certificates {
 
   /** What the server begins with; rejects with an Error of one line when it could not be trusted or could not tell. */
   async load(signal: AbortSignal): Promise<TlsOptions> {
-    await this.#clients?.load();
-    const tls = await this.#serving.load(signal);
-    return { tls, ...(this.#clients !== undefined && { clients: this.#clients }) };
+    await Promise.all(this.#authorities().map((authority) => authority.load()));
+    return { tls: await this.#serving.load(signal), clients: this.#clients };
   }
 
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#serving.run(signal),
-      this.#clients?.run(signal),
+      ...this.#authorities().map((authority) => authority.run(signal)),
       this.#caBundle.run(signal),
       this.#watchExpiry(signal),
     ]);
@@ -103,9 +114,28 @@ export class Certificates {
   }
 
   #all(): Watched[] {
-    const validity = this.#clients?.validity;
-    const clients = validity === undefined ? [] : [{ name: "client-authority", ...validity }];
-    return [...this.#serving.certificates(), ...clients];
+    const { hooks, admission } = this.#clients;
+    return [
+      ...this.#serving.certificates(),
+      ...watched("client-authority", hooks?.validity),
+      ...watched("admission-client-authority", admission?.validity),
+    ];
+  }
+
+  #authorities(): ClientAuthority[] {
+    const { hooks, admission } = this.#clients;
+    return [hooks, admission].filter((authority) => authority !== undefined);
+  }
+
+  #authority(
+    listener: Listener,
+    clients: ClientOptions | undefined,
+  ): { readonly [L in Listener]?: ClientAuthority } {
+    if (clients === undefined) return {};
+    const { caFile: file, names } = clients;
+    const { log, servers } = this.#options;
+    const onChange = (): void => servers()[listener].clientsChanged();
+    return { [listener]: new ClientAuthority({ file, names, ...CLIENTS[listener], log, now, onChange }) };
   }
 
   async #watchExpiry(signal: AbortSignal): Promise<void> {
@@ -159,13 +189,15 @@ const PURPOSE: Readonly<Record<string, string>> = {
     "nobody trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
   "client-authority":
     "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
+  "admission-client-authority":
+    "HookPolicy refuses the API server's calls, and policies are stored without a review",
 };
 
 function expiryEvent(
   { name, notAfter, ended }: ExpiryWarning,
   { self, secret }: { readonly self: boolean; readonly secret: Secret },
 ): EventText {
-  const own = self && name !== "client-authority";
+  const own = self && !name.endsWith("client-authority");
   const remedy = own
     ? "It should have been renewed: the operator's log says why it was not"
     : "Whoever issues it must renew it; the operator takes up the new file by itself";

@@ -14,13 +14,13 @@ export function compactCluster(cluster: Cluster): Cluster {
   if (variables.length < MIN_LENGTH) return cluster;
   // Text, because the garbage collector looks at all of memory once many buffers have come and gone.
   const packed = deflateRawSync(variables, { level: 1 }).toString("latin1");
-  return {
-    ...cluster,
-    topology: {
-      ...topology,
-      get variables(): string {
-        return inflateRawSync(Buffer.from(packed, "latin1")).toString();
-      },
+  const compact = {
+    ...topology,
+    get variables(): string {
+      return inflateRawSync(Buffer.from(packed, "latin1")).toString();
     },
   };
+  // Not enumerable: two Clusters are compared by what both have.
+  Object.defineProperty(compact, "variablesLength", { value: variables.length });
+  return { ...cluster, topology: compact };
 }

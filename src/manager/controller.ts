@@ -9,7 +9,8 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import { Confirmer } from "../controller/confirmation.ts";
 import { policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
-import { DecisionStore, isSameSpec } from "../controller/store.ts";
+import { isSameSpec } from "../controller/samespec.ts";
+import { DecisionStore } from "../controller/store.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/handler.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -95,6 +96,7 @@ export function createController(options: ControllerOptions): Controller {
     objects,
     served,
     maxOverrideMs,
+    settings: registrations.settings,
     log,
     now,
     onDirty: (key) => queue.add(key),
@@ -166,7 +168,6 @@ function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
     ask: (request, at) => store.ask(request, at),
     standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
-    released: (request, decision, at) => store.released(request, decision, at),
   };
 }
 

@@ -48,19 +48,9 @@ export function describeTransition(transition: Transition): EventText {
 }
 
 function held({ policy, policyUID, row }: Of<"Held">): EventText {
-  const {
-    namespace,
-    cluster,
-    clusterUID,
-    hook,
-    rule,
-    verdict,
-    message,
-    firstAsked,
-    targetVersion = "",
-  } = row;
+  const { namespace, cluster, clusterUID, hook, rule, verdict, message, step, targetVersion = "" } = row;
   return {
-    identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, firstAsked, rule].join(" "),
+    identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, step, rule].join(" "),
     type: verdict === "NotEvaluable" ? "Warning" : "Normal",
     reason: "Held",
     action: hook,
@@ -71,9 +61,9 @@ function held({ policy, policyUID, row }: Of<"Held">): EventText {
 }
 
 function released({ policy, policyUID, result }: Of<"Released">): EventText {
-  const { namespace, cluster, clusterUID, hook, reason, targetVersion = "", time } = result;
+  const { namespace, cluster, clusterUID, hook, reason, targetVersion = "" } = result;
   return {
-    identity: ["Released", policyUID, askKey(clusterUID, hook), targetVersion, time].join(" "),
+    identity: ["Released", policyUID, askKey(clusterUID, hook), targetVersion].join(" "),
     type: "Normal",
     reason: "Released",
     action: hook,

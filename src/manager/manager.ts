@@ -1,7 +1,7 @@
 /** Builds the operator and decides what starts first and what stops last. */
 
 import { setTimeout } from "node:timers/promises";
-import { withAdmission } from "../admission/route.ts";
+import { MAX_REVIEW_BYTES } from "../admission/size.ts";
 import type { Logger } from "../api/logger.ts";
 import { AnswerLog } from "../hooks/answerlog.ts";
 import { servedHooks } from "../hooks/catalog.ts";
@@ -17,11 +17,11 @@ import {
   type HealthCheck,
   type PlainServer,
 } from "../server/health.ts";
-import { createHookServer, type HookServer } from "../server/hookserver.ts";
+import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
-import { admissionDeps } from "./admission.ts";
+import { createAdmission } from "./admission.ts";
 import { openAuditLog, recordAll } from "./auditing.ts";
-import { Certificates } from "./certificates.ts";
+import { Certificates, type Listener, type TlsOptions } from "./certificates.ts";
 import { createController } from "./controller.ts";
 import { EventRecorder, type EventResult } from "./events.ts";
 import { createLeadership } from "./leadership.ts";
@@ -36,6 +36,9 @@ export interface ManagerDeps {
 
 /** Above what Cluster API waits for an answer. The Deployment's terminationGracePeriodSeconds has to hold it. */
 export const DRAIN_MS = 15_000;
+
+/** A review holds two objects. API servers are few, and each keeps few connections. */
+const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
 
 /** Runs until `signal` aborts; rejects when the operator cannot start. */
 export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
@@ -56,7 +59,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     leadership,
     events,
     log,
-    server: () => server,
+    servers: () => servers,
   });
   const audit = await openAuditLog(options.auditLog, { metrics, log });
   const hooks = createRoutes(served, {
@@ -69,17 +72,16 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   });
   const { memory } = controller;
   memory.store.onClusterGone(hooks.forget);
-  const server = createHookServer({
-    ...(options.webhookHost !== undefined && { host: options.webhookHost }),
-    port: options.webhookPort,
-    ...(await certificates.load(signal)),
-    ...withAdmission(hooks, admissionDeps({ memory, client: reviews, served, maxOverrideMs, log })),
-    log,
-  });
+  const settings = { served, maxOverrideMs };
+  const authenticated = options.admissionClients !== undefined;
+  const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
+  const servers = createServers(options, { hooks, admission, tls: await certificates.load(signal), log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
   // Discovery first: it needs nothing else, and Cluster API's start depends on it.
-  const { port } = await server.listen();
+  const { port } = await servers.hooks.listen();
+  await servers.admission.listen();
   readiness.listening();
+  void admission.warm();
   const plain = plainServers(options, { checks: readiness.checks, metrics, log });
   await Promise.all(plain.map((each) => each.listen()));
   log.info("Serving Cluster API's lifecycle hooks", {
@@ -94,18 +96,48 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const parts = Promise.all([controller, certificates, events].map((part) => part.run(answering.signal)));
   await aborted(signal);
   readiness.stopping();
-  await stopServing(server, options);
+  await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([...plain.map((each) => each.close()), client.close(), reviews.close()]);
+  await Promise.all([...plain, client, reviews, admission].map(async (each) => await each.close()));
   await audit.close();
 }
 
+interface Served {
+  readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly admission: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly tls: TlsOptions;
+  readonly log: Logger;
+}
+
+function createServers(
+  { webhookHost: host, webhookPort, admissionPort }: Options,
+  { hooks, admission, tls: { tls, clients }, log }: Served,
+): Record<Listener, HookServer> {
+  const common = { ...(host !== undefined && { host }), tls, log };
+  return {
+    hooks: createHookServer({
+      ...common,
+      ...hooks,
+      port: webhookPort,
+      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+    }),
+    admission: createHookServer({
+      ...common,
+      ...admission,
+      port: admissionPort,
+      flags: "--webhook-host, --admission-port",
+      ...(clients.admission !== undefined && { clients: clients.admission, closed: true }),
+      limits: ADMISSION_LIMITS,
+    }),
+  };
+}
+
 /** The endpoint goes from the nodes while calls that still come here are answered. */
-async function stopServing(server: HookServer, { shutdownDelayMs }: Options): Promise<void> {
-  server.shedConnections();
+async function stopServing(servers: readonly HookServer[], { shutdownDelayMs }: Options): Promise<void> {
+  for (const server of servers) server.shedConnections();
   await setTimeout(shutdownDelayMs);
-  await server.close(DRAIN_MS);
+  await Promise.all(servers.map((server) => server.close(DRAIN_MS)));
 }
 
 const now = (): Date => new Date();

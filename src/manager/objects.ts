@@ -14,7 +14,7 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../policy/objects.ts";
-import type { ObjectDemand } from "../policy/policy.ts";
+import { mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooManyKinds } from "./objectrefusal.ts";
 import { type ObjectClient, ObjectWatch, viewObject } from "./objectwatch.ts";
 
@@ -61,7 +61,7 @@ export class ObjectInformers implements ObjectReader {
    * than 50, the first ones are, so that their order is for the caller to choose.
    */
   want(demands: Iterable<ObjectDemand>): void {
-    const wanted = [...merge(demands)];
+    const wanted = [...mergeDemands(demands)].filter(([, { kind }]) => !isSecret(kind));
     const admitted = new Map(wanted.slice(0, MAX_KINDS));
     this.#refusedKinds = new Set(wanted.slice(MAX_KINDS).map(([key]) => key));
     const dropped = [...this.#entries].filter(([key]) => !admitted.has(key));
@@ -195,17 +195,6 @@ export class ObjectInformers implements ObjectReader {
 function stop({ serving, wanted }: Entry): void {
   serving.stop();
   wanted.stop();
-}
-
-/** One per kind, in the order of their first mention. */
-function merge(demands: Iterable<ObjectDemand>): Map<string, ObjectDemand> {
-  const merged = new Map<string, ObjectDemand>();
-  for (const { kind, whole } of demands) {
-    if (isSecret(kind)) continue;
-    const key = objectKindKey(kind);
-    merged.set(key, { kind, whole: whole || merged.get(key)?.whole === true });
-  }
-  return merged;
 }
 
 function qualifiedKind({ apiVersion, kind }: ObjectKind): string {

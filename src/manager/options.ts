@@ -20,8 +20,11 @@ export interface Options {
   readonly certManagement: CertManagement;
   readonly webhookServiceName: string;
   readonly webhookSecretName: string;
+  readonly admissionPort: number;
   /** Absent: hooks are answered whoever calls. */
   readonly clients?: ClientOptions;
+  /** Absent: reviews are answered whoever calls. */
+  readonly admissionClients?: ClientOptions;
   /** Absent: not served. */
   readonly healthAddress?: Address;
   /** Absent: not served. */
@@ -142,13 +145,31 @@ export const FLAGS = {
   "client-ca-file": {
     argument: "file",
     description:
-      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery and admission need none; default: everybody may call",
+      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: everybody may call",
     group: "Hook server:",
   },
   "client-cn": {
     argument: "names",
     description: "common names that client certificates may have, separated by commas; default: any",
     group: "Hook server:",
+  },
+  "admission-port": {
+    argument: "port",
+    default: "9444",
+    description:
+      "port to serve the validating webhook of policies on, on --webhook-host and with its certificate",
+    group: "Admission server:",
+  },
+  "admission-client-ca-file": {
+    argument: "file",
+    description:
+      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: everybody may ask, and is told less",
+    group: "Admission server:",
+  },
+  "admission-client-cn": {
+    argument: "names",
+    description: "common names that this certificate may have, separated by commas; default: any",
+    group: "Admission server:",
   },
   "leader-elect": {
     argument: "boolean",
@@ -215,10 +236,11 @@ export function parseOptions(values: FlagValues): Options {
     const flag: Flag = FLAGS[name];
     return values[name] ?? flag.default ?? "";
   };
-  return Object.freeze({
+  const options = {
     ...(values.kubeconfig !== undefined && { kubeconfig: parsePath("kubeconfig", values.kubeconfig) }),
     ...(values["webhook-host"] !== undefined && { webhookHost: parseHost(values["webhook-host"]) }),
-    webhookPort: parsePort(text("webhook-port")),
+    webhookPort: parsePort("webhook-port", text("webhook-port")),
+    admissionPort: parsePort("admission-port", text("admission-port")),
     webhookCertDir: parsePath("webhook-cert-dir", text("webhook-cert-dir")),
     webhookCertName: parsePath("webhook-cert-name", text("webhook-cert-name")),
     webhookKeyName: parsePath("webhook-key-name", text("webhook-key-name")),
@@ -226,7 +248,8 @@ export function parseOptions(values: FlagValues): Options {
     certManagement: parseChoice("cert-management", text("cert-management"), CERT_MANAGEMENT),
     webhookServiceName: parseName("webhook-service-name", text("webhook-service-name")),
     webhookSecretName: parseName("webhook-secret-name", text("webhook-secret-name")),
-    ...optionalClients(values["client-ca-file"], values["client-cn"]),
+    ...optionalClients("clients", "client", values),
+    ...optionalClients("admissionClients", "admission-client", values),
     ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
     ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
     ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
@@ -237,12 +260,16 @@ export function parseOptions(values: FlagValues): Options {
     shutdownDelayMs: parseDelay("shutdown-delay-duration", text("shutdown-delay-duration")),
     capiVersion: parseCapiVersion(text("capi-version")),
     maxOverrideMs: parseDurationFlag("max-override-duration", text("max-override-duration")),
-  });
+  };
+  if (options.admissionPort === options.webhookPort) {
+    throw new UsageError("--admission-port and --webhook-port are the same: each has a listener of its own");
+  }
+  return Object.freeze(options);
 }
 
-function parsePort(text: string): number {
+function parsePort(name: FlagName, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65535) throw wrong("webhook-port", text, "1 to 65535");
+  if (port < 1 || port > 65535) throw wrong(name, text, "1 to 65535");
   return port;
 }
 
@@ -261,14 +288,22 @@ function parseName(name: FlagName, text: string): string {
   return text;
 }
 
+function optionalClients<K extends string>(
+  key: K,
+  prefix: "client" | "admission-client",
+  values: FlagValues,
+): { readonly [P in K]?: ClientOptions };
 function optionalClients(
-  caFile: string | undefined,
-  cn: string | undefined,
-): { readonly clients?: ClientOptions } {
+  key: string,
+  prefix: "client" | "admission-client",
+  values: FlagValues,
+): Record<string, ClientOptions> {
+  const [caFlag, cnFlag] = [`${prefix}-ca-file`, `${prefix}-cn`] as const;
+  const [caFile, cn] = [values[caFlag], values[cnFlag]];
   const names = cn === undefined ? [] : cn.split(",").map((name) => name.trim());
-  if (names.includes("")) throw wrong("client-cn", cn ?? "", "common names, separated by commas");
-  if (caFile !== undefined) return { clients: { caFile: parsePath("client-ca-file", caFile), names } };
-  if (cn !== undefined) throw new UsageError("--client-cn has no effect without --client-ca-file");
+  if (names.includes("")) throw wrong(cnFlag, cn ?? "", "common names, separated by commas");
+  if (caFile !== undefined) return { [key]: { caFile: parsePath(caFlag, caFile), names } };
+  if (cn !== undefined) throw new UsageError(`--${cnFlag} has no effect without --${caFlag}`);
   return {};
 }
 

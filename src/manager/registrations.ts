@@ -18,6 +18,7 @@ import {
   NOT_INSTALLED,
   notCalled,
   type Registration,
+  selectsNamespace,
   viewRegistration,
 } from "../policy/registration.ts";
 
@@ -76,13 +77,23 @@ export class Registrations {
       case "NotServed":
         return notCalled(policy, [], undefined) && NOT_INSTALLED;
       case "Known": {
-        const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };
-        const ours = this.informer.list().filter((each) => isOurs(each, own));
         const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
-        return notCalled(policy, ours, namespace?.metadata.labels);
+        return notCalled(policy, this.#ours(), namespace?.metadata.labels);
       }
     }
   };
+
+  /** Of the ExtensionConfig by which Clusters of the namespace come here; none, where several could be it. */
+  readonly settings = (namespace: string): Registration["settings"] => {
+    const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
+    const [only, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
+    return others.length === 0 ? only?.settings : undefined;
+  };
+
+  #ours(): Registration[] {
+    const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };
+    return [...this.informer.list()].filter((each) => isOurs(each, own));
+  }
 }
 
 /** A KubeError (404) where there is no Cluster API. */

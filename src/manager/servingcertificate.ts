@@ -221,7 +221,7 @@ function remedyOf(error: unknown): string | undefined {
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
 }
 
-function watched(name: string, validity: Omit<Watched, "name"> | undefined): Watched[] {
+export function watched(name: string, validity: Omit<Watched, "name"> | undefined): Watched[] {
   if (validity === undefined) return [];
   const { notBefore, notAfter } = validity;
   return [{ name, notBefore, notAfter }];

@@ -3,6 +3,7 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { earliest } from "./instant.ts";
 import type { CompiledGate, GateResult } from "./policy.ts";
+import { lookAt } from "./steps.ts";
 import type { World } from "./world.ts";
 
 export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
@@ -33,7 +34,7 @@ interface Situation {
 
 /** True if one holds; otherwise not evaluable if one is not, because that one might. */
 function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
-  const results = members.map((member) => ({ name: member.name, result: member.evaluate(world, call, now) }));
+  const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
   const changesAt = earliest(results.map(({ result }) => result.changesAt));
   const rest = {
     wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,

@@ -10,6 +10,7 @@ import {
   type ObjectMeta,
   PAUSED_ANNOTATION,
 } from "../api/meta.ts";
+import { viewProgress } from "./progress.ts";
 import { lookup } from "./selector.ts";
 
 /** Cluster API leaves both out of hook requests (cleanupCluster), and they are the largest by far. */
@@ -24,12 +25,15 @@ export function viewCluster(raw: unknown): Cluster {
   const spec = record(object["spec"]);
   const metadata = viewMetadata(object["metadata"]);
   const topology = spec["topology"];
+  const status = record(object["status"]);
+  const progress = viewProgress(status, metadata.generation);
   return {
     metadata,
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
     ...(isFields(topology) && { topology: viewTopology(topology) }),
-    status: viewStatus(record(object["status"])),
+    status: viewStatus(status),
+    ...(progress !== undefined && { progress }),
   };
 }
 
@@ -140,14 +144,9 @@ export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
   return `${namespace}/${name}`;
 }
 
-/**
- * What is known of the Cluster that a hook request is about: the newer copy, but with the status of `known`, since
- * Cluster API leaves it out of requests. Another uid is another object, and the one that was asked about is meant.
- */
-export function newerOf({ status: _, ...asked }: Cluster, known: Cluster | undefined): Cluster {
-  if (known === undefined || known.metadata.uid !== asked.metadata.uid) return asked;
-  if (!isNewer(asked, known)) return known;
-  return known.status === undefined ? asked : { ...asked, status: known.status };
+/** A Cluster of which only a hook request tells: Cluster API leaves the status out, so nobody else says it. */
+export function asRequested({ status: _, progress: _progress, ...cluster }: Cluster): Cluster {
+  return cluster;
 }
 
 /** `known` where it is of the same object and certainly newer than what was just read, else what was read. */

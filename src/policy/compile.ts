@@ -10,12 +10,14 @@ import type {
   RuleSpec,
   WaitGateSpec,
 } from "../api/hookpolicy.ts";
+import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
 import { compileExpression, type Expression } from "./cel/expression.ts";
 import { compileGate } from "./gates.ts";
 import { describeErrors } from "./message.ts";
 import type {
+  CompiledGate,
   CompiledPolicy,
   CompiledRule,
   Deadline,
@@ -24,9 +26,9 @@ import type {
   PolicyRef,
   Wait,
 } from "./policy.ts";
-import { type FieldError, isWithin, validatePolicy } from "./schema.ts";
+import { type FieldError, isWithin, validateInSteps } from "./schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
-import { checkRules } from "./semantics.ts";
+import { checkInSteps } from "./semantics.ts";
 
 /** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
 export interface ServedHooks {
@@ -47,14 +49,25 @@ export function compilePolicy(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const schemaErrors = validatePolicy(kind, object).filter(
+  return atOnce(compileInSteps(kind, object, served));
+}
+
+/** The same, a field or an expression at a time: the largest policies take longer than calls can wait. */
+export function* compileInSteps(
+  kind: PolicyKind,
+  object: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+): Steps<CompiledPolicy> {
+  const schemaErrors = (yield* validateInSteps(kind, object)).filter(
     ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
   );
   const spec: Partial<ClusterHookPolicy["spec"]> = isFields(object.spec) ? withoutNulls(object.spec) : {};
   const { name, namespace, uid, generation } = object.metadata;
   const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const errors = [...schemaErrors, ...checkRules(rules, schemaErrors).errors];
+  const { errors: semanticErrors } = yield* checkInSteps(rules, schemaErrors);
+  const errors = [...schemaErrors, ...semanticErrors];
+  const compiled = yield* compileRules(rules, { ref, errors, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
     errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
       ? everything
@@ -67,16 +80,21 @@ export function compilePolicy(
     failurePolicy: spec.failurePolicy === "Ignore" ? "Ignore" : "Fail",
     selectsCluster: selector("clusterSelector"),
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: selector("namespaceSelector") }),
-    rules:
-      rules.length === 0
-        ? brokenRules(errors, served)
-        : rules.map((rule, index) => compileRule(rule, index, { ref, errors, served })),
+    rules: compiled,
     hasExpressions: rules.some(
       (rule, index) => problemsOf(index, errors).length === 0 && hasExpression(rule),
     ),
     errors,
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
   };
+}
+
+function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
+  const { errors, served } = surroundings;
+  if (rules.length === 0) return brokenRules(errors, served);
+  const compiled: CompiledRule[] = [];
+  for (const [index, rule] of rules.entries()) compiled.push(yield* compileRule(rule, index, surroundings));
+  return compiled;
 }
 
 /** A spec whose rules cannot even be told apart holds every hook. */
@@ -102,7 +120,12 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
   return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
 }
 
-function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Surroundings): CompiledRule {
+function* compileRule(
+  spec: RuleSpec,
+  index: number,
+  { ref, errors, served }: Surroundings,
+): Steps<CompiledRule> {
+  yield;
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
@@ -110,11 +133,17 @@ function compileRule(spec: RuleSpec, index: number, { ref, errors, served }: Sur
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
+  const gates: CompiledGate[] = [];
+  for (const gate of until) {
+    if (gate.wait !== undefined) continue;
+    yield;
+    gates.push(compileGate(gate, ref));
+  }
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
     matchConditions: (spec.matchConditions ?? []).map(compileCondition),
-    gates: until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref)),
+    gates,
     waits: until.flatMap(({ name, wait }) => (wait === undefined ? [] : [compileWait(name, wait)])),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),

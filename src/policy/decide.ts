@@ -2,12 +2,12 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
-import { withinPolicyBudget } from "./cel/expression.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
+import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, within } from "./steps.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -23,7 +23,10 @@ export function decide(
 ): Decision {
   const situation = { world, call, now };
   const overrides = world.overrides.filter((override) => isActive(override, world.cluster, call.hook, now));
-  const trace = policies.map((policy) => judgePolicy(policy, situation, overrides));
+  const budgets = new Budgets();
+  const trace = inOneDecision(() =>
+    policies.map((policy) => within(budgets.of(policy.ref), () => judgePolicy(policy, situation, overrides))),
+  );
   const holding = trace.filter(({ holds }) => holds);
   const held = holding.flatMap(({ policy, rules }) =>
     rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
@@ -54,17 +57,15 @@ function judgePolicy(
   if (matched === "no") {
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
-  const rules = withinPolicyBudget(() =>
-    policy.rules
-      .filter(({ hooks }) => hooks.has(situation.call.hook))
-      .map((rule) => {
-        const finding =
-          matched === "unknown"
-            ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
-            : tryJudge(policy, rule, situation);
-        return { ...finding, holds: isHeld(finding, policy, rule) };
-      }),
-  );
+  const rules = policy.rules
+    .filter(({ hooks }) => hooks.has(situation.call.hook))
+    .map((rule) => {
+      const finding =
+        matched === "unknown"
+          ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
+          : tryJudge(policy, rule, situation);
+      return { ...finding, holds: isHeld(finding, policy, rule) };
+    });
   const trace: PolicyTrace = {
     policy: ref,
     mode,
@@ -80,7 +81,8 @@ function judgePolicy(
 /** A rule never takes decide() down: a bug of ours makes it not evaluable. */
 function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   try {
-    return judgeRule(policy, rule, situation);
+    const finding = judgeRule(policy, rule, situation);
+    return isExhausted(finding) ? { ...finding, message: describeExhausted(policy.ref) } : finding;
   } catch {
     return notEvaluable(rule, "InternalError", "the operator failed to evaluate it");
   }
@@ -109,7 +111,7 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
 
 /** Whether a policy speaks about this Cluster; "unknown" counts as yes, and not evaluable. */
 export function matches(
-  policy: CompiledPolicy,
+  policy: Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace">,
   { cluster, namespace }: Pick<World, "cluster" | "namespace">,
 ): "yes" | "no" | "unknown" {
   const own = policy.ref.kind === "HookPolicy";
@@ -120,9 +122,15 @@ export function matches(
   return policy.selectsNamespace(namespace.metadata.labels) ? "yes" : "no";
 }
 
-/** A rule that only observes holds nothing, evaluable or not. */
-function isHeld({ verdict }: RuleFinding, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
-  return verdict === "Blocked" || (verdict === "NotEvaluable" && failurePolicy === "Fail" && isGated(rule));
+/** A rule that only observes holds nothing, evaluable or not. Whoever writes data can use the steps up: they hold. */
+function isHeld(finding: RuleFinding, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
+  if (finding.verdict === "Blocked") return true;
+  const strict = failurePolicy === "Fail" || isExhausted(finding);
+  return finding.verdict === "NotEvaluable" && strict && isGated(rule);
+}
+
+function isExhausted({ verdict, reason }: RuleFinding): boolean {
+  return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
 }
 
 function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]): Verdict {
@@ -133,7 +141,7 @@ function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]
   return has("Observed") && !has("Allowed") ? "Observed" : "Allowed";
 }
 
-function describeRule({ rule, verdict, message }: RuleTrace): string {
+function describeRule({ rule, verdict, message, answer = message }: RuleTrace): string {
   const name = rule === "" ? "spec" : `rule ${rule}`;
-  return verdict === "NotEvaluable" ? `${name} is not evaluable: ${message}` : `${name}: ${message}`;
+  return verdict === "NotEvaluable" ? `${name} is not evaluable: ${answer}` : `${name}: ${answer}`;
 }

@@ -31,6 +31,8 @@ export interface Basis {
   /** ApiServer: read from it after the call; what memory had learnt since agreed. */
   readonly source: "Memory" | "ApiServer";
   readonly world: World;
+  /** The Cluster is not in memory: what is known of it is what the caller says. */
+  readonly fromRequest?: true;
   /** As the trace has them. */
   readonly policies: readonly CompiledPolicy[];
 }
@@ -61,6 +63,8 @@ export interface RuleTrace {
   readonly condition?: string;
   /** One line for people: what is waited for and how to let it go. Empty when the rule does not hold anything. */
   readonly message: string;
+  /** What a caller is told instead: objects that a gate looks at are not for everybody who can reach the port. */
+  readonly answer?: string;
   readonly retryAfterSeconds: number;
   readonly gates: readonly GateTrace[];
   /** To be remembered, and given to the next decision about the same operation. */

@@ -3,8 +3,8 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "./decide.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "./decision.ts";
-import { withinForecastBudget } from "./cel/expression.ts";
 import type { CompiledPolicy } from "./policy.ts";
+import { withinForecastBudget } from "./steps.ts";
 import { remember } from "./timers.ts";
 import type { Asked, World } from "./world.ts";
 

@@ -13,6 +13,7 @@ import {
   unevaluable,
 } from "./policy.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
+import { afford, exhausted } from "./steps.ts";
 import type { World } from "./world.ts";
 
 interface CompiledObjectGate {
@@ -28,6 +29,7 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly absent: boolean;
   readonly minCount: number;
+  readonly lookSteps: number;
   /** What the gate waits for, but for names that depend on the Cluster. */
   readonly condition: string;
 }
@@ -71,6 +73,7 @@ function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     absent: spec.absent === true,
     minCount,
+    lookSteps: lookStepsOf(spec),
     condition: spec.expression === undefined ? "" : ` with ${quoted(spec.expression)}`,
   };
 }
@@ -86,6 +89,13 @@ interface Situation {
   readonly world: World;
   readonly call: HookCall;
   readonly now: Date;
+}
+
+/** What it costs to look at one object. */
+function lookStepsOf({ selector }: ObjectGateSpec): number {
+  if (selector === undefined) return 0.1; // a name
+  const labels = Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length;
+  return 1 + labels / 3;
 }
 
 /** Where the objects are, or why that cannot be said. */
@@ -128,6 +138,8 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
     const doubt = doubtAbsence(world, wanted);
     if (doubt !== undefined) return doubt;
   }
+  const { length } = found.objects;
+  if (!afford(Math.ceil(length * gate.lookSteps))) return exhausted();
   const candidates = found.objects.filter((object) => isMeant(gate, query, object));
   return gate.absent
     ? judgeAbsence(gate, candidates, { wanted, world, now })

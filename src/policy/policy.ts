@@ -2,7 +2,7 @@
 
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import type { Expression } from "./cel/expression.ts";
-import type { ObjectKind } from "./objects.ts";
+import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./schema.ts";
 import type { LabelMatcher } from "./selector.ts";
 import type { Window } from "./window/window.ts";
@@ -115,6 +115,16 @@ export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { 
 
 export function demandsOf({ rules }: CompiledPolicy): readonly ObjectDemand[] {
   return rules.flatMap(({ gates }) => gates.flatMap(({ demands = [] }) => demands));
+}
+
+/** One per kind, in the order of their first mention; the whole object where one of them needs it. */
+export function mergeDemands(demands: Iterable<ObjectDemand>): Map<string, ObjectDemand> {
+  const merged = new Map<string, ObjectDemand>();
+  for (const { kind, whole } of demands) {
+    const key = objectKindKey(kind);
+    merged.set(key, { kind, whole: whole || merged.get(key)?.whole === true });
+  }
+  return merged;
 }
 
 export interface ObjectDemand {

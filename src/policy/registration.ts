@@ -27,6 +27,8 @@ export interface Registration {
   readonly caBundle?: string;
   /** Absent: all namespaces. */
   readonly namespaceSelector?: LabelSelector;
+  /** What Cluster API sends along with each call. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Status of the condition Discovered; absent: nobody has tried. */
   readonly discovered?: string;
   /** Of that condition. */
@@ -59,6 +61,7 @@ export function viewRegistration(raw: unknown): Registration {
     }),
     ...(url !== undefined && { url }),
     ...(caBundle !== undefined && { caBundle }),
+    ...(isFields(spec["settings"]) && { settings: viewSettings(spec["settings"]) }),
     // A metav1.LabelSelector, by the CRD's schema.
     ...(isFields(selector) && { namespaceSelector: selector }),
     ...(typeof status === "string" && { discovered: status }),
@@ -66,6 +69,12 @@ export function viewRegistration(raw: unknown): Registration {
     current: typeof observedGeneration !== "number" || observedGeneration >= (metadata.generation ?? 0),
     handlers: list(record(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
   };
+}
+
+function viewSettings(raw: Fields): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(raw).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
 }
 
 /** v1alpha1 keeps the new conditions in status.v1beta2; its old one of the same name says the same. */

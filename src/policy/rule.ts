@@ -1,10 +1,12 @@
 /** What one rule says of one operation: match conditions, gates, waits and the deadline, in this order. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
+import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
-import { type RuleTimers, timerKey, type World } from "./world.ts";
+import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./steps.ts";
+import { firstAskedBy, type RuleTimers, timerKey, type World } from "./world.ts";
 
 export interface Situation {
   readonly world: World;
@@ -18,6 +20,7 @@ export type RuleFinding = Omit<RuleTrace, "holds">;
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   if (rule.problem !== undefined) return notEvaluable(rule, "InvalidSpec", rule.problem);
   const before = timersOf(policy, rule, situation.world);
+  if (!affordRule()) return { ...outOfSteps(rule), ...timers(rule, { ...before, gatesMetSince: undefined }) };
   const mismatch = judgeConditions(rule, situation);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
@@ -26,7 +29,8 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   if (gates.length + rule.waits.length === 0) {
     return { rule: name, verdict: "Observed", reason: "Observed", message: "", retryAfterSeconds, gates };
   }
-  return judgeGates(rule, gates, situation, before);
+  const asked = situation.world.asked && firstAskedBy(situation.world.asked, policy.uid);
+  return judgeGates(rule, gates, situation, { ...before, firstAsked: asked });
 }
 
 export function notEvaluable(
@@ -35,6 +39,10 @@ export function notEvaluable(
   message: string,
 ): RuleFinding {
   return { rule: name, verdict: "NotEvaluable", reason, message, retryAfterSeconds, gates: [] };
+}
+
+function outOfSteps(rule: CompiledRule): RuleFinding {
+  return notEvaluable(rule, BUDGET_EXHAUSTED, STEPS_EXCEEDED);
 }
 
 function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { asked }: World): RuleTimers {
@@ -52,6 +60,8 @@ function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): R
   const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
   const mismatch = results.find(({ result }) => result.ok && result.value === false);
   if (mismatch !== undefined) return { ...skipped(rule, mismatch.condition), ...changes };
+  if (results.some(({ result }) => !result.ok && result.exhausted))
+    return { ...outOfSteps(rule), ...changes };
   for (const { condition, result } of results) {
     if (result.ok && result.value === true) continue;
     const problem = result.ok ? "it gives no boolean" : result.problem;
@@ -76,7 +86,7 @@ function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: 
 /** A gate never takes decide() down: whatever it throws makes its rule not evaluable. */
 function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
   try {
-    return { gate: gate.name, ...gate.evaluate(world, call, now) };
+    return { gate: gate.name, ...lookAt(gate, world, call, now) };
   } catch {
     return {
       gate: gate.name,
@@ -91,11 +101,11 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
 function judgeGates(
   rule: CompiledRule,
   conditions: readonly GateTrace[],
-  { world, now }: Situation,
-  before: RuleTimers,
+  { now }: Situation,
+  before: RuleTimers & { readonly firstAsked: Date | undefined },
 ): RuleFinding {
   const met = conditions.every(({ holds }) => holds === true);
-  const gatesMetSince = met ? metSince(rule, before, world, now) : undefined;
+  const gatesMetSince = met ? metSince(rule, before, now) : undefined;
   const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const open = gates.filter(({ holds }) => holds !== true);
   const blocked = open.some(({ holds }) => holds === false);
@@ -125,19 +135,30 @@ function describeOpen(
   open: readonly GateTrace[],
   deadline: DeadlineState | undefined,
   now: Date,
-): Pick<RuleFinding, "verdict" | "reason" | "message" | "retryAfterSeconds"> {
+): Pick<RuleFinding, "verdict" | "reason" | "message" | "answer" | "retryAfterSeconds"> {
   const waiting = open.find(({ holds }) => holds === false);
-  const texts = open.map(describeGate);
-  if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
-  if (rule.message !== undefined) texts.push(rule.message);
+  const first = waiting ?? open.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? open[0];
+  const told = open.filter((gate) => !looksAtObjects(rule, gate));
+  const describe = (gates: readonly GateTrace[]): string => {
+    const texts = gates.map(describeGate);
+    if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
+    if (rule.message !== undefined) texts.push(rule.message);
+    return texts.join(", ");
+  };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
     // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
-    reason: (waiting ?? open[0])?.reason ?? "",
-    message: texts.join(", "),
+    reason: first?.reason ?? "",
+    message: describe(open),
+    // Where nothing else holds the rule, that it is held says as much.
+    ...(told.length > 0 && told.length < open.length && { answer: describe(told) }),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
+}
+
+function looksAtObjects({ gates }: CompiledRule, { gate }: GateTrace): boolean {
+  return gates.some((each) => each.name === gate && each.demands !== undefined);
 }
 
 interface DeadlineState {
@@ -159,9 +180,12 @@ function judgeDeadline(
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
 }
 
-function metSince(rule: CompiledRule, before: RuleTimers, { asked }: World, now: Date): Date {
-  if (before.gatesMetSince !== undefined) return before.gatesMetSince;
-  return wholeSecond(rule.gates.length === 0 ? (asked?.firstAsked ?? now) : now);
+function metSince(
+  rule: CompiledRule,
+  { gatesMetSince, firstAsked }: RuleTimers & { readonly firstAsked: Date | undefined },
+  now: Date,
+): Date {
+  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 /** One that has not begun does not hold, whatever the gates that it waits for would say if they could be evaluated. */

@@ -10,6 +10,7 @@ import { type Fields, isFields } from "../api/fields.ts";
 import type { CrdSchema } from "../api/crdschema.ts";
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../api/schemas.gen.ts";
+import { atOnce, type Steps } from "../api/steps.ts";
 import { brokenRules } from "./schemarules.ts";
 import { describeSchemaError, found } from "./fieldmessage.ts";
 
@@ -38,9 +39,13 @@ const validators = new Map<Kind, ValidateFunction>();
  * Rules in CEL are evaluated only on values that fit the schema otherwise.
  */
 export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
+  return atOnce(validateInSteps(kind, object));
+}
+
+export function* validateInSteps(kind: Kind, object: unknown): Steps<readonly FieldError[]> {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
-    return validateObject(kind, object);
+    return yield* validateObject(kind, object);
   } catch (error) {
     // A property that throws when it is read, for example: not from JSON or YAML.
     return [
@@ -52,16 +57,20 @@ export function validatePolicy(kind: Kind, object: unknown): readonly FieldError
   }
 }
 
-function validateObject(kind: Kind, object: Fields): FieldError[] {
+function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   const places = [...placesOf(schema, input, "")];
   const misfits = [...schemaErrors(kind, input), ...places.flatMap(duplicates)];
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
-  const broken = sound.flatMap(({ schema: rules, value, path }) =>
-    brokenRules(rules, value).map(({ fieldPath, message }) => ({ path: path + fieldPath, message })),
-  );
+  const broken: FieldError[] = [];
+  for (const { schema: rules, value, path } of sound) {
+    yield;
+    broken.push(
+      ...brokenRules(rules, value).map(({ fieldPath, message }) => ({ path: path + fieldPath, message })),
+    );
+  }
   const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
 }

@@ -1,6 +1,7 @@
 /** What the CRDs cannot say of a policy: CEL, cron, zones, version ranges; and what is legal but suspicious. */
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api/hookpolicy.ts";
+import { atOnce, type Steps } from "../api/steps.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "./cel/expression.ts";
 import { type FieldError, isWithin } from "./schema.ts";
@@ -19,6 +20,13 @@ const MAX_EXPRESSION_LETTERS = 16 * 1024;
 
 /** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). */
 export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly FieldError[]): Semantics {
+  return atOnce(checkInSteps(rules, schemaErrors));
+}
+
+export function* checkInSteps(
+  rules: readonly RuleSpec[],
+  schemaErrors: readonly FieldError[],
+): Steps<Semantics> {
   const sound = rules
     .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
     .filter(
@@ -26,7 +34,9 @@ export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly Fi
     );
   const letters = sound.flatMap(({ rule }) => expressionsOf(rule)).join("").length;
   if (letters > MAX_EXPRESSION_LETTERS) return { errors: [TOO_MANY_LETTERS], warnings: [] };
-  return merge(sound.map(({ rule, path }) => checkRule(rule, path)));
+  const checked: Semantics[] = [];
+  for (const { rule, path } of sound) checked.push(yield* checkRule(rule, path));
+  return merge(checked);
 }
 
 const TOO_MANY_LETTERS: FieldError = {
@@ -55,20 +65,25 @@ function merge(parts: readonly Semantics[]): Semantics {
   };
 }
 
-function checkRule(rule: RuleSpec, path: string): Semantics {
-  const conditions = (rule.matchConditions ?? []).map(({ expression }, index) =>
-    checkExpression(expression, "matchCondition", `${path}.matchConditions[${index}].expression`),
-  );
-  const gates = (rule.until ?? []).map((gate, index) => checkGate(gate, rule, `${path}.until[${index}]`));
-  return merge([...conditions, ...gates, midUpgrade(rule, path)]);
+function* checkRule(rule: RuleSpec, path: string): Steps<Semantics> {
+  const parts: Semantics[] = [];
+  for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
+    yield;
+    parts.push(checkExpression(expression, "matchCondition", `${path}.matchConditions[${index}].expression`));
+  }
+  for (const [index, gate] of (rule.until ?? []).entries())
+    parts.push(yield* checkGate(gate, rule, `${path}.until[${index}]`));
+  return merge([...parts, midUpgrade(rule, path)]);
 }
 
-function checkGate(gate: GateSpec, rule: RuleSpec, path: string): Semantics {
-  const members = gate.anyOf ?? [];
-  return merge([
-    checkSimpleGate(gate, rule, path),
-    ...members.map((member, index) => checkSimpleGate(member, rule, `${path}.anyOf[${index}]`)),
-  ]);
+function* checkGate(gate: GateSpec, rule: RuleSpec, path: string): Steps<Semantics> {
+  yield;
+  const parts = [checkSimpleGate(gate, rule, path)];
+  for (const [index, member] of (gate.anyOf ?? []).entries()) {
+    yield;
+    parts.push(checkSimpleGate(member, rule, `${path}.anyOf[${index}]`));
+  }
+  return merge(parts);
 }
 
 function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, path: string): Semantics {

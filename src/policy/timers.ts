@@ -45,17 +45,15 @@ export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
 export function forgetEdited<T extends Asked>(
   ask: T,
   policyUID: string,
-  before: PolicySpec,
-  now: PolicySpec,
+  { sameMode, hasSameGates }: Edit,
 ): T {
   const prefix = timerKey(policyUID, "");
   if (![...ask.rules.keys()].some((key) => key.startsWith(prefix))) return ask;
-  const sameMode = before?.mode === now?.mode;
   const rules = new Map(ask.rules);
   for (const [key, { blockedSince, gatesMetSince }] of ask.rules) {
     if (!key.startsWith(prefix)) continue;
     const name = key.slice(prefix.length);
-    const sameGates = sameMode && conditionsOf(before, name) === conditionsOf(now, name);
+    const sameGates = sameMode && hasSameGates(name);
     rules.set(
       key,
       present({
@@ -65,6 +63,23 @@ export function forgetEdited<T extends Asked>(
     );
   }
   return { ...ask, rules };
+}
+
+export interface Edit {
+  readonly sameMode: boolean;
+  /** Of the rule of that name. */
+  readonly hasSameGates: (rule: string) => boolean;
+}
+
+/** Compared once for thousands of operations. */
+export function editOf(before: PolicySpec, now: PolicySpec): Edit {
+  const compared = new Map<string, boolean>();
+  const hasSameGates = (name: string): boolean => {
+    const same = compared.get(name) ?? conditionsOf(before, name) === conditionsOf(now, name);
+    compared.set(name, same);
+    return same;
+  };
+  return { sameMode: before?.mode === now?.mode, hasSameGates };
 }
 
 /** As it is stored, valid or not. */
@@ -91,18 +106,21 @@ function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
 export function storedTimers(
   policy: CompiledPolicy,
   status: HookPolicyStatus | undefined,
-  { timers = [] }: DecisionRow,
+  { hook, timers = [] }: DecisionRow,
   now: Date,
 ): readonly StoredTimers[] {
   if (status?.observedGeneration !== policy.generation) return [];
+  const own = new Set(policy.rules.filter(({ hooks }) => hooks.has(hook)).map(({ name }) => name));
   const windows = windowsOf(policy).filter(({ alone }) => alone);
-  return timers.map(({ gatesMetSince, ...timer }) => {
-    const since = new Date(gatesMetSince ?? NaN);
-    const unbroken = windows
-      .filter(({ rule }) => rule === timer.rule)
-      .every(({ window }) => staysOpen(window, since, now));
-    return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
-  });
+  return timers
+    .filter(({ rule }) => own.has(rule))
+    .map(({ gatesMetSince, ...timer }) => {
+      const since = new Date(gatesMetSince ?? NaN);
+      const unbroken = windows
+        .filter(({ rule }) => rule === timer.rule)
+        .every(({ window }) => staysOpen(window, since, now));
+      return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
+    });
 }
 
 function staysOpen(window: Window, since: Date, now: Date): boolean {

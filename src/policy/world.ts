@@ -20,8 +20,17 @@ export interface World {
 /** What is remembered of an operation between calls. */
 export interface Asked {
   readonly firstAsked: Date;
+  /** Earlier ones, by the uid of the policy whose own status says so: they count for that policy alone. */
+  readonly saidBy?: ReadonlyMap<string, Date>;
+  /** Only those policies know of it: the Cluster itself has not shown yet that it is asked for. */
+  readonly hearsay?: boolean;
   /** By timerKey(); only rules with a deadline or a wait have an entry. */
   readonly rules: ReadonlyMap<string, RuleTimers>;
+}
+
+/** As it counts for one policy; `undefined`: it is asked for now, for the first time. */
+export function firstAskedBy({ firstAsked, saidBy, hearsay }: Asked, policyUID: string): Date | undefined {
+  return saidBy?.get(policyUID) ?? (hearsay === true ? undefined : firstAsked);
 }
 
 export interface RuleTimers {

@@ -10,6 +10,10 @@ import { errorText } from "../log.ts";
 
 export interface ClientAuthorityOptions {
   readonly file: string;
+  /** Which one names the file, for errors. */
+  readonly flag: string;
+  /** How a client gets a certificate that is accepted, for the log. */
+  readonly remedy: string;
   /** Common names that are accepted; none given: every one is. */
   readonly names: readonly string[];
   /** Default 5 s. */
@@ -33,6 +37,10 @@ export class ClientAuthority {
 
   constructor(options: ClientAuthorityOptions) {
     this.#options = options;
+  }
+
+  get remedy(): string {
+    return this.#options.remedy;
   }
 
   /** PEM; "" before `load`. */
@@ -66,7 +74,7 @@ export class ClientAuthority {
     }
   }
 
-  /** Why hooks are refused on this connection; `undefined`: they are answered. */
+  /** Why calls are refused on this connection; `undefined`: they are answered. */
   refusal(socket: TLSSocket): string | undefined {
     const { names, now } = this.#options;
     const certificate = socket.getPeerX509Certificate();
@@ -91,15 +99,15 @@ export class ClientAuthority {
   }
 
   async #read(): Promise<string> {
-    const { file } = this.#options;
+    const { file, flag } = this.#options;
     const content = await readFile(file, "utf8").catch((cause: unknown) => {
-      throw new Error(`cannot read ${file} (--client-ca-file)`, { cause });
+      throw new Error(`cannot read ${file} (${flag})`, { cause });
     });
     try {
       validityOf(content);
       createSecureContext({ ca: content });
     } catch (cause) {
-      throw new Error(`cannot use ${file} (--client-ca-file)`, { cause });
+      throw new Error(`cannot use ${file} (${flag})`, { cause });
     }
     return content;
   }

@@ -42,6 +42,8 @@ export interface Clients {
   readonly current: string;
   /** Why the client of this connection is not one of them; `undefined`: it is. */
   refusal(socket: TLSSocket): string | undefined;
+  /** How a client gets a certificate that is accepted, for the log. */
+  readonly remedy: string;
 }
 
 export interface HookServerOptions {
@@ -54,6 +56,10 @@ export interface HookServerOptions {
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
   /** Absent: whoever calls is answered, and no client certificate is asked for. */
   readonly clients?: Clients;
+  /** Clients without a good certificate get status 401 for every path, and nothing that they send is read. */
+  readonly closed?: boolean;
+  /** Where the address comes from, for the error when it cannot be listened on. */
+  readonly flags?: string;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
 }
@@ -104,6 +110,7 @@ export interface HookServer {
 const SMALL_BODY_BYTES = 64 * 1024;
 
 const NOT_FOUND = Buffer.from('{"error":"not found"}\n');
+const UNAUTHORIZED = Buffer.from('{"error":"a client certificate is required"}\n');
 const INTERNAL_ERROR = Buffer.from('{"error":"internal error"}\n');
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
@@ -119,12 +126,12 @@ export function createHookServer(options: HookServerOptions): HookServer {
     complain("Too many connections, ending those that ask nothing", { limit: limits.connections }),
   );
   const app = createApp(options, { server, limits, connections });
-  const { host, port } = options;
+  const { host, port, flags = "--webhook-host, --webhook-port" } = options;
   const address = { ...(host !== undefined && { host }), port };
   return {
     listen: async () => {
       await app.ready();
-      return await listen(server, address, "--webhook-host, --webhook-port");
+      return await listen(server, address, flags);
     },
     setCertificate: (pair) => {
       server.setSecureContext(serverOptions(pair, limits, options.clients));
@@ -149,7 +156,7 @@ function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients
   return {
     cert,
     key,
-    // Without a good one the connection stands, too: discovery and admission need none.
+    // Without a good one the connection stands, too: discovery needs none, and an answer says more than an end.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     minVersion: "TLSv1.2",
     handshakeTimeout: limits.handshakeMs,
@@ -189,6 +196,10 @@ function createApp(options: HookServerOptions, parts: Parts): App {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", async (_request: unknown, raw: HookRequest) => await read(raw));
   app.addHook("onRequest", (request, reply, done) => {
+    const path = request.is404 ? "none that is served" : request.routeOptions.url;
+    if (options.closed === true && guard(path, request.raw.socket)) {
+      return void reply.code(401).header("connection", "close").type("application/json").send(UNAUTHORIZED);
+    }
     if (request.is404) return void sendNotFound(reply);
     delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be refused
     done();
@@ -204,9 +215,10 @@ function createApp(options: HookServerOptions, parts: Parts): App {
   const deps = { ...options, complain: sparing(options.log) };
   for (const route of options.routes) {
     app.post<{ Body: Body | undefined }>(route.path, async ({ body, raw }, reply) => {
-      const text = guard(route, raw.socket)
-        ? options.undecodable(route.path, "unauthenticated")
-        : await answer(route, body, deps);
+      const text =
+        route.authenticated === true && guard(route.path, raw.socket)
+          ? options.undecodable(route.path, "unauthenticated")
+          : await answer(route, body, deps);
       reply.hijack();
       respond(reply.raw, text, typeof body === "string" || isLast(raw, connections));
     });
@@ -285,17 +297,15 @@ function refusal(socket: Socket, clients: Clients | undefined): string | undefin
 }
 
 /** Whether to refuse. */
-function createGuard({ clients, log }: HookServerOptions): (route: HookRoute, socket: Socket) => boolean {
+function createGuard({
+  clients,
+  log,
+}: HookServerOptions): (path: string | undefined, socket: Socket) => boolean {
   const complain = sparing(log);
-  return ({ path, authenticated = false }, socket) => {
-    const reason = authenticated ? refusal(socket, clients) : undefined;
+  return (path, socket) => {
+    const reason = refusal(socket, clients);
     if (reason === undefined) return false;
-    complain("Refused a hook call", {
-      path,
-      reason,
-      remedy:
-        "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
-    });
+    complain("Refused a call", { path, reason, remedy: clients?.remedy });
     return true;
   };
 }
@@ -306,7 +316,7 @@ async function answer(
   { undecodable, log, complain }: HookServerOptions & { readonly complain: Logger["warn"] },
 ): Promise<string> {
   if (typeof body === "string") {
-    complain("Refused a hook call", { path: route.path, reason: body });
+    complain("Refused a call", { path: route.path, reason: body });
     return undecodable(route.path, body);
   }
   try {

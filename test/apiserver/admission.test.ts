@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import type { GateSpec, ObjectGateSpec } from "../../src/api/hookpolicy.ts";
 import { ADMISSION_PATH } from "../../src/admission/handler.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
+import { type AdmissionClient, createAdmissionClient } from "./admissionclient.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
@@ -30,25 +31,30 @@ const TEAM = "team-a";
 
 let cp: ControlPlane;
 let operator: Operator;
+let client: AdmissionClient;
 let files = 0;
 
 before(async () => {
-  cp = await startControlPlane();
+  client = await createAdmissionClient();
+  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
   await mayWritePolicies("jane");
   const ports = await operatorPorts();
-  await cp.apply(await shippedWebhook(ports.webhook));
+  await cp.apply(await shippedWebhook(ports.admission));
   const certDir = join(cp.folder, "hookpolicy-certs");
   await mkdir(certDir);
   await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
-  operator = await startOperator(cp, { ports });
+  operator = await startOperator(cp, { ports, flags: client.flags });
   assert.equal(operator.certDir, certDir);
   await untilCaBundle(cp.authority.caBundle);
   await untilCalled();
 });
-after(async () => await cp?.stop());
+after(async () => {
+  await cp?.stop();
+  await client?.remove();
+});
 
 /** As shipped, but for the Service, of which there is none here. */
 async function shippedWebhook(port: number): Promise<KubeObject> {
@@ -267,7 +273,7 @@ test("a new authority is written, and trusted, without a restart", async () => {
 
 test("the webhook applied again, as it is shipped, keeps the caBundle", async () => {
   const { webhooks } = await cp.get(WEBHOOK);
-  await cp.apply(await shippedWebhook(operator.ports.webhook));
+  await cp.apply(await shippedWebhook(operator.ports.admission));
   assert.equal(
     (await cp.get(WEBHOOK))["webhooks"][0].clientConfig.caBundle,
     webhooks[0].clientConfig.caBundle,

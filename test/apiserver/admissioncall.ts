@@ -22,7 +22,7 @@ export async function askAdmission({ cp, operator }: Lab, object: KubeObject): P
     object,
   };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  const url = `${operator.url.slice(0, -1)}${ADMISSION_PATH}`;
+  const url = `https://127.0.0.1:${operator.ports.admission}${ADMISSION_PATH}`;
   const headers = { "content-type": "application/json" };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = { method: "POST", ca: cp.authority.certificate, agent: false, headers };

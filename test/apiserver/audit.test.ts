@@ -114,6 +114,7 @@ describe("The audit log", () => {
     const given = {
       "webhook-host": "127.0.0.1",
       "webhook-port": ports.webhook,
+      "admission-port": ports.admission,
       "health-addr": `127.0.0.1:${ports.health}`,
       "diagnostics-address": `127.0.0.1:${ports.metrics}`,
       "webhook-cert-dir": certDir,

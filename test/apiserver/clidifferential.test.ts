@@ -11,7 +11,7 @@ import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookCall, HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
-import { isWanted, newAsk } from "../../src/controller/asks.ts";
+import { isAsked, newAsk } from "../../src/controller/asks.ts";
 import { CATALOG, servedHooks } from "../../src/hooks/catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
@@ -282,7 +282,7 @@ describe("the command line's answers are the operator's", () => {
   const expectedRows = (fleet: Fleet, cluster: Cluster): [string, Row][] =>
     hooksOf(cluster)
       // The operator remembers only what the Cluster itself confirms.
-      .filter((hook) => SERVED.blocking.has(hook) && isWanted(callOf(hook), cluster))
+      .filter((hook) => SERVED.blocking.has(hook) && isAsked(hook, cluster))
       .flatMap((hook) => {
         const now = Date.now();
         const [decision] = decisionsBetween(fleet, cluster, callOf(hook), [now, now]);

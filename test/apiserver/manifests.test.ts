@@ -78,6 +78,8 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "ClusterRole",
     "ClusterRole",
     "ClusterRole",
+    "ClusterRole",
+    "ClusterRoleBinding",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
     "CustomResourceDefinition",
@@ -133,9 +135,10 @@ test("the parts name each other", () => {
   const ports = Object.fromEntries(
     container.ports.map(({ name, containerPort }: ContainerPort) => [name, containerPort]),
   );
-  assert.deepEqual(ports, { webhook: 9443, health: 9440, metrics: 8080 });
-  const [port] = find("Service")["spec"].ports;
-  assert.deepEqual([port.port, port.targetPort], [443, "webhook"]);
+  assert.deepEqual(ports, { webhook: 9443, admission: 9444, health: 9440, metrics: 8080 });
+  const [hooks, admission] = find("Service")["spec"].ports;
+  assert.deepEqual([hooks.port, hooks.targetPort], [443, "webhook"]);
+  assert.deepEqual([admission.port, admission.targetPort], [8443, "admission"]);
   assert.equal(pod.serviceAccountName, find("ServiceAccount").metadata.name);
 
   const extension = find("ExtensionConfig");
@@ -148,7 +151,7 @@ test("the parts name each other", () => {
     `${NAMESPACE}/${secretName}`,
   );
   const [webhook] = find("ValidatingWebhookConfiguration")["webhooks"];
-  assert.deepEqual(webhook.clientConfig.service, { ...service, path: ADMISSION_PATH });
+  assert.deepEqual(webhook.clientConfig.service, { ...service, port: admission.port, path: ADMISSION_PATH });
   assert.ok(container.args.includes(`--webhook-cert-dir=${container.volumeMounts[0].mountPath}`));
 });
 
@@ -248,7 +251,15 @@ test("the cert-manager component renders a certificate for the Service", async (
     kind === "Role" && JSON.stringify(rules).includes('"secrets"');
   assert.ok(rendered.some(secrets));
   assert.ok(!objects.some(secrets));
-  assert.equal(objects.length, rendered.length + 4 - 2);
+  // It cannot change its webhook then, either.
+  const patches = ({ rules = [] }: KubeObject): boolean =>
+    rules.some(
+      (granted: { readonly resources: string[]; readonly verbs: string[] }) =>
+        granted.resources.includes("validatingwebhookconfigurations") && granted.verbs.includes("patch"),
+    );
+  assert.ok(rendered.some(patches));
+  assert.ok(!objects.some(patches));
+  assert.equal(objects.length, rendered.length + 4 - 4);
 });
 
 test("the network-policy component selects the Pods, by ports that they have", async () => {

@@ -17,7 +17,7 @@ import {
   inSeconds,
   policyRef,
 } from "../controlplane/policies.ts";
-import { type Lab, startLab } from "./operatorlab.ts";
+import { beginUpgrade, type Lab, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 
@@ -110,6 +110,7 @@ describe("Events", () => {
       );
       return answers.every(({ retryAfterSeconds }) => retryAfterSeconds === 0);
     });
+    await beginUpgrade(cp, "released", "c1");
     const ended = await eventAbout(cp, about, "Released");
     assert.match(
       ended["note"],
@@ -156,6 +157,7 @@ describe("Events", () => {
         return (await operator.ask(HOOK, request)).retryAfterSeconds === 0;
       });
     }
+    await beginUpgrade(cp, "overridden", "c1");
     await eventAbout(cp, { kind: "Cluster", namespace: "overridden", name: "c1" }, "OverrideUsed");
     const used = await cp.waitFor("the use to be told", async () => (await cp.get(override))["status"].used);
     assert.equal(used.length, 1);

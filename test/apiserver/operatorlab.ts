@@ -1,7 +1,8 @@
 /** A real API server, the operator behind a proxy, and no Cluster API: the test calls the hooks itself. */
 
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import { ApiError, type Ref } from "../controlplane/client.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
+import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
@@ -40,7 +41,10 @@ export class Lab {
     await this.#operator?.daemon.stop();
     this.#starts += 1;
     const name = `hookpolicy-${this.#starts}`;
-    this.#operator = await startOperator(this.cp, { kubeconfig: this.kubeconfig, name, ...options });
+    this.#operator = asClusterApi(
+      this.cp,
+      await startOperator(this.cp, { kubeconfig: this.kubeconfig, name, ...options }),
+    );
     return this.#operator;
   }
 
@@ -64,6 +68,43 @@ export class Lab {
     await this.cp.stop();
     await this.proxy.stop();
   }
+}
+
+/** An answer that holds is written into the condition of the Cluster, as Cluster API does it: nothing is remembered of a call alone. */
+function asClusterApi(cp: ControlPlane, operator: Operator): Operator {
+  const ask: Operator["ask"] = async (hook, request) => {
+    const answer = await operator.ask(hook, request);
+    const { cluster } = request as { cluster?: KubeObject };
+    if ((answer.retryAfterSeconds ?? 0) > 0 && cluster !== undefined) await writeHeldAt(cp, hook, cluster);
+    return answer;
+  };
+  return { ...operator, ask };
+}
+
+async function writeHeldAt(cp: ControlPlane, hook: HookName, { metadata }: KubeObject): Promise<void> {
+  const { namespace = "", name, uid } = metadata;
+  const found = await cp.find(clusterRef(namespace, name));
+  const message = `Following hooks are blocking upgrade: ${hook}: held`;
+  if (found === undefined || found.metadata.uid !== uid) return;
+  const conditions: { type: string; message?: string }[] = found["status"]?.conditions ?? [];
+  if (conditions.some((condition) => condition.message === message)) return;
+  const now = new Date().toISOString();
+  const condition = {
+    type: "TopologyReconciled",
+    status: "False",
+    reason: "ClusterUpgrading",
+    message,
+    observedGeneration: found.metadata.generation,
+    lastTransitionTime: now.replace(/\.\d+Z$/, "Z"),
+  };
+  const others = conditions.filter(({ type }) => type !== condition.type);
+  await cp.patchStatus(clusterRef(namespace, name), { conditions: [...others, condition] });
+}
+
+/** What Cluster API writes when it goes on after BeforeClusterUpgrade. */
+export async function beginUpgrade(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  const annotations = { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" };
+  await cp.patch(clusterRef(namespace, name), { metadata: { annotations } });
 }
 
 /** The operator runs and is ready. */

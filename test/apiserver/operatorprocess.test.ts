@@ -168,6 +168,7 @@ function flagsOf({ kubeconfig, certDir, ports }: Setup): string[] {
     "webhook-cert-dir": certDir,
     "webhook-host": "127.0.0.1",
     "webhook-port": ports.webhook,
+    "admission-port": ports.admission,
     "health-addr": `127.0.0.1:${ports.health}`,
     "diagnostics-address": `127.0.0.1:${ports.metrics}`,
   });

@@ -65,6 +65,7 @@ async function run(
     "webhook-cert-dir": certDir,
     "webhook-host": "127.0.0.1",
     "webhook-port": ports.webhook,
+    "admission-port": ports.admission,
     "health-addr": `127.0.0.1:${ports.health}`,
     "diagnostics-address": `127.0.0.1:${ports.metrics}`,
     ...more,

@@ -3,7 +3,8 @@
 import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
-import { Confirmer, type LiveReader } from "../../src/controller/confirmation.ts";
+import { Confirmer } from "../../src/controller/confirmation.ts";
+import type { LiveReader } from "../../src/controller/livereads.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { CATALOG } from "../../src/hooks/catalog.ts";
 import type { DecisionSource } from "../../src/hooks/handler.ts";
@@ -141,7 +142,6 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     },
     standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
-    released: (request, decision, at) => store.released(request, decision, at),
   };
   return { source, clock };
 }

@@ -34,6 +34,7 @@ export interface OperatorOptions {
 
 export interface OperatorPorts {
   readonly webhook: number;
+  readonly admission: number;
   readonly health: number;
   readonly metrics: number;
 }
@@ -126,14 +127,15 @@ export function attachOperator(cp: ControlPlane, { daemon, ports, certDir }: Ope
 }
 
 export async function operatorPorts(): Promise<OperatorPorts> {
-  const [webhook = 0, health = 0, metrics = 0] = await freePorts(3);
-  return { webhook, health, metrics };
+  const [webhook = 0, admission = 0, health = 0, metrics = 0] = await freePorts(4);
+  return { webhook, admission, health, metrics };
 }
 
 function defaultFlags(ports: OperatorPorts): Record<string, string | number> {
   return {
     "webhook-host": "127.0.0.1",
     "webhook-port": ports.webhook,
+    "admission-port": ports.admission,
     "health-addr": `127.0.0.1:${ports.health}`,
     "diagnostics-address": `127.0.0.1:${ports.metrics}`,
     "log-format": "json",

@@ -130,6 +130,31 @@ test("Cluster API's client certificate can be asked for", async () => {
   assert.ok(args.includes("--client-cn=capi"));
 });
 
+test("the API server's client certificate can be asked for", async () => {
+  const objects = await template("--set", "admission.caSecretName=api", "--set", "admission.clientCN=api");
+  const { containers, volumes } = deploymentOf(objects)["spec"].template.spec;
+  const [{ args, volumeMounts }] = containers;
+  const file = args.find((arg: string) => arg.startsWith("--admission-client-ca-file="))?.split("=")[1];
+  const mount = volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`));
+  assert.equal(volumes.find(({ name }: { name: string }) => name === mount.name).secret.secretName, "api");
+  assert.ok(args.includes("--admission-client-cn=api"));
+});
+
+test("an authority that the chart writes is none that the operator may write", async () => {
+  const pem = "-----BEGIN CERTIFICATE-----";
+  const objects = await template(
+    "--set",
+    "certificates.issuer=none",
+    "--set",
+    `certificates.caBundle=${pem}`,
+  );
+  const webhook = objects.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
+  assert.ok(webhook);
+  const { caBundle } = webhook["webhooks"][0].clientConfig;
+  assert.equal(Buffer.from(caBundle, "base64").toString(), pem);
+  assert.ok(!objects.some(({ metadata: { name } }) => name === "hookpolicy-cabundle"));
+});
+
 test("a certificate of one's own needs no Secret of the operator's", async () => {
   const objects = await template("--set", "certificates.issuer=none");
   assert.ok(

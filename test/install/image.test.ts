@@ -117,6 +117,7 @@ describe("the bundle alone", () => {
         `--kubeconfig=${await cp.kubeconfigFor(NAMESPACE, "hookpolicy")}`,
         `--webhook-cert-dir=${certs}`,
         `--webhook-port=${ports.webhook}`,
+        `--admission-port=${ports.admission}`,
         `--health-addr=127.0.0.1:${ports.health}`,
         `--diagnostics-address=127.0.0.1:${ports.metrics}`,
       ],

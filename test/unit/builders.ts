@@ -8,8 +8,14 @@ import type {
   HookPolicySpec,
   RuleSpec,
 } from "../../src/api/hookpolicy.ts";
-import type { Cluster, Condition, Namespace, ObjectMeta } from "../../src/api/meta.ts";
-import type { HookCall } from "../../src/api/runtimehooks.ts";
+import {
+  type Cluster,
+  type Condition,
+  type Namespace,
+  type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
+} from "../../src/api/meta.ts";
+import type { HookCall, HookName } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { servedHooks } from "../../src/hooks/catalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
@@ -44,6 +50,17 @@ export function cluster(
     topology: { className: "lab", version: "v1.34.0" },
     ...rest,
   };
+}
+
+/** Cluster API waits for the hook, as its condition says. */
+export function heldAt(hook: HookName, on: Cluster, plan: readonly string[] = []): Cluster {
+  return { ...on, progress: { heldAt: hook, plan } };
+}
+
+/** The Cluster as it is once Cluster API may delete it. */
+export function letGo(on: Cluster): Cluster {
+  const annotations = { ...on.metadata.annotations, [OK_TO_DELETE_ANNOTATION]: "" };
+  return { ...on, metadata: { ...on.metadata, annotations } };
 }
 
 export function namespace(over: Partial<ObjectMeta> = {}): Namespace {

@@ -50,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   live: ["api", "policy", "kube", "cli", "manager"],
   cmd: ["api", "policy", "files", "cli", "live", "manager", "hooks/catalog.ts", "log.ts", "version.ts"],
   "main.ts": ["api", "cli", "cmd", "manager", "log.ts", "version.ts"],
+  "entry.ts": ["main.ts", "admission/worker.ts"],
 };
 
 /** The pure core: no IO, no clock, no logger. */

@@ -6,6 +6,7 @@ import { FLAGS, parseOptions, UsageError, type Flag, type FlagValues } from "../
 test("without flags: Cluster API's defaults, all interfaces, all hooks", () => {
   assert.deepEqual(parseOptions({}), {
     webhookPort: 9443,
+    admissionPort: 9444,
     webhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
     webhookCertName: "tls.crt",
     webhookKeyName: "tls.key",
@@ -38,6 +39,9 @@ test("every flag is taken", () => {
     "webhook-secret-name": "t",
     "client-ca-file": "f",
     "client-cn": "a, b",
+    "admission-port": "2",
+    "admission-client-ca-file": "g",
+    "admission-client-cn": "api",
     "health-addr": "[::1]:1",
     "diagnostics-address": "127.0.0.1:2",
     "leader-elect": "true",
@@ -60,6 +64,8 @@ test("every flag is taken", () => {
     webhookServiceName: "s",
     webhookSecretName: "t",
     clients: { caFile: "f", names: ["a", "b"] },
+    admissionPort: 2,
+    admissionClients: { caFile: "g", names: ["api"] },
     healthAddress: { host: "::1", port: 1 },
     diagnosticsAddress: { host: "127.0.0.1", port: 2 },
     leaderElect: true,

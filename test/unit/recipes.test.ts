@@ -5,12 +5,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
+import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
+import { MAX_STEPS, meter } from "../../src/policy/cel/meter.ts";
+import { decide } from "../../src/policy/decide.ts";
 import { validatePolicy } from "../../src/policy/schema.ts";
 import { checkRules } from "../../src/policy/semantics.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { blocksOf, commandsOf, PAGES, RECIPES, ROOT, textOf } from "../capi/recipepages.ts";
-import { compiled } from "./builders.ts";
+import { cluster, compiled, NOW, world } from "./builders.ts";
 
 const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
 
@@ -55,6 +58,25 @@ test("every policy of the recipes can be evaluated, at every hook that it names"
       };
       const { errors, notEnforceable } = compiled(stored);
       assert.deepEqual([...errors, ...notEnforceable], [], page);
+    }
+  }
+});
+
+test("every recipe needs less than a tenth of the steps of a decision, at every hook", () => {
+  for (const page of RECIPES_WITH_POLICY) {
+    for (const { metadata, ...policy } of policiesOf(page)) {
+      const stored = {
+        ...policy,
+        metadata: { ...metadata, uid: "uid", resourceVersion: "1" },
+      } as PolicyObject;
+      for (const hook of HOOK_NAMES) {
+        const budget = meter.budget(MAX_STEPS / 10);
+        const at = world({
+          cluster: cluster({ namespace: metadata.namespace ?? "team-a", labels: { tier: "production" } }),
+        });
+        meter.within(budget, () => decide([compiled(stored)], at, { hook }, NOW));
+        assert.equal(budget.exhausted, false, `${page} ${hook}`);
+      }
     }
   }
 });

@@ -42,7 +42,7 @@ export function compareStatus(
   const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
   if (asked === undefined) return stale;
   const row = rowOf(status, asked, cluster);
-  const expected = heldRow(asked, trace, undefined, now);
+  const expected = heldRow(asked, { trace, policyUID: compiled.uid }, undefined, now);
   const isFull = (status.decisionsOmitted ?? 0) > 0;
   if (row === undefined && (expected === undefined || isFull)) return stale;
   const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];

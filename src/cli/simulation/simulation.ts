@@ -8,7 +8,7 @@ import type { ServedHooks } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
-import { forgetEdited } from "../../policy/timers.ts";
+import { editOf, forgetEdited } from "../../policy/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet.ts";
 import { changedPolicies, type FleetPair } from "./fleet.ts";
@@ -136,7 +136,7 @@ function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluste
 
 /** An edit stops clocks, as at the operator. */
 function edited(ask: Ask, edits: readonly PolicyEdit[]): Ask {
-  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, before, after), ask);
+  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)), ask);
 }
 
 /** Where no policy that has changed speaks, there is but one answer, and its future does not matter. */

@@ -53,7 +53,7 @@ export class Session {
     for (const cluster of clusters) {
       for (const ask of this.#asks.of(cluster.metadata.uid))
         if (hasEnded(ask, cluster)) this.#asks.delete(ask);
-      this.#asks.begin(cluster, this.served.blocking.has("BeforeClusterDelete"), this.#now);
+      this.#asks.begin(cluster, this.served.blocking, this.#now);
     }
     for (const operation of this.#operations()) this.#asks.put(lookAt(operation, this.#now).asked);
   }

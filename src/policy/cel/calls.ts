@@ -1,7 +1,8 @@
 /** Which function a call means, what it gives, and what is wrong with it. */
 
 import { isCelError, plan } from "@bufbuild/cel";
-import { environment, meter } from "./environment.ts";
+import { environment } from "./environment.ts";
+import { meter } from "./meter.ts";
 import { type Call, callOf, type Expr, stringLiteral } from "./syntax.ts";
 import { patternProblem } from "./text.ts";
 import { CALENDAR_FUNCTIONS, calendarZoneProblem, windowArgumentsProblem } from "./time.ts";

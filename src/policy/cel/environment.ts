@@ -16,13 +16,10 @@ import {
 } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
-import { Meter, meterFunctions } from "./meter.ts";
+import { meter, meterFunctions } from "./meter.ts";
 import { textFunctions } from "./text.ts";
 import { timeFunctions } from "./time.ts";
 import { versionFunctions } from "./version.ts";
-
-/** Counts the steps of the evaluation that is going on. */
-export const meter = new Meter();
 
 /** What a call costs beyond the step that each part of an expression costs. */
 type Cost = (values: readonly CelValue[]) => void;
@@ -38,7 +35,7 @@ const byContents: Cost = (values) => {
   for (const value of values) meter.chargeValue(value);
 };
 
-const NUMBER_STEPS = 100;
+const NUMBER_STEPS = 200;
 /** A message of protobuf is costly to make. */
 const INSTANT_STEPS = 10;
 
@@ -104,7 +101,7 @@ const unmetered = celEnv({
 
 /** Used by every expression: it holds no state but the count of steps. */
 export const environment: CelEnv = celEnv({
-  funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions(meter)],
+  funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions()],
 });
 
 /** What can be called by its name; operators are among them. */

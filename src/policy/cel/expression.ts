@@ -5,11 +5,12 @@
 
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { Checker, type Finding } from "./check.ts";
-import { environment, meter } from "./environment.ts";
+import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
-import { instrument, MAX_STEPS } from "./meter.ts";
+import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
 import {
   children,
+  countNodes,
   type Expr,
   identifier,
   parseExpression,
@@ -33,7 +34,13 @@ export interface ExpressionProblem {
 }
 
 export type ExpressionResult =
-  { readonly ok: true; readonly value: boolean | string } | { readonly ok: false; readonly problem: string };
+  | { readonly ok: true; readonly value: boolean | string }
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      /** It is the steps that it has not enough of. */
+      readonly exhausted?: true;
+    };
 
 export interface Expression {
   readonly source: string;
@@ -64,20 +71,8 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   object: { variables: ["object", "cluster", "now"], result: "bool" },
 };
 
-/** A policy can have thousands of expressions, and look at thousands of objects. A usual one needs a few thousand steps. */
-const MAX_POLICY_STEPS = 250_000;
-/** A forecast asks a policy again at each edge. */
-const MAX_FORECAST_STEPS = 1_000_000;
-
-/** Bounds what all expressions of one policy do for one decision: the others must not feel it. */
-export function withinPolicyBudget<T>(work: () => T): T {
-  return meter.within(MAX_POLICY_STEPS, work);
-}
-
-/** The same for a forecast. */
-export function withinForecastBudget<T>(work: () => T): T {
-  return meter.within(MAX_FORECAST_STEPS, work);
-}
+/** What each evaluation costs, besides a step for each part of the expression and what its calls cost. */
+const EVALUATION_STEPS = 15;
 
 /** More than a policy may have: each is compiled to be checked and to be used, by admission and by the store. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
@@ -140,6 +135,7 @@ function mentions(root: Expr, name: VariableName): boolean {
 
 function expressionOf(source: string, root: Expr, { variables, result }: Contract): Expression {
   const evaluate = plan(environment, instrument(root));
+  const cost = EVALUATION_STEPS + countNodes(root);
   const used = variables.filter((name) => mentions(root, name));
   return {
     source,
@@ -147,22 +143,19 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
     readsWholeObject: readsWholeObject(root),
     evaluate: (values) => {
       meter.start();
+      if (!meter.afford(cost)) return TOO_MANY_STEPS;
       try {
         const outcome = evaluate(bindings(used, values));
-        if (meter.exceeded) return tooManySteps();
+        if (meter.exhausted) return TOO_MANY_STEPS;
         return isCelError(outcome) ? fails(describeFailure(outcome, root)) : resultOf(outcome, result);
       } catch {
-        return meter.exceeded ? tooManySteps() : fails("the expression cannot be evaluated");
+        return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");
       }
     },
   };
 }
 
-function tooManySteps(): ExpressionResult {
-  return meter.exhausted
-    ? fails("the expressions of the policy together need too many steps")
-    : fails(`the expression needs more than ${MAX_STEPS} steps`);
-}
+const TOO_MANY_STEPS: ExpressionResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
 
 function fails(problem: string): ExpressionResult {
   return { ok: false, problem };

@@ -16,58 +16,120 @@ import {
 import type { CelFunc, CelValue } from "@bufbuild/cel";
 import { callOf, children, type Comprehension, countNodes, type Expr, identifier } from "./syntax.ts";
 
-/** About ten milliseconds at the worst. A usual expression needs less than a hundred. */
-export const MAX_STEPS = 50_000;
+/**
+ * What all HookPolicies of a namespace may spend on one decision together, and each ClusterHookPolicy for itself:
+ * about ten milliseconds at the worst, as the dearest steps take 0.15 µs. A usual policy needs some hundred.
+ */
+export const MAX_STEPS = 60_000;
 /** Deeper values come from hostile input only, and comparing them recurses. */
 const MAX_VALUE_DEPTH = 64;
 const LETTERS_PER_STEP = 10;
 
+/** What people are told of it. */
+export const STEPS_EXCEEDED = `more than ${MAX_STEPS} steps are needed`;
+
 export class StepsExceeded extends Error {
   constructor() {
-    super(`needs more than ${MAX_STEPS} steps`);
+    super(STEPS_EXCEEDED);
+  }
+}
+
+/** Steps that can be spent, of those of the work around it. Used up, it stays so. */
+export class Budget {
+  readonly #outer: Budget | undefined;
+  readonly #paid = new Set<object>();
+  #left: number;
+
+  constructor(steps = MAX_STEPS, outer?: Budget) {
+    this.#left = steps;
+    this.#outer = outer;
+  }
+
+  get exhausted(): boolean {
+    return this.#left < 0 || this.#outer?.exhausted === true;
+  }
+
+  spend(steps: number): void {
+    this.#left -= steps;
+    this.#outer?.spend(steps);
+  }
+
+  /** Whether this is to be paid for; true once for each. */
+  owes(made: object): boolean {
+    if (this.#paid.has(made)) return false;
+    this.#paid.add(made);
+    return true;
   }
 }
 
 /** Evaluation does not wait for anything, so that one count at a time is enough. */
 export class Meter {
-  #left = 0;
-  #exceeded = false;
   /** Of the work that the evaluations are a part of. */
-  #budget = Infinity;
+  #shared: Budget | undefined;
+  /** Of the present evaluation. */
+  #budget = new Budget();
+  #decisions = 0;
+  #made: { readonly from: object; readonly value: unknown } | undefined;
 
-  get exceeded(): boolean {
-    return this.#exceeded;
-  }
-
-  /** The budget is used up, and not only what one evaluation may take of it. */
+  /** The steps of the present work, or of the last evaluation, are used up. */
   get exhausted(): boolean {
-    return this.#budget < 0;
+    return this.#budget.exhausted;
   }
 
-  /** All evaluations in `work` together have so many steps, and no more than what surrounds them. */
-  within<T>(steps: number, work: () => T): T {
-    const outer = this.#budget;
-    const inner = Math.min(steps, outer);
-    this.#budget = inner;
+  /** For within(); what is spent of it is spent of what surrounds it, too. */
+  budget(steps = MAX_STEPS): Budget {
+    return new Budget(steps, this.#shared);
+  }
+
+  /** All that is evaluated in `work` spends of `budget`. */
+  within<T>(budget: Budget, work: () => T): T {
+    const [shared, present] = [this.#shared, this.#budget];
+    this.#shared = budget;
+    this.#budget = budget;
     try {
       return work();
     } finally {
-      this.#budget = outer - (inner - this.#budget);
+      this.#shared = shared;
+      this.#budget = present;
     }
   }
 
+  /** What is costly to make is made once in `work`. */
+  decision<T>(work: () => T): T {
+    this.#decisions += 1;
+    try {
+      return work();
+    } finally {
+      this.#decisions -= 1;
+      if (this.#decisions === 0) this.#made = undefined;
+    }
+  }
+
+  /** An evaluation that is a part of nothing has as much as a decision. */
   start(): void {
-    this.#left = Math.min(MAX_STEPS, this.#budget);
-    this.#exceeded = false;
+    this.#budget = this.#shared ?? new Budget();
   }
 
   /** Throws once the steps are used up, and from then on: no later part may do more work. */
   charge(steps: number): void {
-    this.#left -= steps;
-    this.#budget -= steps;
-    if (this.#left >= 0) return;
-    this.#exceeded = true;
-    throw new StepsExceeded();
+    this.#budget.spend(steps);
+    if (this.#budget.exhausted) throw new StepsExceeded();
+  }
+
+  /** False once the steps are used up. */
+  afford(steps: number): boolean {
+    this.#budget.spend(steps);
+    return !this.#budget.exhausted;
+  }
+
+  /** Made once for a decision, and paid for by each budget, so that no budget depends on what others have read. */
+  once<T extends object>(from: object, length: number, make: () => T): T {
+    if (this.#budget.owes(from)) this.chargeText({ length });
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made by the same function from the same object
+    if (this.#made?.from === from) return this.#made.value as T;
+    const value = make();
+    if (this.#decisions > 0) this.#made = { from, value };
+    return value;
   }
 
   chargeText(...texts: readonly { readonly length: number }[]): void {
@@ -94,6 +156,9 @@ export class Meter {
   }
 }
 
+/** Counts the steps of the evaluation that is going on. */
+export const meter = new Meter();
+
 /** Not to be written by users: "@" does not begin a name in CEL. */
 const STEP = "@step";
 const RANGE = "@range";
@@ -102,7 +167,7 @@ const APPEND = "@append";
 const LIST = listType(CelScalar.DYN);
 
 /** What instrument() calls. */
-export function meterFunctions(meter: Meter): CelFunc[] {
+export function meterFunctions(): CelFunc[] {
   const { BOOL, DYN, INT } = CelScalar;
   const arrays = new WeakMap<CelList, CelInput[]>();
   return [

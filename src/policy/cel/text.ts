@@ -126,7 +126,7 @@ function replace(text: string, { part, by, limit }: Replacement, meter: Meter): 
 
 const MAX_PATTERN_WEIGHT = 1000;
 /** How many letters times parts of a pattern take as long as a step. */
-const TRIALS_PER_STEP = 10;
+const TRIALS_PER_STEP = 2;
 const MAX_PATTERNS = 100;
 
 /** The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. */

@@ -3,11 +3,11 @@
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { isFields } from "../../api/fields.ts";
+import { type Fields, isFields } from "../../api/fields.ts";
 import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { targetVersion } from "../call.ts";
-import { meter } from "./environment.ts";
+import { meter } from "./meter.ts";
 import { viewMetadata } from "../cluster.ts";
 
 export interface ExpressionVariables {
@@ -56,17 +56,22 @@ function viewCluster({ metadata, topology, status }: Cluster): CelInput {
   });
 }
 
-function viewTopology({ className, version, variables }: ClusterTopology): CelInput {
+/** Packed variables are unpacked only where an expression reads them, and after they were paid for. */
+function viewTopology(topology: ClusterTopology): CelInput {
   return struct({
-    className: () => className,
-    version: () => version,
-    variables: () => viewJson(variables === undefined ? {} : parseVariables(variables)),
+    className: () => topology.className,
+    version: () => topology.version,
+    variables: () => viewJson(parseVariables(topology)),
   });
 }
 
-function parseVariables(text: string): unknown {
-  meter.chargeText(text);
-  return JSON.parse(text);
+function parseVariables(topology: ClusterTopology): Fields {
+  const length = topology.variablesLength ?? topology.variables?.length ?? 0;
+  return meter.once(topology, length, () => {
+    const parsed: unknown = JSON.parse(topology.variables ?? "{}");
+    if (!isFields(parsed)) throw new Error("the variables are no map");
+    return parsed;
+  });
 }
 
 function viewStatus({ phase, conditions, initialization }: ClusterStatus): CelInput {

@@ -51,7 +51,7 @@ test("a Cluster or policy that does not exist is a warning, once that is known",
 
 test("the uid of another Cluster is a warning", async () => {
   const [warning] = await warningsOf({ clusterRef: { namespace: "team-a", name: "prod-1", uid: "gone" } });
-  assert.match(warning ?? "", /^spec\.clusterRef\.uid: Cluster team-a\/prod-1 has another uid, uid-prod-1: /);
+  assert.match(warning ?? "", /^spec\.clusterRef\.uid: Cluster team-a\/prod-1 has another uid: /);
 });
 
 test("a life that is shorter than the retry of what it overrides is a warning", async () => {

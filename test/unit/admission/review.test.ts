@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assert as assertProperty, jsonValue, property, uint8Array } from "fast-check";
-import { decodeReview, encodeVerdict, NOT_REVIEWED } from "../../../src/admission/review.ts";
-import { withAdmission } from "../../../src/admission/route.ts";
-import { ADMISSION_PATH } from "../../../src/admission/handler.ts";
+import { assert as assertProperty, jsonValue, property, string, uint8Array } from "fast-check";
+import { decodeReview, encodeVerdict, readHead } from "../../../src/admission/review.ts";
 import { runs } from "../../generated.ts";
-import { ALL_HOOKS, hookPolicy, rule } from "../builders.ts";
-import { MemoryLogger } from "../kube/fixtures.ts";
+import { clusterHookPolicy, hookPolicy, rule } from "../builders.ts";
 import { JANE, reviewOf, webhook } from "./reviews.ts";
 
 const decode = (review: unknown): ReturnType<typeof decodeReview> =>
@@ -15,8 +12,7 @@ const decode = (review: unknown): ReturnType<typeof decodeReview> =>
 test("a create and an update are decoded with who sends them", () => {
   const [policy, old] = [hookPolicy({ mode: "Audit" }), hookPolicy()];
   assert.deepEqual(decode(reviewOf(policy)), {
-    uid: "review-1",
-    review: { uid: "review-1", user: JANE, object: policy },
+    review: { user: JANE, object: policy },
   });
   assert.deepEqual(decode(reviewOf(policy, { operation: "UPDATE", oldObject: old }))?.review?.old, old);
 });
@@ -85,25 +81,24 @@ test("warnings are bounded one by one and together, said once, and on one line e
   assert.equal(long.length - 1 + Number(/\d+/.exec(long.at(-1) ?? "")?.[0]), 40);
 });
 
-test("the webhook is one more route, with an answer of its own for what cannot be read", async () => {
-  const hooks = {
-    routes: [{ path: "/hook", handle: () => "hook" }],
-    undecodable: (path: string, reason: string) => `${path} ${reason}`,
-  };
-  const nobody = () => assert.fail("nobody is asked");
-  const { routes, undecodable } = withAdmission(hooks, {
-    served: ALL_HOOKS,
-    maxOverrideMs: 1,
-    world: { loaded: nobody, matchesCluster: nobody, cluster: nobody, policy: nobody, policiesOf: nobody },
-    reviewer: { locate: nobody, may: nobody },
-    log: new MemoryLogger(),
-    now: () => new Date(),
-  });
-  assert.deepEqual(
-    routes.map(({ path }) => path),
-    ["/hook", ADMISSION_PATH],
+test("who pays for a review is told by what stands before the objects", () => {
+  const share = (object: object): string | undefined =>
+    readHead(Buffer.from(JSON.stringify(reviewOf(object))))?.share;
+  assert.deepEqual([hookPolicy(), clusterHookPolicy()].map(share), ["namespace team-a", "user jane"]);
+  const request = { uid: "1", kind: { group: "", kind: "" }, namespace: "team-a", operation: "CREATE" };
+  const inOrder = { ...request, userInfo: { username: '\\","object":{' }, object: { namespace: "team-b" } };
+  const body = Buffer.from(JSON.stringify({ request: inOrder }));
+  assert.deepEqual(readHead(body), { uid: "1", share: "namespace team-a" });
+});
+
+test("a head of the API server is read, whatever its users are called, and one that is too long is none", () => {
+  assertProperty(
+    property(string(), string(), (username, uid) => {
+      const review = reviewOf(clusterHookPolicy(), { uid: `u${uid}`.slice(0, 128), userInfo: { username } });
+      assert.equal(readHead(Buffer.from(JSON.stringify(review)))?.share, `user ${username.toWellFormed()}`);
+    }),
   );
-  assert.equal(await routes[1]?.handle(Buffer.from("?")), NOT_REVIEWED);
-  assert.equal(undecodable(ADMISSION_PATH, "too-large"), NOT_REVIEWED);
-  assert.equal(undecodable("/hook", "too-large"), "/hook too-large");
+  const many = { username: "jane", groups: Array.from({ length: 20_000 }, (_, index) => `group-${index}`) };
+  assert.equal(readHead(Buffer.from(JSON.stringify(reviewOf(hookPolicy(), { userInfo: many })))), undefined);
+  assertProperty(property(uint8Array(), (bytes) => void readHead(Buffer.from(bytes))));
 });

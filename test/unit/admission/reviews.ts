@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
+import { examine } from "../../../src/admission/examine.ts";
+import type { Examiner } from "../../../src/admission/examiner.ts";
 import { createAdmissionHandler } from "../../../src/admission/handler.ts";
+import { Turns } from "../../../src/admission/turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/world.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
@@ -31,6 +34,11 @@ export interface Answer {
 }
 
 export interface Given {
+  /** Anybody may ask. */
+  readonly open?: boolean;
+  readonly turns?: Turns;
+  /** Default: examines here, in this thread. */
+  readonly examiner?: Examiner;
   readonly world?: Partial<AdmissionWorld>;
   readonly served?: typeof ALL_HOOKS;
   /** By kind; default: backups.velero.io in namespaces, which the operator can read. */
@@ -56,17 +64,21 @@ export function webhook(given: Given = {}): Webhook {
   const log = new MemoryLogger();
   const asked: Webhook["asked"] = [];
   const located: string[] = [];
+  const settings = { served: given.served ?? ALL_HOOKS, maxOverrideMs: 7 * 86_400_000 };
+  const world = {
+    loaded: () => true,
+    matchesCluster: async () => true,
+    cluster: () => undefined,
+    policy: () => undefined,
+    policiesOf: () => [],
+    ...given.world,
+  };
   const handle = createAdmissionHandler({
-    served: given.served ?? ALL_HOOKS,
-    maxOverrideMs: 7 * 86_400_000,
-    world: {
-      loaded: () => true,
-      matchesCluster: () => true,
-      cluster: () => undefined,
-      policy: () => undefined,
-      policiesOf: () => [],
-      ...given.world,
+    examiner: given.examiner ?? {
+      examine: async ({ body, now }) => ({ examined: examine(body, settings, now), ms: 0 }),
     },
+    turns: given.turns ?? new Turns(),
+    ...(given.open !== true && { world }),
     reviewer: {
       locate: async ({ kind }) => {
         located.push(kind);
@@ -100,10 +112,11 @@ export function webhook(given: Given = {}): Webhook {
 }
 
 export function reviewOf(object: object, over: object = {}): object {
-  const kind = "kind" in object ? object.kind : "";
+  const { kind = "", metadata: meta }: { kind?: string; metadata?: { namespace?: string } } = object;
   const request = {
     uid: "review-1",
     kind: { group: "hookpolicy.dev", version: "v1alpha1", kind },
+    namespace: meta?.namespace,
     operation: "CREATE",
     userInfo: JANE,
     object,

@@ -24,7 +24,7 @@ const rawPolicy = (name: string, until: readonly object[], kind = "HookPolicy"):
   metadata: { name, ...(kind === "HookPolicy" && { namespace: "team-a" }) },
   spec: {
     ...(kind === "ClusterHookPolicy" && { namespaceSelector: {} }),
-    rules: [{ name: "held", hooks: ["BeforeClusterDelete"], until }],
+    rules: [{ name: "held", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], until }],
   },
 });
 

@@ -7,7 +7,7 @@ import type { HookPolicySpec } from "../../../src/api/hookpolicy.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import { Session } from "../../../src/cli/suite/session.ts";
 import { SuiteWorld } from "../../../src/cli/suite/world.ts";
-import { isWanted } from "../../../src/controller/asks.ts";
+import { isAsked } from "../../../src/controller/asks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
@@ -53,6 +53,12 @@ interface Told {
   tell(event: Event): Decision | undefined;
 }
 
+const HELD = {
+  type: "TopologyReconciled",
+  status: "False",
+  message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: …",
+};
+
 /** Each change is a new version, as on an API server. */
 class RawCluster {
   #metadata: Readonly<Record<string, unknown>> = { ...CLUSTER.metadata, resourceVersion: "1" };
@@ -65,7 +71,7 @@ class RawCluster {
   }
 
   get object(): object {
-    return { ...CLUSTER, metadata: this.#metadata };
+    return { ...CLUSTER, metadata: this.#metadata, status: { conditions: [HELD] } };
   }
 }
 
@@ -94,7 +100,7 @@ function ofStore(objects: PolicyObject[]): Told {
           fixture.store.wake();
         }
       }
-      if (!("call" in told) || !isWanted(told.call, viewCluster(raw.object))) return undefined;
+      if (!("call" in told) || !isAsked(told.call.hook, viewCluster(raw.object))) return undefined;
       const request = { call: told.call, cluster: viewCluster(raw.object) };
       const { basis: _, ...decision } = fixture.store.ask(request, fixture.clock.now);
       return decision;
@@ -125,7 +131,7 @@ function ofSuite(objects: PolicyObject[]): Told {
       if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
       const cluster = world.fleet.cluster("team-a", "prod-1");
       // A suite takes every call for Cluster API's; the operator, only what the Cluster itself confirms.
-      const wanted = "call" in told && isWanted(told.call, viewCluster(raw.object));
+      const wanted = "call" in told && isAsked(told.call.hook, viewCluster(raw.object));
       return wanted && cluster !== undefined ? session.ask(cluster, told.call) : undefined;
     },
   };

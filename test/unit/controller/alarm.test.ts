@@ -16,6 +16,7 @@ function alarmWith(onDue: (key: string, alarm: Alarm) => void = () => undefined)
   const clock = { now: NOW };
   const alarm: Alarm = new Alarm({
     now: () => clock.now,
+    turnMs: Infinity,
     onDue: (key) => {
       rung.push(key);
       onDue(key, alarm);
@@ -144,4 +145,18 @@ describe("its timer", () => {
     pass(60_000);
     assert.deepEqual(lab.rung, []);
   });
+});
+
+test("owners take turns, and the one that was served last waits for the others", () => {
+  const rung: string[] = [];
+  const alarm = new Alarm({
+    now: () => NOW,
+    onDue: (key) => rung.push(key),
+    ownerOf: (key) => key.slice(0, 1),
+    turnMs: -1,
+  });
+  for (const key of ["a1", "a2", "a3", "b1", "c1", "c2"]) alarm.set(key, NOW);
+  for (let turn = 0; turn < 6; turn += 1) alarm.ring();
+  assert.deepEqual(rung, ["a1", "b1", "c1", "a2", "c2", "a3"]);
+  alarm.stop();
 });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer, type LiveReader, SharedRead } from "../../../src/controller/confirmation.ts";
+import { Confirmer } from "../../../src/controller/confirmation.ts";
+import type { LiveReader } from "../../../src/controller/livereads.ts";
 import type { PolicyKind } from "../../../src/policy/policy.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
@@ -226,38 +227,4 @@ test("what memory has learnt since the read counts, too", async () => {
   const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
-});
-
-describe("a shared read", () => {
-  test("that is under way is not given to a later call, and all later calls share the next one", async () => {
-    const reads: PromiseWithResolvers<number>[] = [];
-    const shared = new SharedRead(() => {
-      const read = Promise.withResolvers<number>();
-      reads.push(read);
-      return read.promise;
-    });
-    const first = shared.read();
-    const later = [shared.read(), shared.read()];
-    assert.equal(reads.length, 1);
-    reads[0]?.resolve(1);
-    assert.equal(await first, 1);
-    await Promise.resolve();
-    assert.equal(reads.length, 2);
-    reads[1]?.resolve(2);
-    assert.deepEqual(await Promise.all(later), [2, 2]);
-    assert.equal(reads.length, 2);
-  });
-
-  test("that fails does not fail the next one", async () => {
-    let count = 0;
-    const shared = new SharedRead(async () => {
-      count += 1;
-      if (count === 1) throw new Error("reset");
-      return count;
-    });
-    const first = shared.read();
-    const second = shared.read();
-    await assert.rejects(first, /reset/);
-    assert.equal(await second, 2);
-  });
 });

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer, type LiveReader } from "../../../src/controller/confirmation.ts";
+import { Confirmer } from "../../../src/controller/confirmation.ts";
+import type { LiveReader } from "../../../src/controller/livereads.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import type { ObjectQuery, PolicyKind } from "../../../src/policy/policy.ts";
@@ -24,6 +25,7 @@ import {
   rule,
   UPGRADE,
   world,
+  heldAt,
 } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
 
@@ -211,11 +213,17 @@ test("the clocks of another operation do not count for a release", () => {
   const until: GateSpec[] = [{ name: "approved", annotation: { key: APPROVED } }];
   const hooks = ["BeforeClusterUpgrade" as const];
   const policy = gated(until, { hooks, deadline: { after: "1h", onExpiry: "Allow" } });
-  const wanting = cluster({}, { topology: { className: "lab", version: "v1.35.0" } });
+  const wanting = heldAt(
+    "BeforeClusterUpgrade",
+    cluster({}, { topology: { className: "lab", version: "v1.35.0" } }),
+  );
   const { store } = storeWith({ policies: [policy], clusters: [wanting] });
   store.ask({ call: UPGRADE, cluster: wanting }, NOW);
   const live = world({ cluster: wanting });
   assert.equal(store.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
   const other = { ...UPGRADE, toKubernetesVersion: "v1.36.0" };
   assert.equal(store.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
+  const next = { ...wanting, topology: { className: "lab", version: "v1.36.0" } };
+  const nextLive = world({ cluster: next });
+  assert.equal(store.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
 });

@@ -65,6 +65,7 @@ const DEFAULTS = {
   objects: NO_OBJECTS,
   load: true,
   turnMs: Infinity,
+  compileMs: Infinity,
 } satisfies Given;
 
 interface Given {
@@ -75,6 +76,7 @@ interface Given {
   objects?: ObjectReader;
   load?: boolean;
   turnMs?: number;
+  compileMs?: number;
 }
 
 /** Loaded, unless `load` is false. */
@@ -87,7 +89,7 @@ export function storeWith(given: Given = {}): Fixture {
   const holds: Transition[] = [];
   const latencies: number[] = [];
   const gone: string[] = [];
-  const { objects, turnMs } = world;
+  const { objects, turnMs, compileMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
@@ -96,6 +98,7 @@ export function storeWith(given: Given = {}): Fixture {
     served: ALL_HOOKS,
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
+    compileMs,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),

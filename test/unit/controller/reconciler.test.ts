@@ -164,6 +164,8 @@ describe("the finalizer", () => {
     readonly left?: boolean;
     /** The API server has no Cluster. */
     readonly gone?: boolean;
+    /** The API server has no such kind. */
+    readonly kindGone?: boolean;
     readonly load?: boolean;
     /** `undefined`: left as it is. */
     readonly want?: readonly string[];
@@ -205,6 +207,26 @@ describe("the finalizer", () => {
       matches: false,
       want: ["somebody/else"],
     },
+    "goes in a terminating namespace when there is no such kind any more, whatever memory has": {
+      policy: goes,
+      live: terminating,
+      kindGone: true,
+      want: ["somebody/else"],
+    },
+    "goes in a terminating namespace when there is no such kind, although nothing was read": {
+      policy: goes,
+      live: terminating,
+      kindGone: true,
+      load: false,
+      want: ["somebody/else"],
+    },
+    "goes in a living namespace when there is no such kind any more": {
+      policy: selectedHeld,
+      matches: false,
+      kindGone: true,
+      want: [],
+    },
+    "is not set where there is no such kind any more": { policy: hookPolicy(), kindGone: true },
   };
   for (const [name, { policy, matches = true, left = false, load = true, want, ...rest }] of Object.entries(
     cases,
@@ -215,7 +237,8 @@ describe("the finalizer", () => {
       let set: readonly string[] | undefined;
       const reconciler = reconcilerOf(fixture, {
         findNamespace: async () => live,
-        clustersOf: async () => (rest.gone === true ? [] : left ? [production] : [cluster()]),
+        clustersOf: async () =>
+          rest.kindGone === true ? undefined : rest.gone === true ? [] : left ? [production] : [cluster()],
         setFinalizers: async ({ object }, finalizers) => {
           set = finalizers;
           return withMeta(object, { resourceVersion: "201", finalizers });

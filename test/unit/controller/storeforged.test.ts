@@ -6,7 +6,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
-import { APPROVED, at, cluster, DELETE, gated, UPGRADE } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, UPGRADE, heldAt } from "../builders.ts";
 import { passTo, rowsOf, storeWith } from "./fixtures.ts";
 
 const APPROVAL: GateSpec = { name: "approved", annotation: { key: APPROVED } };
@@ -28,7 +28,12 @@ const FORGED: Record<string, { call: HookCall; sent: Cluster; meanwhile: Cluster
     meanwhile: steady,
     after: deleting,
   },
-  "an upgrade": { call: UPGRADE, sent: { ...upgrading }, meanwhile: steady, after: upgrading },
+  "an upgrade": {
+    call: UPGRADE,
+    sent: { ...upgrading },
+    meanwhile: steady,
+    after: heldAt("BeforeClusterUpgrade", upgrading),
+  },
   "a step of an upgrade": {
     call: {
       hook: "BeforeControlPlaneUpgrade",
@@ -37,13 +42,13 @@ const FORGED: Record<string, { call: HookCall; sent: Cluster; meanwhile: Cluster
     },
     sent: steady,
     meanwhile: steady,
-    after: marked("AfterClusterUpgrade"),
+    after: heldAt("BeforeControlPlaneUpgrade", marked("AfterClusterUpgrade"), ["v1.35.0"]),
   },
   "the end of an upgrade": {
-    call: { hook: "AfterClusterUpgrade", kubernetesVersion: "v1.35.0" },
+    call: { hook: "AfterClusterUpgrade", kubernetesVersion: "v1.34.0" },
     sent: marked("AfterClusterUpgrade"),
     meanwhile: steady,
-    after: marked("AfterClusterUpgrade"),
+    after: heldAt("AfterClusterUpgrade", marked("AfterClusterUpgrade")),
   },
 };
 

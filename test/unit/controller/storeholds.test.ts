@@ -13,6 +13,7 @@ import {
   hookOverride,
   hookPolicy,
   NOW,
+  letGo,
 } from "../builders.ts";
 import { type Fixture, passTo, statusOf, storeWith } from "./fixtures.ts";
 
@@ -28,7 +29,7 @@ function release(fixture: Fixture, requested = approved): Decision {
   fixture.setCluster(requested);
   const request = { call: DELETE, cluster: requested };
   const decision = fixture.store.ask(request, fixture.clock.now);
-  if (!decision.holds) fixture.store.released(request, decision, fixture.clock.now);
+  if (!decision.holds) fixture.setCluster(letGo(requested));
   return decision;
 }
 

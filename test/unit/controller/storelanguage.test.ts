@@ -6,7 +6,7 @@ import type { GateSpec, HookPolicyStatus, RecentResult, RuleSpec } from "../../.
 import { REASON } from "../../../src/api/hookpolicy.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { FoundObjects, ObjectReader, WatchedObject } from "../../../src/policy/objects.ts";
-import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, letGo } from "../builders.ts";
 import { entryOf, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -151,7 +151,7 @@ describe("a rule whose match condition is false", () => {
     const request = { call: DELETE, cluster: deleting };
     const decision = fixture.store.ask(request, NOW);
     assert.equal(decision.holds, false);
-    fixture.store.released(request, decision, NOW);
+    fixture.setCluster(letGo(deleting));
     assert.deepEqual([rowsOf(fixture, skipped()), entryOf(fixture, skipped()).recent], [[], []]);
   });
 
@@ -202,8 +202,7 @@ describe("Audit and Enforce policies of one Cluster", () => {
 
   test("and what went on although it would be blocked is a result of the Audit policy", () => {
     const fixture = storeWith({ policies: [audit], clusters: [deleting] });
-    const request = { call: DELETE, cluster: deleting };
-    fixture.store.released(request, fixture.store.ask(request, NOW), NOW);
+    fixture.setCluster(letGo(deleting));
     assert.deepEqual(
       entryOf(fixture, audit).recent.map(({ verdict, reason }) => [verdict, reason]),
       [["WouldBlock", "WaitingForAnnotation"]],

@@ -16,6 +16,7 @@ import {
   MAX_OVERRIDE_MS,
   NOW,
   UPGRADE,
+  letGo,
 } from "../builders.ts";
 import { type Fixture, passTo, rowsOf, storeWith } from "./fixtures.ts";
 
@@ -28,7 +29,7 @@ function releases(fixture: Fixture, on: Cluster = deleting): void {
   const { now } = fixture.clock;
   const decision = fixture.store.ask(request, now);
   assert.equal(decision.holds, false);
-  fixture.store.released(request, decision, now);
+  fixture.setCluster(letGo(on));
 }
 
 describe("an override", () => {

@@ -8,7 +8,7 @@ import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
-import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, UPGRADE } from "../builders.ts";
+import { APPROVED, at, cluster, DELETE, gated, hookPolicy, NOW, rule, UPGRADE, heldAt } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 import { runs } from "../../generated.ts";
 
@@ -98,12 +98,14 @@ test("a status that says what is known is not decided again", () => {
 });
 
 describe("two replicas", () => {
-  test("of which each was asked at another time agree on the later start of a wait", () => {
+  test("of which each saw the operation at another time agree on the later start of a wait", () => {
     const policy = gated([soak], { hooks: ["BeforeClusterUpgrade"] });
     const upgrading = cluster({}, { topology: { className: "lab", version: "v1.35.0" } });
     const replicas = new Replicas([policy], [upgrading]);
-    replicas.ask(0, UPGRADE, upgrading, NOW);
-    replicas.ask(1, UPGRADE, upgrading, at("+5m"));
+    const [first, second] = replicas.replicas;
+    first!.setCluster(heldAt("BeforeClusterUpgrade", upgrading));
+    replicas.passTo(at("+5m"));
+    second!.setCluster(heldAt("BeforeClusterUpgrade", upgrading));
     replicas.settle();
     assert.deepEqual(
       replicas
@@ -192,7 +194,9 @@ describe("what a row of another operation says", () => {
     "after that of this one": [withRow(two, now), withRow(one, before)],
   })) {
     test(`starts no clock of this one: read ${name}`, () => {
-      const upgrading = cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" } });
+      const marks = { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" };
+      const on = cluster({ annotations: marks });
+      const upgrading = heldAt("BeforeControlPlaneUpgrade", on, ["v1.35.0"]);
       const fixture = storeWith({ policies, clusters: [upgrading] });
       const call: HookCall = { ...UPGRADE, hook: "BeforeControlPlaneUpgrade" };
       fixture.clock.now = at("+20m");

@@ -14,6 +14,8 @@ import {
   hookPolicy,
   namespace,
   NOW,
+  heldAt,
+  UPGRADE,
 } from "../builders.ts";
 import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
 
@@ -65,12 +67,6 @@ describe("an answer does not stand", () => {
     "once its policy is gone": (fixture) => fixture.deletePolicy(hookPolicy()),
     "once another policy comes": (fixture) => fixture.setPolicy(clusterHookPolicy({}, { name: "other" })),
     "once an override of the Cluster comes": (fixture) => fixture.setOverride(hookOverride()),
-    "once the operation is asked for in other words": (fixture) => {
-      fixture.store.ask(
-        { call: DELETE, cluster: cluster({ ...deleting.metadata, resourceVersion: "300" }) },
-        NOW,
-      );
-    },
   };
   for (const [name, change] of Object.entries(ends)) {
     test(name, () => {
@@ -88,10 +84,15 @@ describe("an answer does not stand", () => {
     assert.ok(!fixture.stands(new Date(NOW.getTime() - 1)), "the clock was set back");
   });
 
-  test("for what was decided from a newer copy in the request", () => {
-    const { store } = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
-    const newer = { call: DELETE, cluster: cluster({ ...deleting.metadata, resourceVersion: "300" }) };
-    assert.equal(store.standing(newer, store.ask(newer, NOW), NOW), undefined);
+  test("for a version that the Cluster does not show", () => {
+    const topology = { className: "lab", version: "v1.35.0" };
+    const on = heldAt("BeforeClusterUpgrade", cluster({}, { topology }));
+    const policy = gated([{ name: "a", annotation: { key: APPROVED } }], { hooks: ["BeforeClusterUpgrade"] });
+    const { store } = storeWith({ policies: [policy], clusters: [on] });
+    const other = { call: { ...UPGRADE, toKubernetesVersion: "v1.99.0" }, cluster: on };
+    assert.equal(store.standing(other, store.ask(other, NOW), NOW), undefined);
+    const own = { call: UPGRADE, cluster: on };
+    assert.ok(store.standing(own, store.ask(own, NOW), NOW));
   });
 
   test("for what the Cluster does not show to be wanted", () => {

@@ -15,6 +15,7 @@ import {
   NOW,
   rule,
   UPGRADE,
+  heldAt,
 } from "../builders.ts";
 import { entryOf, type Fixture, keyOf, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
@@ -214,7 +215,7 @@ describe("a wait", () => {
     const fixture = storeWith({ policies: [soak] });
     const asks = (version: string, resourceVersion: string, now: Date): boolean => {
       fixture.clock.now = now;
-      const on = wanting(version, resourceVersion);
+      const on = heldAt("BeforeClusterUpgrade", wanting(version, resourceVersion));
       fixture.setCluster(on);
       return fixture.store.ask({ call: { ...UPGRADE, toKubernetesVersion: version }, cluster: on }, now)
         .holds;

@@ -73,7 +73,6 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
         ask: () => decision,
         standing: () => undefined,
         confirm: async () => ({ ok: true, decision }),
-        released: () => undefined,
         ...("verdict" in each ? {} : each),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },

@@ -66,21 +66,26 @@ describe("a request", () => {
     const to = (version: string): string | undefined =>
       decodeRequest(
         "BeforeClusterUpgrade",
-        body({ fromKubernetesVersion: "v1", toKubernetesVersion: version }),
+        body({ fromKubernetesVersion: "v1.31.0", toKubernetesVersion: version }),
       )?.subject;
-    assert.equal(to("v2"), to("v2"));
-    assert.notEqual(to("v2"), to("v3"));
+    assert.equal(to("v1.32.0"), to("v1.32.0"));
+    assert.notEqual(to("v1.32.0"), to("v1.33.0"));
   });
 
   test("of an upgrade carries its versions and settings", () => {
     const request = decodeRequest(
       "BeforeClusterUpgrade",
-      body({ fromKubernetesVersion: "v1", toKubernetesVersion: "v2", settings: { a: "b" }, extra: 1 }),
+      body({
+        fromKubernetesVersion: "v1.31.0",
+        toKubernetesVersion: "v1.32.0",
+        settings: { a: "b" },
+        extra: 1,
+      }),
     )?.read();
     assert.deepEqual(request?.call, {
       hook: "BeforeClusterUpgrade",
-      fromKubernetesVersion: "v1",
-      toKubernetesVersion: "v2",
+      fromKubernetesVersion: "v1.31.0",
+      toKubernetesVersion: "v1.32.0",
       settings: { a: "b" },
     });
   });
@@ -104,7 +109,7 @@ describe("a request", () => {
   }
 
   test("with more settings than anybody has, which would be kept, is not one", () => {
-    const versions = { fromKubernetesVersion: "v1", toKubernetesVersion: "v2" };
+    const versions = { fromKubernetesVersion: "v1.31.0", toKubernetesVersion: "v1.32.0" };
     const decode = (settings: object): unknown =>
       decodeRequest("BeforeClusterUpgrade", body({ ...versions, settings }));
     assert.notEqual(decode({ a: "b".repeat(60_000) }), undefined);

@@ -16,7 +16,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
   const counted: string[] = [];
   const refuse = (): never => assert.fail("asked");
   const deps: HandlerDeps = {
-    source: { loaded: refuse, ask: refuse, standing: refuse, confirm: refuse, released: refuse },
+    source: { loaded: refuse, ask: refuse, standing: refuse, confirm: refuse },
     metrics: {
       answered: (hook, verdict) => counted.push(`${hook} ${verdict}`),
       discovered: () => undefined,
@@ -49,7 +49,6 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
       },
       standing: () => () => true,
       confirm: () => assert.fail("confirmed"),
-      released: () => assert.fail("released"),
     },
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
     answers: recordAll([

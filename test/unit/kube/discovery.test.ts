@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import {
   discoverResource,
   KIND_NOT_SERVED,
   KIND_NOT_WATCHABLE,
   KIND_TERMINATING,
+  servesResource,
 } from "../../../src/kube/discovery.ts";
 import { KubeError } from "../../../src/kube/errors.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
@@ -119,4 +120,59 @@ test("a request that fails is thrown on", async () => {
   const client = { getPath: (): Promise<unknown> => Promise.reject(failure) };
   const found = discoverResource(client, { apiVersion: "example.com/v1", kind: "Widget" });
   await assert.rejects(found, (error) => error === failure);
+});
+
+describe("whether a resource is served at all", () => {
+  const groups = (...names: readonly string[]): object => ({
+    groups: names.map((name) => ({ name, versions: [{ version: "v1" }, { version: "v2" }] })),
+  });
+  const none = { resources: [{ name: "gadgets" }, { name: "widgets/status" }] };
+  const GROUPS = "/apis";
+  const [V1, V2] = ["/apis/example.com/v1", "/apis/example.com/v2"];
+  const cases: Record<string, { answers: Record<string, unknown>; want: boolean | string }> = {
+    "yes, in a version that is not the first one": {
+      answers: { [GROUPS]: groups("ours", "example.com"), [V1]: none, [V2]: { resources: [WIDGETS] } },
+      want: true,
+    },
+    "yes, while it is being removed": {
+      answers: {
+        [GROUPS]: groups("ours", "example.com"),
+        [V1]: { resources: [{ ...WIDGETS, verbs: ["delete", "get", "list", "watch"] }] },
+      },
+      want: true,
+    },
+    "no, where the group is not there": { answers: { [GROUPS]: groups("ours") }, want: false },
+    "no, where no version of the group has it": {
+      answers: { [GROUPS]: groups("ours", "example.com"), [V1]: none, [V2]: none },
+      want: false,
+    },
+    "nobody knows, where a group is missing that must be there": {
+      answers: { [GROUPS]: groups("theirs") },
+      want: "InvalidResponse",
+    },
+    "nobody knows, where there is no list of groups": { answers: { [GROUPS]: {} }, want: "InvalidResponse" },
+    "nobody knows, where a version cannot be read": {
+      answers: { [GROUPS]: groups("ours", "example.com"), [V1]: none },
+      want: "NotFound",
+    },
+    "nobody knows, where a version lists nothing": {
+      answers: { [GROUPS]: groups("ours", "example.com"), [V1]: { resources: null } },
+      want: "InvalidResponse",
+    },
+    "nobody knows, where nothing is found at all": { answers: {}, want: "NotFound" },
+  };
+  for (const [name, { answers, want }] of Object.entries(cases)) {
+    test(name, async () => {
+      const client = {
+        getPath: async (path: string): Promise<unknown> => {
+          if (answers[path] === undefined) throw new KubeError(path, { code: 404, reason: "NotFound" });
+          return await Promise.resolve(answers[path]);
+        },
+      };
+      const served = await servesResource(client, { group: "example.com", plural: "widgets" }, "ours").catch(
+        (error: unknown) => (error as KubeError).reason,
+      );
+      assert.equal(served, want);
+    });
+  }
 });

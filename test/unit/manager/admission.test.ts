@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import type { Selection } from "../../../src/admission/world.ts";
 import { ApiServerReviewer, worldOf } from "../../../src/manager/admission.ts";
-import { cluster, clusterHookPolicy, compiled, hookPolicy, namespace } from "../builders.ts";
+import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../controller/fixtures.ts";
 import { json, type Recorded, status } from "../kube/fakeapiserver.ts";
 import { startLab } from "../kube/fixtures.ts";
@@ -37,7 +38,7 @@ async function reviewerOf(
     // Stored nowhere: without name and resourceVersion.
     json(response, 201, { ...review, metadata: {}, status: decide(review) });
   });
-  return { reviewer: new ApiServerReviewer(client), asked };
+  return { reviewer: new ApiServerReviewer(client, { tellsOwn: true }), asked };
 }
 
 test("asks what a user may do with everything that is known of the user", async (t) => {
@@ -75,7 +76,7 @@ test("anything but a plain yes is a no, and a failure is neither", async (t) => 
   const { server, client } = await startLab(t);
   server.always("other", status(403, "Forbidden"));
   await assert.rejects(
-    new ApiServerReviewer(client).may({ username: "jane" }, access, soon()),
+    new ApiServerReviewer(client, { tellsOwn: true }).may({ username: "jane" }, access, soon()),
     /403|forbidden/i,
   );
 });
@@ -136,7 +137,7 @@ test("an API server that does not answer in time is a failure", async (t) => {
   );
 });
 
-test("the world is the controller's memory", () => {
+test("the world is the controller's memory", async () => {
   const policy = hookPolicy({ clusterSelector: { matchLabels: { tier: "prod" } } });
   const prod = cluster({ labels: { tier: "prod" } });
   const fixture = storeWith({ policies: [policy, clusterHookPolicy()], clusters: [prod], load: false });
@@ -170,11 +171,12 @@ test("the world is the controller's memory", () => {
     world.policiesOf(cluster()).map(({ uid }) => uid),
     ["uid-fleet"],
   );
-  assert.equal(world.matchesCluster(compiled(policy)), true);
-  const staging = { clusterSelector: { matchLabels: { tier: "staging" } } };
-  assert.equal(world.matchesCluster(compiled(hookPolicy(staging))), false);
-  assert.equal(world.matchesCluster(compiled(hookPolicy({}, { namespace: "team-b" }))), false);
-  assert.equal(world.matchesCluster(compiled(clusterHookPolicy())), true);
-  const nowhere = { namespaceSelector: { matchLabels: { team: "z" } } };
-  assert.equal(world.matchesCluster(compiled(clusterHookPolicy(nowhere))), false);
+  const selects = async (selection: Partial<Selection>): Promise<boolean> =>
+    await world.matchesCluster({ field: "clusterSelector", ...selection });
+  assert.equal(await selects({ namespace: "team-a" }), true);
+  const clusterSelector = { matchLabels: { tier: "staging" } };
+  assert.equal(await selects({ namespace: "team-a", clusterSelector }), false);
+  assert.equal(await selects({ namespace: "team-b" }), false);
+  assert.equal(await selects({}), true);
+  assert.equal(await selects({ namespaceSelector: { matchLabels: { team: "z" } } }), false);
 });

@@ -207,7 +207,6 @@ export class Replica {
         ask: (request, at) => store.ask(request, at),
         standing: (request, decision, at) => store.standing(request, decision, at),
         confirm: (request) => confirmer.confirm(request),
-        released: (request, decision, at) => store.released(request, decision, at),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
       answers: new AnswerLog({ log: silent, everyCall: false }),

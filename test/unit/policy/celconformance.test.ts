@@ -10,7 +10,8 @@ import type { Value } from "@bufbuild/cel-spec/cel/expr/value_pb.js";
 import { getTestRegistry } from "@bufbuild/cel-spec/testdata/registry.js";
 import { getConformanceSuite, type IncrementalTestSuite } from "@bufbuild/cel-spec/testdata/tests.js";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
-import { environment, meter } from "../../../src/policy/cel/environment.ts";
+import { environment } from "../../../src/policy/cel/environment.ts";
+import { meter } from "../../../src/policy/cel/meter.ts";
 import { instrument } from "../../../src/policy/cel/meter.ts";
 
 type Case = IncrementalTestSuite["tests"][number]["original"];

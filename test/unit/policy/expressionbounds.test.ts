@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { compileExpression, type ExpressionResult } from "../../../src/policy/cel/expression.ts";
+import { STEPS_EXCEEDED } from "../../../src/policy/cel/meter.ts";
 import { cluster, NOW } from "../builders.ts";
 
 const ITEMS = Array.from({ length: 3000 }, (_, a) => ({ a, text: "x".repeat(20), list: [1, 2, 3] }));
@@ -33,7 +34,7 @@ function evaluate(source: string): ExpressionResult {
   return expression.evaluate({ cluster: cluster(), object: OBJECT, now: NOW });
 }
 
-const TOO_MANY = { ok: false, problem: "the expression needs more than 50000 steps" } as const;
+const TOO_MANY = { ok: false, problem: STEPS_EXCEEDED, exhausted: true } as const;
 
 const loops = (depth: number): string =>
   depth === 0 ? "true" : `[1,2,3,4,5,6,7,8,9,0].all(v${depth}, ${loops(depth - 1)})`;

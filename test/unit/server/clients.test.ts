@@ -18,6 +18,7 @@ import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
 
 const NAME = "capi-controller-manager";
+const FLAG = { flag: "--client-ca-file", remedy: "show another certificate" };
 let serving: KeyPair;
 let clients: CertificateAuthority;
 let others: CertificateAuthority;
@@ -41,6 +42,7 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
   const log = createRecorder();
   const authority: ClientAuthority = new ClientAuthority({
     file,
+    ...FLAG,
     names: [NAME, "kcp"],
     intervalMs: 1,
     log,
@@ -282,6 +284,7 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
     const { file } = lab;
     const fresh = new ClientAuthority({
       file,
+      ...FLAG,
       names: [],
       log: lab.log,
       now: () => new Date(),

@@ -1,0 +1,84 @@
+/** What can be said of a review without asking anybody. This is what costs time, so it runs in a thread of its own. */
+
+import { isDeepStrictEqual } from "node:util";
+
+import { withoutNulls } from "../api/fields.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import type { FieldError } from "../policy/schema.ts";
+import { type Denial, invalid, tooLarge } from "./denial.ts";
+import { newGates, type ObjectGate } from "./objectgates.ts";
+import { checkOverride, type OverrideFindings } from "./overrides.ts";
+import { checkPolicy, type Policy, type Selection } from "./policies.ts";
+import { decodeReview, type Review, type Subject, type UserInfo } from "./review.ts";
+import { isTooLarge } from "./size.ts";
+
+export interface Settings {
+  readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
+}
+
+/** Plain values: it comes from another thread. */
+export type Examined =
+  | { readonly is: "NoReview" }
+  /** Nothing is to be said of it. */
+  | { readonly is: "Admitted" }
+  | { readonly is: "Denied"; readonly subject: Subject; readonly denial: Denial }
+  /** Sound by itself; whether its author may look at what its gates look at is to be asked. */
+  | {
+      readonly is: "Policy";
+      readonly subject: Subject;
+      readonly user: UserInfo;
+      readonly gates: readonly ObjectGate[];
+      readonly warnings: readonly FieldError[];
+      readonly selection?: Selection;
+    }
+  | ({ readonly is: "Override" } & OverrideFindings);
+
+/** More than a policy may have: 16 rules of 16 gates with 8 members each. */
+const MAX_GATES = 2048;
+
+/** Never throws, whatever the bytes. */
+export function examine(body: Uint8Array, settings: Settings, now: Date): Examined {
+  const decoded = decodeReview(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+  if (decoded === undefined) return { is: "NoReview" };
+  return decoded.review === undefined ? { is: "Admitted" } : examineReview(decoded.review, settings, now);
+}
+
+function examineReview(review: Review, settings: Settings, now: Date): Examined {
+  const { old, user } = review;
+  // Finalizers must go and labels may change, whatever is wrong with the spec, and however little of it is understood.
+  if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return { is: "Admitted" };
+  if (isTooLarge(review.object.spec)) return denied(review.object, tooLarge(review.object));
+  const object = asStored(review.object);
+  if (object.kind === "HookOverride") return { is: "Override", ...checkOverride(object, settings, now) };
+  const known = isPolicy(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
+  const { errors, warnings, selection } = checkPolicy(object, known, settings.served);
+  if (errors.length > 0) return denied(object, invalid(object, errors));
+  const gates = newGates(object, known);
+  if (gates.length > MAX_GATES) return denied(object, tooLarge(object));
+  return {
+    is: "Policy",
+    subject: subjectOf(object),
+    user,
+    gates,
+    warnings,
+    ...(selection !== undefined && { selection }),
+  };
+}
+
+function denied(object: Subject, denial: Denial): Examined {
+  return { is: "Denied", subject: subjectOf(object), denial };
+}
+
+function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {
+  return { kind, metadata: { name, ...(namespace !== undefined && { namespace }) } };
+}
+
+/** The other parts of it are not looked at that closely, and may be of any size. */
+function asStored<T extends Review["object"]>(object: T): T {
+  return { ...object, spec: withoutNulls(object.spec) };
+}
+
+function isPolicy(object: Review["object"] | undefined): object is Policy {
+  return object !== undefined && object.kind !== "HookOverride";
+}

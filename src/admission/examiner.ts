@@ -1,0 +1,112 @@
+/** Examines reviews one after another in a thread of its own. */
+
+import { once } from "node:events";
+
+import type { Logger } from "../api/logger.ts";
+import type { Examined, Settings } from "./examine.ts";
+import { startThread, type Task } from "./worker.ts";
+
+export interface Examination {
+  /** Absent: it took too long, or `signal` was aborted before. */
+  readonly examined?: Examined;
+  /** What it cost, without the wait for others. */
+  readonly ms: number;
+}
+
+export interface Examiner {
+  /** Never rejects. */
+  examine(task: Task, signal: AbortSignal): Promise<Examination>;
+}
+
+export interface ThreadOptions {
+  readonly settings: Settings;
+  readonly log: Logger;
+  /** A review that takes longer ends with its thread. Default 2 s: the largest legal one takes a fraction of it. */
+  readonly overrunMs?: number;
+}
+
+type Thread = ReturnType<typeof startThread>;
+
+export class ThreadExaminer implements Examiner {
+  readonly #options: Required<ThreadOptions>;
+  #thread: Thread | undefined;
+  /** The end of what was asked for last. */
+  #last: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: ThreadOptions) {
+    this.#options = { overrunMs: 2000, ...options };
+  }
+
+  /** Starts the thread, so that the first review need not wait for it. Never rejects. */
+  async warm(): Promise<void> {
+    this.#last = this.#last.then(async () => await this.#start());
+    await this.#last;
+  }
+
+  async examine(task: Task, signal: AbortSignal): Promise<Examination> {
+    const { promise, resolve } = Promise.withResolvers<Examination>();
+    let begun: number | undefined;
+    const spent = (): number => (begun === undefined ? 0 : performance.now() - begun);
+    const giveUp = (): void => resolve({ ms: spent() });
+    signal.addEventListener("abort", giveUp, { once: true });
+    this.#last = this.#last.then(async () => {
+      if (signal.aborted) return giveUp();
+      begun = performance.now();
+      const examined = await this.#run(task);
+      resolve({ ...(examined !== undefined && { examined }), ms: spent() });
+    });
+    const examination = await promise;
+    signal.removeEventListener("abort", giveUp);
+    return examination;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#end();
+  }
+
+  async #run({ body, now }: Task): Promise<Examined | undefined> {
+    await this.#start();
+    const thread = this.#thread;
+    if (thread === undefined) return undefined;
+    const copy = Uint8Array.prototype.slice.call(body); // a Buffer may be a part of a larger one
+    try {
+      const answer = once(thread, "message", { signal: AbortSignal.timeout(this.#options.overrunMs) });
+      thread.postMessage({ body: copy, now } satisfies Task, [copy.buffer]);
+      const [examined]: Examined[] = await answer;
+      return examined;
+    } catch (error) {
+      await this.#fail("A review took too long or too much memory: ended its thread", error);
+      return undefined;
+    }
+  }
+
+  /** Unless it runs. */
+  async #start(): Promise<void> {
+    if (this.#closed || this.#thread !== undefined) return;
+    const thread = startThread(this.#options.settings);
+    this.#thread = thread;
+    thread.unref();
+    thread.on("error", () => undefined); // whoever waits for a message is told
+    thread.once("exit", () => {
+      if (this.#thread === thread) this.#thread = undefined;
+    });
+    try {
+      await once(thread, "message");
+    } catch (error) {
+      await this.#fail("Cannot start the thread for reviews", error);
+    }
+  }
+
+  async #fail(message: string, error: unknown): Promise<void> {
+    if (!this.#closed) this.#options.log.warn(message, { error });
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.terminate();
+  }
+}

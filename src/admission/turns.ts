@@ -1,0 +1,152 @@
+/**
+ * How many reviews there are at a time, how many wait, and who is next: each share gets its turns, whatever the others
+ * send. Whoever reaches the port can name any share, but every share has the same bounds.
+ */
+
+export interface TurnLimits {
+  /** Under way, those that wait for the API server included. */
+  readonly atOnce: number;
+  readonly waiting: number;
+  readonly waitingOfOne: number;
+  /** Who has waited for so long is refused. */
+  readonly waitMs: number;
+  /** Of one share, on average; so many more when it had none for a while. */
+  readonly perSecond: number;
+  readonly burst: number;
+  /** That are told apart; those that come later have one share together. */
+  readonly shares: number;
+}
+
+const LIMITS: TurnLimits = {
+  atOnce: 8,
+  waiting: 64,
+  waitingOfOne: 16,
+  waitMs: 1500,
+  perSecond: 20,
+  burst: 60,
+  shares: 1024,
+};
+
+/** Ends the turn, to be called once; the share has its next one after `restMs`. */
+export type Turn = (restMs: number) => void;
+
+interface Share {
+  readonly name: string;
+  /** One review of it is under way, or it rests after one. */
+  busy: boolean;
+  /** Reviews that it may begin at once. */
+  tokens: number;
+  refilledAt: number;
+  readonly waiting: ((turn: Turn | undefined) => void)[];
+}
+
+const THE_OTHERS = "";
+
+export class Turns {
+  readonly #limits: TurnLimits;
+  readonly #shares = new Map<string, Share>();
+  /** Shares with somebody waiting, the one that had its turn longest ago first. */
+  readonly #queue = new Set<Share>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(limits: Partial<TurnLimits> = {}) {
+    this.#limits = { ...LIMITS, ...limits };
+  }
+
+  /** `undefined`: refused, there are too many. */
+  async take(name: string): Promise<Turn | undefined> {
+    const share = this.#shareOf(name);
+    if (!this.#spend(share) || !this.#makeRoom(share)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<Turn | undefined>();
+    const timer = setTimeout(() => this.#giveUp(share, resolve), this.#limits.waitMs);
+    share.waiting.push(resolve);
+    this.#waiting += 1;
+    this.#queue.add(share);
+    this.#next();
+    const turn = await promise;
+    clearTimeout(timer);
+    return turn;
+  }
+
+  #shareOf(name: string): Share {
+    const known = this.#shares.get(name);
+    if (known !== undefined) return known;
+    if (this.#shares.size >= this.#limits.shares) this.#forgetIdle();
+    if (this.#shares.size >= this.#limits.shares && name !== THE_OTHERS) return this.#shareOf(THE_OTHERS);
+    const { burst: tokens } = this.#limits;
+    const share: Share = { name, busy: false, tokens, refilledAt: performance.now(), waiting: [] };
+    this.#shares.set(name, share);
+    return share;
+  }
+
+  #forgetIdle(): void {
+    for (const share of this.#shares.values()) {
+      this.#refill(share);
+      const idle = !share.busy && share.waiting.length === 0;
+      if (idle && share.tokens >= this.#limits.burst) this.#shares.delete(share.name);
+    }
+  }
+
+  #refill(share: Share): void {
+    const { perSecond, burst } = this.#limits;
+    const at = performance.now();
+    share.tokens = Math.min(burst, share.tokens + ((at - share.refilledAt) / 1000) * perSecond);
+    share.refilledAt = at;
+  }
+
+  #spend(share: Share): boolean {
+    this.#refill(share);
+    if (share.tokens < 1) return false;
+    share.tokens -= 1;
+    return true;
+  }
+
+  /** Where all places are taken, the share with the most of them gives up its newest one. */
+  #makeRoom({ waiting }: Share): boolean {
+    if (waiting.length >= this.#limits.waitingOfOne) return false;
+    if (this.#waiting < this.#limits.waiting) return true;
+    const [most] = [...this.#queue].toSorted((a, b) => b.waiting.length - a.waiting.length);
+    const newest = most?.waiting.at(-1);
+    if (most === undefined || newest === undefined || most.waiting.length <= waiting.length + 1) return false;
+    this.#giveUp(most, newest);
+    return true;
+  }
+
+  #giveUp(share: Share, resolve: Share["waiting"][number]): void {
+    const at = share.waiting.indexOf(resolve);
+    if (at < 0) return;
+    share.waiting.splice(at, 1);
+    this.#left(share);
+    resolve(undefined);
+  }
+
+  #left(share: Share): void {
+    this.#waiting -= 1;
+    if (share.waiting.length === 0) this.#queue.delete(share);
+  }
+
+  #next(): void {
+    for (const share of this.#queue) {
+      if (this.#running >= this.#limits.atOnce) return;
+      if (!share.busy) this.#begin(share);
+    }
+  }
+
+  #begin(share: Share): void {
+    const resolve = share.waiting.shift();
+    if (resolve === undefined) return;
+    this.#left(share);
+    if (this.#queue.delete(share)) this.#queue.add(share); // to the end
+    share.busy = true;
+    this.#running += 1;
+    resolve((restMs) => {
+      this.#running -= 1;
+      setTimeout(() => {
+        share.busy = false;
+        this.#next();
+      }, restMs);
+      this.#next();
+    });
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * The thread in which reviews are examined: what they cost is paid by nobody who calls a hook. In the shipped program all
+ * modules are one file, whose beginning (src/entry.ts) loads this one alone in a thread.
+ */
+
+import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
+
+import { examine, type Settings } from "./examine.ts";
+
+/** Above what the largest review takes; beyond it the thread ends, and not the process. */
+const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 };
+
+interface ThreadData {
+  readonly role: typeof ROLE;
+  readonly settings: Settings;
+}
+
+export interface Task {
+  readonly body: Uint8Array;
+  readonly now: Date;
+}
+
+const ROLE = "hookpolicy-reviews";
+
+/** Says "ready" once, and then answers each Task with an Examined. */
+export function startThread(settings: Settings): Worker {
+  const data: ThreadData = { role: ROLE, settings };
+  return new Worker(new URL(import.meta.url), { workerData: data, resourceLimits: MEMORY, argv: [] });
+}
+
+function serve(port: MessagePort, settings: Settings): void {
+  examine(WARM_UP, settings, new Date());
+  port.on("message", ({ body, now }: Task) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no window
+    port.postMessage(examine(body, settings, now));
+  });
+  port.postMessage("ready"); // oxlint-disable-line unicorn/require-post-message-target-origin -- no window
+}
+
+/** The first policy compiles the schema: that is part of the start. */
+const WARM_UP = Buffer.from(
+  JSON.stringify({
+    request: {
+      uid: "warm-up",
+      kind: { group: "hookpolicy.dev", kind: "HookPolicy" },
+      operation: "CREATE",
+      userInfo: { username: "" },
+      object: {
+        apiVersion: "hookpolicy.dev/v1alpha1",
+        kind: "HookPolicy",
+        metadata: { name: "warm-up", namespace: "warm-up" },
+        spec: {
+          rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "g", expression: "true" }] }],
+        },
+      },
+    },
+  }),
+);
+
+function isThreadData(data: unknown): data is ThreadData {
+  return typeof data === "object" && data !== null && "role" in data && data.role === ROLE;
+}
+
+const data: unknown = workerData;
+if (!isMainThread && parentPort !== null && isThreadData(data)) serve(parentPort, data.settings);

@@ -1,0 +1,49 @@
+/**
+ * In which order the kinds that gates look at are watched, where there are too many: in turns, so that nobody can name
+ * so many that none is left for others.
+ */
+
+import type { ObjectDemand } from "../policy/policy.ts";
+import type { PolicyEntry, PolicyObject } from "./policyset.ts";
+
+/** Of the 50 kinds, so many are kept for ClusterHookPolicies as long as they name them. */
+const CLUSTER_KINDS = 25;
+
+/**
+ * First those of ClusterHookPolicies, up to their share. Then one kind of each namespace after the other, beginning with
+ * the namespace of the oldest policy; ClusterHookPolicies take part with what their share leaves out. Within a
+ * namespace the oldest policy comes first. The same on every replica.
+ */
+export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] {
+  const byAge = [...policies]
+    .filter(({ demands }) => demands.size > 0)
+    .map((entry) => ({ entry, rank: `${entry.object.metadata.creationTimestamp ?? ""} ${entry.key}` }))
+    .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ entry }) => entry);
+  const byOwner = Map.groupBy(byAge, ({ object }) => ownerOf(object));
+  const demands = new Map([...byOwner].map(([owner, entries]) => [owner, kindsOf(entries)]));
+  const platform = demands.get("") ?? [];
+  demands.delete("");
+  const ordered = platform.slice(0, CLUSTER_KINDS);
+  const owners = [...demands.values(), platform.slice(CLUSTER_KINDS)];
+  const rounds = Math.max(0, ...owners.map(({ length }) => length));
+  for (let round = 0; round < rounds; round += 1) {
+    ordered.push(...owners.flatMap((kinds) => kinds[round] ?? []));
+  }
+  return ordered;
+}
+
+/** "" of ClusterHookPolicies. */
+function ownerOf({ kind, metadata }: PolicyObject): string {
+  return kind === "ClusterHookPolicy" ? "" : (metadata.namespace ?? "");
+}
+
+function kindsOf(entries: readonly PolicyEntry[]): ObjectDemand[] {
+  const kinds = new Map<string, ObjectDemand>();
+  for (const { demands } of entries) {
+    for (const [key, demand] of demands) {
+      if (kinds.get(key)?.whole !== true) kinds.set(key, demand);
+    }
+  }
+  return [...kinds.values()];
+}

@@ -1,0 +1,155 @@
+/**
+ * The reads that confirmations need. Those that wait for the same read share the next one, which begins after all of
+ * them asked for it. What is under way at the same time is shared fairly between namespaces, and in a namespace between
+ * Clusters: a flood of calls about some delays no confirmation about others.
+ */
+
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { FoundObjects } from "../policy/objects.ts";
+import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import { FairTurns } from "./fairturns.ts";
+
+/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
+export interface LiveReader {
+  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
+  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
+  cluster(namespace: string, name: string): Promise<Cluster>;
+  namespace(name: string): Promise<Namespace>;
+  /** Metadata of the HookOverrides. */
+  overrides(): Promise<readonly ObjectMeta[]>;
+  objects(query: ObjectQuery): Promise<FoundObjects>;
+  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
+  reasonOf(error: unknown): string;
+}
+
+/** A confirmation that is under way. */
+export interface Asker {
+  /** Absent: the Cluster is not in memory, so its names may be invented. All such confirmations have one share. */
+  readonly cluster: { readonly namespace: string; readonly name: string } | undefined;
+  /** Nobody waits for its result any more. */
+  over: boolean;
+}
+
+/** Below the connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
+const PLACES = 12;
+
+/** No name of a namespace. */
+const EVERYBODY = "*";
+const NOT_IN_MEMORY = "?";
+
+type Share = readonly [group: string, member: string];
+
+export class LiveReads {
+  readonly #reader: LiveReader;
+  readonly #policies: SharedReads<readonly ObjectMeta[]>;
+  readonly #clusters: SharedReads<Cluster>;
+  readonly #namespaces: SharedReads<Namespace>;
+  readonly #objects: SharedReads<FoundObjects>;
+
+  constructor(reader: LiveReader, places = PLACES) {
+    const turns = new FairTurns(places);
+    this.#reader = reader;
+    this.#policies = new SharedReads(turns);
+    this.#clusters = new SharedReads(turns);
+    this.#namespaces = new SharedReads(turns);
+    this.#objects = new SharedReads(turns);
+  }
+
+  clusterHookPolicies(asker: Asker): Promise<readonly ObjectMeta[]> {
+    const kind = "ClusterHookPolicy";
+    const read = { asker, share: [EVERYBODY, kind], key: kind } as const;
+    return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
+  }
+
+  hookPolicies(asker: Asker, namespace: string): Promise<readonly ObjectMeta[]> {
+    const read = { asker, share: shareOf(asker, "HookPolicy"), key: `HookPolicy ${namespace}` };
+    return this.#policies.read(read, () => this.#reader.policies("HookPolicy", namespace));
+  }
+
+  overrides(asker: Asker): Promise<readonly ObjectMeta[]> {
+    const kind = "HookOverride";
+    const read = { asker, share: [EVERYBODY, kind], key: kind } as const;
+    return this.#policies.read(read, () => this.#reader.overrides());
+  }
+
+  namespace(asker: Asker, name: string): Promise<Namespace> {
+    const read = { asker, share: shareOf(asker, "Namespace"), key: name };
+    return this.#namespaces.read(read, () => this.#reader.namespace(name));
+  }
+
+  cluster(asker: Asker, namespace: string, name: string): Promise<Cluster> {
+    const read = { asker, share: shareOf(asker), key: `${namespace}/${name}` };
+    return this.#clusters.read(read, () => this.#reader.cluster(namespace, name));
+  }
+
+  objects(asker: Asker, query: ObjectQuery): Promise<FoundObjects> {
+    const read = { asker, share: shareOf(asker), key: JSON.stringify(query) };
+    return this.#objects.read(read, () => this.#reader.objects(query));
+  }
+}
+
+/** `kind`: of what all Clusters of the namespace need. No name of a Cluster has capital letters. */
+function shareOf({ cluster }: Asker, kind?: string): Share {
+  return cluster === undefined ? [NOT_IN_MEMORY, ""] : [cluster.namespace, kind ?? cluster.name];
+}
+
+interface Read {
+  readonly asker: Asker;
+  readonly share: Share;
+  /** The same for reads of the same. */
+  readonly key: string;
+}
+
+class SharedReads<T> {
+  readonly #turns: FairTurns;
+  /** Those that have not begun. */
+  readonly #waiting = new Map<string, WaitingRead<T>>();
+
+  constructor(turns: FairTurns) {
+    this.#turns = turns;
+  }
+
+  read({ asker, share, key }: Read, start: () => Promise<T>): Promise<T> {
+    if (asker.over) return Promise.reject(new Error("the confirmation is over"));
+    const waiting = this.#waiting.get(key) ?? this.#wait(key, start);
+    waiting.askers.push(asker);
+    this.#turns.queue(...share, waiting);
+    return waiting.answer;
+  }
+
+  #wait(key: string, start: () => Promise<T>): WaitingRead<T> {
+    const waiting: WaitingRead<T> = new WaitingRead(start, () => {
+      if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+    });
+    this.#waiting.set(key, waiting);
+    return waiting;
+  }
+}
+
+class WaitingRead<T> {
+  readonly askers: Asker[] = [];
+  readonly drop: () => void;
+  readonly #start: () => Promise<T>;
+  readonly #answer = Promise.withResolvers<T>();
+  #begun = false;
+
+  constructor(start: () => Promise<T>, drop: () => void) {
+    this.#start = start;
+    this.drop = drop;
+  }
+
+  get answer(): Promise<T> {
+    return this.#answer.promise;
+  }
+
+  readonly over = (): boolean => this.#begun || this.askers.every(({ over }) => over);
+
+  /** What is asked for from now on needs another one. */
+  readonly begin = (): Promise<T> => {
+    this.#begun = true;
+    this.drop();
+    const reading = this.#start();
+    this.#answer.resolve(reading);
+    return reading;
+  };
+}

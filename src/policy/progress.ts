@@ -1,0 +1,89 @@
+/** What Cluster API writes into a Cluster's status about the hooks that it waits for, and about an upgrade's steps. */
+
+import { type Fields, isFields } from "../api/fields.ts";
+import type { TopologyProgress } from "../api/meta.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { isVersion } from "./call.ts";
+
+const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
+
+/**
+ * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
+ * the newer fields in status.v1beta2. Absent: the status says nothing about it.
+ */
+export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
+  const newer = { ...status, ...record(status["v1beta2"]) };
+  const condition = viewCondition(newer["conditions"], generation);
+  const controlPlane = record(newer["controlPlane"]);
+  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(condition.message);
+  const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
+  const { heldAt, reconciled } = condition;
+  const isOne = version !== undefined && others.length === 0;
+  if (heldAt === undefined && plan.length === 0 && !isOne) return reconciled ? AT_REST : undefined;
+  return {
+    ...(heldAt !== undefined && { heldAt }),
+    ...(reconciled && { reconciled }),
+    plan,
+    ...(isOne && { version }),
+  };
+}
+
+interface Condition {
+  readonly message: string;
+  readonly heldAt: HookName | undefined;
+  readonly reconciled: boolean;
+}
+
+/** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
+function viewCondition(conditions: unknown, generation: number | undefined): Condition {
+  const found = list(conditions)
+    .map(record)
+    .find(({ type }) => type === "TopologyReconciled");
+  const { status, observedGeneration, message: text } = found ?? {};
+  const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
+  const message = typeof text === "string" ? text : "";
+  return {
+    message,
+    heldAt: isCurrent && status === "False" ? heldAtIn(message) : undefined,
+    reconciled: isCurrent && status === "True" && observedGeneration !== undefined,
+  };
+}
+
+/** The hook's name comes before the first colon that is not Cluster API's own: what an answer said comes after it. */
+const HELD = /^(?:[^:"]*Following hooks are blocking [^:"]*: |hook ")([A-Za-z]+)(?:[:;"\n]|$)/;
+
+function heldAtIn(message: string): HookName | undefined {
+  const name = HELD.exec(message)?.[1];
+  return HOOK_NAMES.find((hook) => hook === name);
+}
+
+/** Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13). */
+function planIn(message: string): readonly string[] {
+  for (const line of message.split("\n").slice(1)) {
+    const [, plan = ""] =
+      /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/.exec(
+        line,
+      ) ?? [];
+    if (plan !== "")
+      return plan
+        .split(",")
+        .map((text) => text.trim())
+        .filter(isVersion);
+  }
+  return [];
+}
+
+function versionsIn(raw: unknown): readonly string[] | undefined {
+  if (!Array.isArray(raw)) return undefined;
+  return raw
+    .map((each) => record(each)["version"])
+    .filter((text): text is string => typeof text === "string" && isVersion(text));
+}
+
+function record(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
