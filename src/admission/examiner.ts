@@ -85,14 +85,14 @@ export class ThreadExaminer implements Examiner {
   /** Unless it runs. */
   async #start(): Promise<void> {
     if (this.#closed || this.#thread !== undefined) return;
-    const thread = startThread(this.#options.settings);
-    this.#thread = thread;
-    thread.unref();
-    thread.on("error", () => undefined); // whoever waits for a message is told
-    thread.once("exit", () => {
-      if (this.#thread === thread) this.#thread = undefined;
-    });
     try {
+      const thread = startThread(this.#options.settings);
+      this.#thread = thread;
+      thread.unref();
+      thread.on("error", () => undefined); // whoever waits for a message is told
+      thread.once("exit", () => {
+        if (this.#thread === thread) this.#thread = undefined;
+      });
       await once(thread, "message");
     } catch (error) {
       await this.#fail("Cannot start the thread for reviews", error);

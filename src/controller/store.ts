@@ -85,8 +85,8 @@ export class DecisionStore {
   readonly #inputs: Inputs;
   readonly #compiling: Compiling;
   #loaded = false;
-  /** Policies that are still to be compiled before everything is loaded. */
-  #awaited: Set<string> | undefined;
+  /** What is to be done when these policies are compiled. */
+  #awaited: { readonly keys: Set<string>; readonly then: () => void }[] = [];
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
@@ -119,21 +119,35 @@ export class DecisionStore {
     this.#clusterGone = listener;
   }
 
-  /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
-  load(): void {
-    this.#awaited = new Set(this.#compiling.keys());
-    this.#loadWhenCompiled("");
+  /** Resolves when every policy that memory has been told of is compiled: then it is known which objects are needed. */
+  async compiled(): Promise<void> {
+    await new Promise<void>((resolve) => this.#afterCompiling(resolve));
   }
 
-  #loadWhenCompiled(key: string): void {
-    this.#awaited?.delete(key);
-    if (this.#awaited?.size !== 0) return;
-    this.#awaited = undefined;
+  /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
+  load(): void {
+    this.#afterCompiling(() => this.#load());
+  }
+
+  #load(): void {
     this.#loaded = true;
     for (const cluster of this.#options.clusters.list()) this.#begin(cluster);
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
+  }
+
+  #afterCompiling(then: () => void): void {
+    const keys = new Set(this.#compiling.keys());
+    if (keys.size === 0) return then();
+    this.#awaited.push({ keys, then });
+  }
+
+  #isCompiled(key: string): void {
+    for (const { keys } of this.#awaited) keys.delete(key);
+    const over = this.#awaited.filter(({ keys }) => keys.size === 0);
+    this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
+    for (const { then } of over) then();
   }
 
   stop(): void {
@@ -180,7 +194,7 @@ export class DecisionStore {
     this.#specChanged(key, object, compiled);
     this.#options.onDirty(key);
     if (next !== undefined) this.#policyChanged(key, next);
-    this.#loadWhenCompiled(key);
+    this.#isCompiled(key);
   }
 
   #policyGone(key: string): void {
@@ -190,7 +204,7 @@ export class DecisionStore {
     this.#alarm.set(`policy ${key}`, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
-    this.#loadWhenCompiled(key);
+    this.#isCompiled(key);
   }
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {

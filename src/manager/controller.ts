@@ -1,5 +1,6 @@
 /** Plugs informers, decision store, work queue and reconciler together. */
 
+import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
@@ -255,7 +256,7 @@ interface Parts {
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   const { informers, objects, registrations, named, store, queue, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
-  const load = whenRead({ named, objects }, signal).then(
+  const load = whenRead({ named, objects, store }, signal).then(
     () => {
       store.load();
       log.info("Loaded policies, Clusters and Namespaces", {
@@ -294,10 +295,11 @@ function watchAvailability({ informers, registrations, lookAgain, log }: Parts):
  * remembers.
  */
 async function whenRead(
-  { named, objects }: Pick<Parts, "named" | "objects">,
+  { named, objects, store }: Pick<Parts, "named" | "objects" | "store">,
   signal: AbortSignal,
 ): Promise<void> {
   await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
+  if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
   await objects.whenAnswered(AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]));
   signal.throwIfAborted();
 }

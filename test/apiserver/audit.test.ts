@@ -60,12 +60,12 @@ describe("The audit log", () => {
   test("tells of a hold and of its release, each once, by what was read for it", async () => {
     await lab.start({ flags: { "audit-log": file } });
     const policyUID = await hold("held");
+    const { metadata } = await cp.get(clusterRef("held", "c1"));
     for (let calls = 0; calls < 3; calls += 1) await lab.ask(HOOK, "held", "c1");
     const [blocked] = await entries(file, 1);
     assert.ok(blocked?.decision);
     assert.deepEqual([blocked.verdict, blocked.answer.status], ["Blocked", "Success"]);
     assert.match(blocked.answer.message ?? "", new RegExp(APPROVED));
-    const { metadata } = await cp.get(clusterRef("held", "c1"));
     assert.equal(blocked.cluster.uid, metadata.uid);
     assert.equal(blocked.decision.inputs.cluster.resourceVersion, metadata.resourceVersion);
     const [policy] = blocked.decision.policies;

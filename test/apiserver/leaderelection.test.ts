@@ -8,6 +8,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/controlpla
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, NAMESPACE, type Operator, startOperator } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { asClusterApi } from "./operatorlab.ts";
 import { approvalRule, heldRow, policyRef, statusOf } from "../controlplane/policies.ts";
 
 const HOOK = "BeforeClusterUpgrade";
@@ -33,7 +34,8 @@ async function startReplica(): Promise<Replica> {
   proxies.push(proxy);
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
   const name = `replica-${proxies.length}`;
-  const operator = await startOperator(cp, { kubeconfig, name, flags: { "leader-elect": "true" } });
+  const flags = { "leader-elect": "true" };
+  const operator = asClusterApi(cp, await startOperator(cp, { kubeconfig, name, flags }));
   const replica = { operator, proxy };
   replicas.push(replica);
   return replica;

@@ -16,6 +16,7 @@ import {
   heldRow,
   inSeconds,
   policyRef,
+  resultOf,
 } from "../controlplane/policies.ts";
 import { beginUpgrade, type Lab, startLab } from "./operatorlab.ts";
 
@@ -32,12 +33,16 @@ describe("Events", () => {
   });
   after(async () => await lab?.stop());
 
-  async function held(namespace: string, deadline?: DeadlineSpec, more: object = {}): Promise<void> {
+  async function held(namespace: string, deadline?: DeadlineSpec): Promise<void> {
+    await asked(namespace, deadline);
+    await heldRow(cp, policyRef(namespace, "p"), "c1", HOOK);
+  }
+
+  async function asked(namespace: string, deadline?: DeadlineSpec, more: object = {}): Promise<void> {
     const rules = [{ ...approvalRule(HOOK), ...(deadline !== undefined && { deadline }) }];
     await applyPolicy(cp, policyRef(namespace, "p"), { rules, ...more });
     await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
     await askBoth(namespace);
-    await heldRow(cp, policyRef(namespace, "p"), "c1", HOOK);
   }
 
   async function askBoth(namespace: string): Promise<void> {
@@ -123,10 +128,12 @@ describe("Events", () => {
   });
 
   test("tell of no call, and of no deadline that is not enforced", async () => {
-    await held("audited", { after: "1s", onExpiry: "Allow" }, { mode: "Audit" });
+    await asked("audited", { after: "1s", onExpiry: "Allow" }, { mode: "Audit" });
+    await beginUpgrade(cp, "audited", "c1");
+    assert.equal((await resultOf(cp, policyRef("audited", "p"), "c1")).verdict, "WouldBlock");
     await held("calls");
     for (let calls = 0; calls < 20; calls += 1) await askBoth("calls");
-    await cp.waitFor("the deadline of the Audit policy", async () => {
+    await cp.waitFor("the time of the deadline of the Audit policy", async () => {
       const row = await heldRow(cp, policyRef("calls", "p"), "c1", HOOK);
       return Date.now() > Date.parse(row.firstAsked) + 2000;
     });

@@ -71,17 +71,22 @@ export class Lab {
 }
 
 /** An answer that holds is written into the condition of the Cluster, as Cluster API does it: nothing is remembered of a call alone. */
-function asClusterApi(cp: ControlPlane, operator: Operator): Operator {
+export function asClusterApi(cp: ControlPlane, operator: Operator): Operator {
   const ask: Operator["ask"] = async (hook, request) => {
     const answer = await operator.ask(hook, request);
     const { cluster } = request as { cluster?: KubeObject };
-    if ((answer.retryAfterSeconds ?? 0) > 0 && cluster !== undefined) await writeHeldAt(cp, hook, cluster);
+    if ((answer.retryAfterSeconds ?? 0) > 0 && cluster !== undefined) await showHeld(cp, hook, cluster);
     return answer;
   };
   return { ...operator, ask };
 }
 
-async function writeHeldAt(cp: ControlPlane, hook: HookName, { metadata }: KubeObject): Promise<void> {
+/** What Cluster API writes when an answer holds. */
+export async function showHeld(
+  cp: ControlPlane,
+  hook: HookName,
+  { metadata }: Pick<KubeObject, "metadata">,
+): Promise<void> {
   const { namespace = "", name, uid } = metadata;
   const found = await cp.find(clusterRef(namespace, name));
   const message = `Following hooks are blocking upgrade: ${hook}: held`;

@@ -37,7 +37,7 @@ import {
   titleOf,
 } from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
-import { Lab } from "./operatorlab.ts";
+import { beginUpgrade, Lab } from "./operatorlab.ts";
 
 const ACCOUNT = "hookpolicy";
 const TEAM = "team-a";
@@ -138,6 +138,7 @@ async function useOverride(meanwhile: (override: Ref) => Promise<void> = async (
   await isObserved(override);
   await meanwhile(override);
   await lab.ask("BeforeClusterUpgrade", TEAM, name);
+  await beginUpgrade(lab.cp, TEAM, name);
 }
 
 async function review(): Promise<string> {

@@ -10,7 +10,7 @@ import { json } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtimehooks.ts";
 import { hookPath } from "../../src/hooks/catalog.ts";
-import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   issueServingCertificate,
   type OperatorPorts,
@@ -19,7 +19,7 @@ import {
 } from "../controlplane/operator.ts";
 import { environment, flags } from "../controlplane/processes.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
-import { type Lab, startLab } from "./operatorlab.ts";
+import { type Lab, showHeld, startLab } from "./operatorlab.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
 const HOOK = "BeforeClusterUpgrade";
@@ -140,6 +140,7 @@ test("from SIGTERM on it is not ready, and answers as before for the whole delay
     const { answer } = await ask(running, "late", kept);
     return answer.retryAfterSeconds === 5;
   });
+  await showHeld(lab.cp, HOOK, await lab.cp.get(clusterRef("team-a", "late")));
   await heldRow(lab.cp, POLICY, "late", HOOK);
   await approve(lab.cp, "team-a", "c2");
   await lab.cp.waitFor("a go on a new approval", async () => {

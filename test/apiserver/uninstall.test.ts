@@ -23,6 +23,7 @@ import {
   policyRef,
 } from "../controlplane/policies.ts";
 import { extensionConfigCrd, NAMESPACE, output, ROOT } from "../install/tools.ts";
+import { asClusterApi } from "./operatorlab.ts";
 
 const TEAM = "team-a";
 const CLUSTER = "prod-1";
@@ -64,7 +65,8 @@ beforeEach(async () => {
   await cp.kubectl("apply", "-k", MANIFESTS);
   await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
   starts += 1;
-  operator = await startOperator(cp, { name: `hookpolicy-${starts}`, flags: { "leader-elect": "true" } });
+  const flags = { "leader-elect": "true" };
+  operator = asClusterApi(cp, await startOperator(cp, { name: `hookpolicy-${starts}`, flags }));
   await applyPolicy(cp, clusterPolicyRef("platform"), {
     namespaceSelector: {},
     rules: [approvalRule("BeforeClusterCreate")],

@@ -29,7 +29,7 @@ import {
   statusOf,
   storePolicy,
 } from "../controlplane/policies.ts";
-import { Lab, writesOf } from "./operatorlab.ts";
+import { beginUpgrade, Lab, writesOf } from "./operatorlab.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
 
 const UPGRADE = join(ROOT, "test/upgrade");
@@ -151,6 +151,7 @@ for (const version of VERSIONS) {
       const until = [{ name: "open", window: always }];
       await applyPolicy(cp, policy, { rules: [{ name: "window", hooks: ["BeforeClusterUpgrade"], until }] });
       assert.equal((await lab.ask("BeforeClusterUpgrade", TEAM, "prod-2")).retryAfterSeconds ?? 0, 0);
+      await beginUpgrade(cp, TEAM, "prod-2");
       await resultOf(cp, policy, "prod-2");
       await cp.apply(objectsIn(join(folder, "crds")));
       await cp.waitFor("the field to be dropped", async () => {

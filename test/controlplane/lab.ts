@@ -74,6 +74,11 @@ export async function provision(cp: ControlPlane, namespace: string, name: strin
     version,
     conditions: [trueCondition("Available")],
   });
+  // Until Cluster API has read that, its webhook refuses another version.
+  await cp.waitFor(`Cluster API to see the control plane of ${namespace}/${name}`, async () => {
+    const { status } = await cp.get(clusterRef(namespace, name));
+    return status?.initialization?.controlPlaneInitialized === true;
+  });
 }
 
 /** Asks for a version. Hooks: BeforeClusterUpgrade, then BeforeControlPlaneUpgrade. */

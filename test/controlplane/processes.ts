@@ -1,6 +1,5 @@
 /** Child processes that cannot outlive the process that started them, however that one ends. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer, type Server, Socket } from "node:net";
 import { basename, join } from "node:path";
@@ -192,19 +191,32 @@ export function portOf(server: Server): number {
 
 /** Below what the kernel gives to connections that go out (Linux: from 32768): one of those would take a port again. */
 const PORTS = { from: 10_000, to: 32_767 };
+const PORTS_OF_PROCESS = 64;
 
-/** Ports that are free, all different. Another process may still take one before it is used. */
+/**
+ * Ports that are free, all different. A process has ports of its own to look at, one after the other: another test that
+ * looks at the same time would find the same one free, before it is used.
+ */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: Server[] = [];
   try {
     while (servers.length < count) {
       const server = createServer();
-      if (await listens(server, randomInt(PORTS.from, PORTS.to + 1))) servers.push(server);
+      if (await listens(server, nextPort())) servers.push(server);
     }
     return servers.map(portOf);
   } finally {
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
+}
+
+let looked = 0;
+
+/** Round and round, among those of this process. */
+function nextPort(): number {
+  const shares = Math.floor((PORTS.to + 1 - PORTS.from) / PORTS_OF_PROCESS);
+  const own = PORTS.from + (process.pid % shares) * PORTS_OF_PROCESS;
+  return own + (looked++ % PORTS_OF_PROCESS);
 }
 
 async function listens(server: Server, port: number): Promise<boolean> {

@@ -112,6 +112,7 @@ describe("the bundle alone", () => {
         // Root, as which tests may run, writes also where it may not.
         "--permission",
         "--allow-fs-read=*",
+        "--allow-worker",
         "hookpolicy.mjs",
         "run",
         `--kubeconfig=${await cp.kubeconfigFor(NAMESPACE, "hookpolicy")}`,

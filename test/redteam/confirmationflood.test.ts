@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import test, { beforeEach, describe, mock } from "node:test";
+import test, { afterEach, beforeEach, describe, mock } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
@@ -68,12 +68,6 @@ function namespaceOf(name: string): ReturnType<typeof namespace> {
 const NAMES = Array.from({ length: 100 }, (_, index) => `prod-${index}`);
 const POLICIES = ["team-a", "team-b"].map((ns) => hookPolicy({}, { namespace: ns, uid: `uid-${ns}` }));
 
-/** Time passes only where a test says so. */
-beforeEach(() => {
-  mock.timers.reset();
-  mock.timers.enable({ apis: ["setTimeout"] });
-});
-
 interface Lab {
   readonly server: SlowServer;
   readonly ask: (cluster: Cluster) => Promise<Confirmation>;
@@ -122,117 +116,129 @@ const FLOODS: Readonly<Record<string, (index: number) => Cluster>> = {
   "Clusters that do not exist, of its own namespace": (index) => approved("team-b", `invented-${index}`),
 };
 
-describe("a confirmation waits for few reads", () => {
-  test("where nothing else is asked for", async () => {
-    const { server, ask } = lab();
-    assert.equal(await readsUntil(server, ask(approved("team-b", "prod-0"))), READS_OF_ONE);
-  });
+describe("a flood of confirmations", () => {
+  /** Time passes only where a test says so: in this file alone, others run in the same process. */
+  beforeEach(() => mock.timers.enable({ apis: ["setTimeout"] }));
+  afterEach(() => mock.timers.reset());
 
-  for (const [about, flood] of Object.entries(FLOODS)) {
-    test(`in a flood about ${about}`, async () => {
+  describe("a confirmation waits for few reads", () => {
+    test("where nothing else is asked for", async () => {
       const { server, ask } = lab();
-      for (let index = 0; index < 2000; index++) void ask(flood(index));
+      assert.equal(await readsUntil(server, ask(approved("team-b", "prod-0"))), READS_OF_ONE);
+    });
+
+    for (const [about, flood] of Object.entries(FLOODS)) {
+      test(`in a flood about ${about}`, async () => {
+        const { server, ask } = lab();
+        for (let index = 0; index < 2000; index++) void ask(flood(index));
+        await server.serve();
+        const reads = await readsUntil(server, ask(approved("team-b", "prod-0")));
+        assert.ok(reads <= A_FEW, `${reads} reads`);
+      });
+    }
+
+    test("in a flood about another Cluster of its namespace", async () => {
+      const { server, ask } = lab();
+      for (let index = 0; index < 2000; index++) void ask(approved("team-a", "prod-0"));
       await server.serve();
-      const reads = await readsUntil(server, ask(approved("team-b", "prod-0")));
+      const reads = await readsUntil(server, ask(approved("team-a", "prod-1")));
       assert.ok(reads <= A_FEW, `${reads} reads`);
     });
-  }
 
-  test("in a flood about another Cluster of its namespace", async () => {
+    test("while those about another namespace are never answered", async () => {
+      const { server, ask } = lab((what) => what.includes("Cluster team-a"));
+      for (let index = 0; index < 2000; index++) void ask(ofAll(index));
+      while (await server.serve());
+      const reads = await readsUntil(server, ask(approved("team-b", "prod-0")));
+      assert.equal(reads, READS_OF_ONE);
+    });
+  });
+
+  test("confirmations that wait for the same read share it", async () => {
     const { server, ask } = lab();
-    for (let index = 0; index < 2000; index++) void ask(approved("team-a", "prod-0"));
-    await server.serve();
-    const reads = await readsUntil(server, ask(approved("team-a", "prod-1")));
-    assert.ok(reads <= A_FEW, `${reads} reads`);
-  });
-
-  test("while those about another namespace are never answered", async () => {
-    const { server, ask } = lab((what) => what.includes("Cluster team-a"));
-    for (let index = 0; index < 2000; index++) void ask(ofAll(index));
+    const all = Array.from({ length: 1000 }, () => ask(approved("team-a", "prod-0")));
     while (await server.serve());
-    const reads = await readsUntil(server, ask(approved("team-b", "prod-0")));
-    assert.equal(reads, READS_OF_ONE);
+    assert.ok((await Promise.all(all)).every(({ ok }) => ok));
+    assert.ok(server.begun <= 100, `${server.begun} reads for 1000 confirmations`);
   });
-});
 
-test("confirmations that wait for the same read share it", async () => {
-  const { server, ask } = lab();
-  const all = Array.from({ length: 1000 }, () => ask(approved("team-a", "prod-0")));
-  while (await server.serve());
-  assert.ok((await Promise.all(all)).every(({ ok }) => ok));
-  assert.ok(server.begun <= 100, `${server.begun} reads for 1000 confirmations`);
-});
-
-test("nothing is read for confirmations that are over", async () => {
-  const { server, ask } = lab();
-  const all = NAMES.map((name) => ask(approved("team-a", name)));
-  const { begun } = server;
-  mock.timers.tick(3000);
-  assert.deepEqual(
-    new Set((await Promise.all(all)).map((each) => !each.ok && each.reason)),
-    new Set(["Timeout"]),
-  );
-  while (await server.serve());
-  assert.equal(server.begun, begun);
-});
-
-test("a waiting read that nobody waits for any more is not what the next one gets", async () => {
-  const { server, ask } = lab();
-  for (const name of NAMES) void ask(approved("team-a", name));
-  mock.timers.tick(3000);
-  await turn();
-  assert.ok((await readsUntil(server, ask(approved("team-a", "prod-99")))) <= A_FEW);
-});
-
-describe("a law of shared reads", () => {
-  const ask = fc.record({
-    cluster: fc.constantFrom("a/1", "a/2", "b/1", "unknown/1", "unknown/2"),
-    type: fc.constant("ask" as const),
-  });
-  const answer = fc.record({ which: fc.nat(20), fails: fc.boolean(), type: fc.constant("answer" as const) });
-  const steps = fc.array(fc.oneof(ask, answer), { maxLength: 120 });
-
-  test("no caller gets one that began before it asked, and every caller gets one", async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, fc.integer({ min: 1, max: 6 }), async (story, places) => {
-        let begun = 0;
-        const underWay: { answer(fails: boolean): void }[] = [];
-        const reader = {
-          cluster: () => {
-            const number = String((begun += 1));
-            const { promise, resolve, reject } = Promise.withResolvers<Cluster>();
-            underWay.push({
-              answer: (fails) =>
-                fails ? reject(new Error(number)) : resolve(cluster({ resourceVersion: number })),
-            });
-            return promise;
-          },
-        } as unknown as LiveReader;
-        const reads = new LiveReads(reader, places);
-        const checks: Promise<void>[] = [];
-        for (const step of story) {
-          if (step.type === "answer")
-            underWay.splice(step.which % (underWay.length || 1), 1)[0]?.answer(step.fails);
-          else {
-            const [ns = "", name = ""] = step.cluster.split("/");
-            const before = begun;
-            const known = ns === "unknown" ? undefined : { namespace: ns, name };
-            const got = reads.cluster({ cluster: known, over: false }, ns, name).then(
-              ({ metadata: { resourceVersion } }) => Number(resourceVersion),
-              (error: unknown) => Number((error as Error).message),
-            );
-            checks.push(got.then((number) => assert.ok(number > before, "it began before it was asked for")));
-          }
-          await turn();
-          assert.ok(underWay.length <= places, `${underWay.length} reads in ${places} places`);
-        }
-        for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) {
-          next.answer(false);
-          await turn();
-        }
-        await Promise.all(checks);
-      }),
-      { numRuns: 200 },
+  test("nothing is read for confirmations that are over", async () => {
+    const { server, ask } = lab();
+    const all = NAMES.map((name) => ask(approved("team-a", name)));
+    const { begun } = server;
+    mock.timers.tick(3000);
+    assert.deepEqual(
+      new Set((await Promise.all(all)).map((each) => !each.ok && each.reason)),
+      new Set(["Timeout"]),
     );
+    while (await server.serve());
+    assert.equal(server.begun, begun);
+  });
+
+  test("a waiting read that nobody waits for any more is not what the next one gets", async () => {
+    const { server, ask } = lab();
+    for (const name of NAMES) void ask(approved("team-a", name));
+    mock.timers.tick(3000);
+    await turn();
+    assert.ok((await readsUntil(server, ask(approved("team-a", "prod-99")))) <= A_FEW);
+  });
+
+  describe("a law of shared reads", () => {
+    const ask = fc.record({
+      cluster: fc.constantFrom("a/1", "a/2", "b/1", "unknown/1", "unknown/2"),
+      type: fc.constant("ask" as const),
+    });
+    const answer = fc.record({
+      which: fc.nat(20),
+      fails: fc.boolean(),
+      type: fc.constant("answer" as const),
+    });
+    const steps = fc.array(fc.oneof(ask, answer), { maxLength: 120 });
+
+    test("no caller gets one that began before it asked, and every caller gets one", async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, fc.integer({ min: 1, max: 6 }), async (story, places) => {
+          let begun = 0;
+          const underWay: { answer(fails: boolean): void }[] = [];
+          const reader = {
+            cluster: () => {
+              const number = String((begun += 1));
+              const { promise, resolve, reject } = Promise.withResolvers<Cluster>();
+              underWay.push({
+                answer: (fails) =>
+                  fails ? reject(new Error(number)) : resolve(cluster({ resourceVersion: number })),
+              });
+              return promise;
+            },
+          } as unknown as LiveReader;
+          const reads = new LiveReads(reader, places);
+          const checks: Promise<void>[] = [];
+          for (const step of story) {
+            if (step.type === "answer")
+              underWay.splice(step.which % (underWay.length || 1), 1)[0]?.answer(step.fails);
+            else {
+              const [ns = "", name = ""] = step.cluster.split("/");
+              const before = begun;
+              const known = ns === "unknown" ? undefined : { namespace: ns, name };
+              const got = reads.cluster({ cluster: known, over: false }, ns, name).then(
+                ({ metadata: { resourceVersion } }) => Number(resourceVersion),
+                (error: unknown) => Number((error as Error).message),
+              );
+              checks.push(
+                got.then((number) => assert.ok(number > before, "it began before it was asked for")),
+              );
+            }
+            await turn();
+            assert.ok(underWay.length <= places, `${underWay.length} reads in ${places} places`);
+          }
+          for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) {
+            next.answer(false);
+            await turn();
+          }
+          await Promise.all(checks);
+        }),
+        { numRuns: 200 },
+      );
+    });
   });
 });

@@ -149,6 +149,7 @@ test("a line for which there is room only in part is taken back", () => {
     const target = new FileTarget(${JSON.stringify(file)});
     await target.write(Buffer.alloc(3000, "a"));
     await target.write(Buffer.alloc(3000, "b")).catch((error) => console.log(error.message));
+    await target.close();
   `;
   // No file of this process may be longer than 4096 bytes.
   const limited = 'trap "" XFSZ; ulimit -f 8; exec "$0" --input-type=module --eval "$1"';

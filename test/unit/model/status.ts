@@ -1,4 +1,7 @@
-/** Two replicas write one status: each is asked about something else, or at another time. */
+/**
+ * Two replicas write one status, each when it sees what Cluster API waits for. Calls are not part of it: what is
+ * remembered follows from the Cluster alone (test/redteam/triggerlaw.test.ts).
+ */
 
 import type { DecisionRow, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
@@ -27,6 +30,23 @@ function upgrading(name: string): KubeObject {
     },
   };
 }
+
+/** Cluster API writes into it that a hook has held it. */
+const held = (fleet: Fleet, name: string): Step[] =>
+  fleet.once(`${name} is held`, true, () =>
+    fleet.api.edit("clusters", `team-a/${name}`, (object) => ({ ...object, status: HELD })),
+  );
+
+const HELD = {
+  conditions: [
+    {
+      type: "TopologyReconciled",
+      status: "False",
+      reason: "ClusterUpgrading",
+      message: `Following hooks are blocking upgrade: ${call.hook}: held`,
+    },
+  ],
+};
 
 const base = {
   call,
@@ -66,35 +86,33 @@ const since = (offset: string): string => at(offset).toISOString().replace(".000
 const each: Scenario = {
   ...base,
   objects: { hookpolicies: [policy], clusters: [upgrading("a"), upgrading("b")], namespaces },
-  others: (fleet) => [...fleet.asks("A", "team-a/a"), ...fleet.asks("B", "team-a/b")],
+  others: (fleet) => [...held(fleet, "a"), ...held(fleet, "b")],
   broken: loseNoRow,
-  brokenAtRest: (fleet) => {
-    const asked = ["a", "b"].filter((name) => fleet.answered.includes(`team-a/${name}`));
-    return blocked(
+  brokenAtRest: (fleet) =>
+    blocked(
       fleet,
-      asked.map((name) => `${name} Blocked ${since("+0s")}`),
-    );
-  },
+      ["a", "b"]
+        .filter((name) => fleet.hasHappened(`${name} is held`))
+        .map((name) => `${name} Blocked ${since("+0s")}`),
+    ),
 };
 
 const minute = (fleet: Fleet): Step[] =>
   fleet.once("a minute passes", true, () => (fleet.clock.now = at("+1m")));
 
-/** Who was asked first, and when, is known to one replica alone until it has written that down. */
+/** Who saw it first, and when, is known to one replica alone until it has written that down. */
 const both: Scenario = {
   ...base,
   objects: { hookpolicies: [policy], clusters: [upgrading("a")], namespaces },
-  others: (fleet) => [
-    ...minute(fleet),
-    ...fleet.asks("A", "team-a/a"),
-    ...(fleet.hasHappened("a minute passes") ? fleet.asks("B", "team-a/a") : []),
-  ],
+  others: (fleet) => [...minute(fleet), ...held(fleet, "a")],
   broken: loseNoRow,
   brokenAtRest: (fleet) => {
-    const first = fleet.answeredAt[0];
-    return first === undefined
-      ? []
-      : blocked(fleet, [`a Blocked ${first.toISOString().replace(".000Z", "Z")}`]);
+    if (!fleet.hasHappened("a is held")) return blocked(fleet, []);
+    const [row] = rows(current(fleet));
+    const asked = row?.firstAsked ?? "";
+    return [since("+0s"), since("+1m")].includes(asked)
+      ? blocked(fleet, [`a Blocked ${asked}`])
+      : [`it was asked first at ${asked}`];
   },
 };
 
@@ -109,47 +127,43 @@ const ends: Scenario = {
   ...base,
   objects: { hookpolicies: [policy], clusters: [upgrading("a")], namespaces },
   others: (fleet) => [
-    ...fleet.asks("A", "team-a/a"),
-    ...fleet.once("it is approved", fleet.answered.length > 0, annotate(fleet, APPROVED, "")),
+    ...held(fleet, "a"),
+    ...fleet.once("it is approved", fleet.hasHappened("a is held"), annotate(fleet, APPROVED, "")),
   ],
   brokenAtRest: (fleet) => {
-    const held = fleet.answered.length > 0 && !fleet.hasHappened("it is approved");
-    return blocked(fleet, held ? [`a Blocked ${since("+0s")}`] : []);
+    const waits = fleet.hasHappened("a is held") && !fleet.hasHappened("it is approved");
+    return blocked(fleet, waits ? [`a Blocked ${since("+0s")}`] : []);
   },
 };
 
-/** Whoever lets it go tells so, once. */
+/** Once the Cluster shows that the operation went on, that is recorded once. */
 const goes: Scenario = {
   ...ends,
   others: (fleet) => [
-    ...fleet.once("it is approved", true, annotate(fleet, APPROVED, "")),
-    ...fleet.asks("A", "team-a/a", { times: 2 }),
+    ...ends.others(fleet),
     ...fleet.once(
       "Cluster API goes on",
-      fleet.wentOn,
+      fleet.hasHappened("it is approved"),
       annotate(fleet, PENDING_HOOKS_ANNOTATION, "AfterClusterUpgrade"),
     ),
   ],
-  mayGoOn: (fleet) => fleet.hasHappened("it is approved"),
   brokenAtRest: (fleet) => {
     const told = (statusOf(current(fleet)).recent ?? []).map(
       ({ cluster, verdict }) => `${cluster} ${verdict}`,
     );
-    const want = fleet.wentOn ? "a Allowed" : "";
+    const want = fleet.hasHappened("Cluster API goes on") ? "a Allowed" : "";
     return told.join(", ") === want ? [] : [`the results are ${told.join(", ")}, and not ${want}`];
   },
 };
 
 export const statusScenarios: Readonly<Record<string, Scenario>> = {
-  "are each asked about another Cluster": each,
-  "are killed after one was asked": {
+  "see two Clusters held": each,
+  "are killed after a Cluster is held": {
     ...each,
-    others: (fleet) => fleet.asks("A", "team-a/a"),
+    others: (fleet) => held(fleet, "a"),
     limits: { crashes: 1 },
-    // What it had not written down it is asked again.
-    brokenAtRest: () => [],
   },
-  "are asked about one Cluster, one after the other": both,
+  "see one Cluster held, one after the other": both,
   "see the end of a hold": ends,
-  "tell of what goes on": { ...goes, replicas: 1 },
+  "see what goes on": { ...goes, replicas: 1 },
 };

@@ -19,7 +19,8 @@ import {
   world,
 } from "../builders.ts";
 
-const TOGETHER = /^the HookPolicies of namespace team-a together need more than 60000 steps for this Cluster: /;
+const TOGETHER =
+  /^the HookPolicies of namespace team-a together need more than 60000 steps for this Cluster: /;
 const CALL = { hook: "BeforeClusterDelete" } as const;
 
 /** True, after some 15,000 of the 60,000 steps of a decision. */
