@@ -2,24 +2,24 @@
 
 import { addressOf, startSharedFleet } from "./capi/fleet.ts";
 import { buildAll } from "./controlplane/binaries.ts";
-import type { ControlPlane } from "./controlplane/controlplane.ts";
-import { share, startDefinitions } from "./controlplane/shared.ts";
+import { Shared, startDefinitions } from "./controlplane/shared.ts";
 
-const started: ControlPlane[] = [];
+let shared: Shared | undefined;
 
+/** The files begin while it starts: most of them need nothing of it. */
 export async function globalSetup(): Promise<void> {
   await buildAll();
-  const definitions = startDefinitions().then((cp) => {
-    started.push(cp);
-    share("apiServer", cp.address());
+  shared = new Shared();
+  shared.start("apiServer", async () => {
+    const cp = await startDefinitions();
+    return { cp, address: cp.address() };
   });
-  const fleet = startSharedFleet().then((shared) => {
-    started.push(shared.cp);
-    share("fleet", addressOf(shared));
+  shared.start("fleet", async () => {
+    const fleet = await startSharedFleet();
+    return { cp: fleet.cp, address: addressOf(fleet) };
   });
-  await Promise.all([definitions, fleet]);
 }
 
 export async function globalTeardown(): Promise<void> {
-  await Promise.all(started.map(async (cp) => await cp.stop()));
+  await shared?.stop();
 }

@@ -58,7 +58,7 @@ export type SharedFleet = Omit<Fleet, "capi">;
  * `region: eu`, and a HookOverride lasts 2 h at most.
  */
 export async function sharedFleet(): Promise<SharedFleet> {
-  const address = sharedAddress("fleet");
+  const address = await sharedAddress("fleet");
   if (address === undefined) return await startSharedFleet();
   const cp = await attachControlPlane(address.controlPlane);
   return { cp, operator: attachOperator(cp, address.operator) };

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CertificateAuthority, serviceAccountKey } from "./certificates.ts";
 import { Client } from "./client.ts";
-import { type Daemon, flags, type Processes, waitFor } from "./processes.ts";
+import { type Daemon, flags, type Processes, waitFor, goEnvironment } from "./processes.ts";
 
 export interface ApiServer {
   /** https://127.0.0.1:port; stays the same over stop() and start(). */
@@ -49,6 +49,7 @@ export async function startApiServer(
     processes.start({
       name: "kube-apiserver",
       command: request.binary,
+      env: goEnvironment(),
       args: [...args, ...request.args],
       stopSignal: "SIGKILL",
       graceMs: GRACE_MS,

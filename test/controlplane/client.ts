@@ -113,6 +113,12 @@ export class Client {
     return await this.request<KubeObject>("POST", await this.#pathOf(collection), JSON.stringify(object));
   }
 
+  /** Objects that are not there yet, in no order: of hundreds of kilobytes, a server-side apply takes four times as long. */
+  async createAll(objects: readonly KubeObject[]): Promise<void> {
+    const created = await Promise.all(objects.map(async (object) => await this.create(object)));
+    for (const object of created) await this.#served(object);
+  }
+
   async get(ref: Ref): Promise<KubeObject> {
     return await this.request<KubeObject>("GET", await this.#pathOf(ref));
   }

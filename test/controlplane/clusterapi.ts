@@ -5,7 +5,7 @@ import { clusterApiBinaries } from "./binaries.ts";
 import { type KubeObject, objectsOf, type Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import type { Progress } from "./gobuild.ts";
-import { type Daemon, environment, flags, freePorts } from "./processes.ts";
+import { type Daemon, goEnvironment, flags, freePorts } from "./processes.ts";
 
 /** The rest (Deployment, Service, RBAC, cert-manager's kinds) has no meaning for a process that is an admin. */
 const KEPT_KINDS = new Set([
@@ -45,14 +45,14 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
   const binaries = await clusterApiBinaries(options.progress);
   const [webhookPort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
   const certDir = await servingCertificate(cp);
-  await cp.apply(localManifests(binaries.manifests, webhookPort, cp.authority.caBundle));
+  await cp.createAll(localManifests(binaries.manifests, webhookPort, cp.authority.caBundle));
 
   let current: ManagerOptions = options;
   const launch = (): Daemon =>
     cp.processes.start({
       name: "cluster-api",
       command: binaries.manager,
-      env: environment(current.env),
+      env: goEnvironment(current.env),
       stopSignal: "SIGKILL",
       args: [
         ...flags({

@@ -15,7 +15,15 @@ import {
 import { Client } from "./client.ts";
 import type { Progress } from "./gobuild.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { createProcesses, environment, flags, freePorts, type Processes, waitFor } from "./processes.ts";
+import {
+  createProcesses,
+  environment,
+  flags,
+  freePorts,
+  type Processes,
+  waitFor,
+  goEnvironment,
+} from "./processes.ts";
 
 const run = promisify(execFile);
 
@@ -275,6 +283,7 @@ function startEtcd(request: Running & { readonly etcdPort: number; readonly peer
     name: "etcd",
     stopSignal: "SIGKILL",
     command: binaries.etcd,
+    env: goEnvironment(),
     args: flags({
       "data-dir": join(folder, "etcd"),
       "unsafe-no-fsync": true, // the data only has to survive kube-apiserver, not the machine
@@ -300,6 +309,7 @@ function startControllers(request: {
     name: "kube-controller-manager",
     stopSignal: "SIGKILL",
     command: binary,
+    env: goEnvironment(),
     args: flags({
       kubeconfig: adminKubeconfig,
       controllers: CONTROLLERS.join(","),

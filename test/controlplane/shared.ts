@@ -1,8 +1,12 @@
 /**
  * Control planes that many test files use at the same time, each in namespaces or under names of its own. test/setup.ts
- * starts them before the files of a run, whose processes find them by the environment; a file that runs alone starts
+ * starts them before the files of a run, whose processes wait until what they need runs; a file that runs alone starts
  * its own.
  */
+import { mkdtempSync } from "node:fs";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { objectsOf } from "./client.ts";
 import { clusterApiBinaries } from "./binaries.ts";
 import { installClusterDefinition } from "./clusterapi.ts";
@@ -13,12 +17,11 @@ import {
   startControlPlane,
 } from "./controlplane.ts";
 import { installHookPolicy, type OperatorAddress } from "./operator.ts";
+import { waitFor } from "./processes.ts";
 
-/** Environment variables that hold the address of what is shared, as JSON. */
-const VARIABLES = {
-  apiServer: "HOOKPOLICY_TEST_API_SERVER",
-  fleet: "HOOKPOLICY_TEST_FLEET",
-} as const;
+/** Names the folder in which the addresses of what is shared appear, each as soon as it runs. */
+const VARIABLE = "HOOKPOLICY_TEST_SHARED";
+const START_TIMEOUT_MS = 180_000;
 
 export interface FleetAddress {
   readonly controlPlane: ControlPlaneAddress;
@@ -30,15 +33,65 @@ interface Addresses {
   readonly fleet: FleetAddress;
 }
 
-/** For the processes that this one starts from now on. */
-export function share<What extends keyof Addresses>(what: What, address: Addresses[What]): void {
-  process.env[VARIABLES[what]] = JSON.stringify(address);
+/** A file holds an address, or why there is none. */
+type Outcome<T> = { readonly address: T } | { readonly error: string };
+
+/** For the processes that this one starts from now on: they wait for what they need. */
+export class Shared {
+  readonly #folder = mkdtempSync(join(tmpdir(), "hookpolicy-shared-"));
+  readonly #started: Promise<ControlPlane | undefined>[] = [];
+
+  constructor() {
+    process.env[VARIABLE] = this.#folder;
+  }
+
+  /** Returns at once. */
+  start<What extends keyof Addresses>(what: What, start: () => Promise<Started<What>>): void {
+    const started = start().then(
+      async ({ cp, address }) => {
+        await this.#tell(what, { address });
+        return cp;
+      },
+      async (error: unknown) => {
+        await this.#tell(what, { error: String(error) });
+        return undefined;
+      },
+    );
+    this.#started.push(started);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#started.map(async (started) => await (await started)?.stop()));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Whole or not at all. */
+  async #tell<What extends keyof Addresses>(what: What, outcome: Outcome<Addresses[What]>): Promise<void> {
+    const file = join(this.#folder, what);
+    await writeFile(`${file}.new`, JSON.stringify(outcome));
+    await rename(`${file}.new`, file);
+  }
+}
+
+interface Started<What extends keyof Addresses> {
+  readonly cp: ControlPlane;
+  readonly address: Addresses[What];
 }
 
 /** `undefined`: nothing is shared, the file runs alone. */
-export function sharedAddress<What extends keyof Addresses>(what: What): Addresses[What] | undefined {
-  const text = process.env[VARIABLES[what]];
-  return text === undefined ? undefined : (JSON.parse(text) as Addresses[What]);
+export async function sharedAddress<What extends keyof Addresses>(
+  what: What,
+): Promise<Addresses[What] | undefined> {
+  const folder = process.env[VARIABLE];
+  if (folder === undefined) return undefined;
+  const text = await waitFor(
+    `the shared ${what} to start`,
+    async () => await readFile(join(folder, what), "utf8"),
+    { timeoutMs: START_TIMEOUT_MS },
+  );
+  const outcome = JSON.parse(text) as Outcome<Addresses[What]>;
+  if ("error" in outcome) throw new Error(`What tests share did not start: ${outcome.error}`);
+  return outcome.address;
 }
 
 /**
@@ -46,7 +99,7 @@ export function sharedAddress<What extends keyof Addresses>(what: What): Address
  * nor Cluster API run there: an operator would look at everybody's objects.
  */
 export async function sharedControlPlane(): Promise<ControlPlane> {
-  const address = sharedAddress("apiServer");
+  const address = await sharedAddress("apiServer");
   return address === undefined ? await startDefinitions() : await attachControlPlane(address);
 }
 

@@ -75,15 +75,15 @@ async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage
   await step("CustomResourceDefinitions and the shipped ClusterRole are applied", () =>
     installHookPolicy(cp),
   );
+  const { version } = await step("Cluster API's manager runs", async () => {
+    await manager;
+    return await installClusterApi(cp, { progress });
+  });
   // Every call is logged, so that one can watch Cluster API poll.
   const flags = { "log-format": "text", "log-level": "debug" };
   const operator = await step("HookPolicy runs under its own ServiceAccount", () =>
     startOperator(cp, { flags }),
   );
-  const { version } = await step("Cluster API's manager runs", async () => {
-    await manager;
-    return await installClusterApi(cp, { progress });
-  });
   await step("A ClusterClass and its providers are installed", () => installLab(cp));
   const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
     registerExtension(cp, { name: "hookpolicy", url: operator.url }),
