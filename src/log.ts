@@ -5,6 +5,7 @@ import { inspect } from "node:util";
 import { createLogger as createWinston, format, transports } from "winston";
 
 import type { LogFields, Logger } from "./api/logger.ts";
+import { printable } from "./api/printable.ts";
 
 export const LOG_FORMATS = ["text", "json"] as const;
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -36,8 +37,8 @@ interface Entry {
 const MAX_VALUE_LENGTH = 8192;
 const MAX_CAUSES = 4;
 
-/** Control characters, line separators and the marks that reverse text on a terminal. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/** A cut must not leave half a character behind. */
+const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
@@ -52,7 +53,8 @@ export function createLogger(options: LogOptions): ClosableLogger {
   });
   const write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]): void => {
     if (!sink.isLevelEnabled(level)) return;
-    sink.log({ level, message: render({ ts: new Date().toISOString(), level, msg, fields }, options) });
+    const line = render({ ts: new Date().toISOString(), level, msg, fields }, options);
+    sink.log({ level, message: printable(line) });
   };
   return Object.assign(loggerOf(write, []), {
     close: async (): Promise<void> => {
@@ -74,11 +76,6 @@ export function errorText(error: unknown): string {
     current = current.cause;
   }
   return parts.length === 0 ? inspect(error) : parts.join(": ");
-}
-
-/** `text` with everything escaped that could start a new line or steer a terminal. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escapeCharacter);
 }
 
 function ownText(error: Error): string {
@@ -105,15 +102,15 @@ function render({ ts, level, msg, fields }: Entry, options: LogOptions): string 
   if (options.format === "json") {
     const line: Record<string, unknown> = { ts, level, msg: cut(msg) };
     for (const [key, value] of plain) line[key in line ? `${key}_` : key] = value;
-    return printable(JSON.stringify(line));
+    return JSON.stringify(line);
   }
   const pairs = [...plain].map(([key, value]) => ` ${quoted(key)}=${quoted(value)}`);
-  return `${ts} ${level.toUpperCase().padEnd(5)} ${printable(cut(msg))}${pairs.join("")}`;
+  return `${ts} ${level.toUpperCase().padEnd(5)} ${cut(msg)}${pairs.join("")}`;
 }
 
 function quoted(value: unknown): string {
   if (typeof value === "string" && BARE.test(value)) return value;
-  return printable(JSON.stringify(value));
+  return JSON.stringify(value);
 }
 
 /** The fields as values that JSON can carry; an error becomes its text, and at debug also its stack. */
@@ -152,13 +149,8 @@ function plainValue(value: unknown): unknown {
 
 function cut(text: string): string {
   if (text.length <= MAX_VALUE_LENGTH) return text;
-  return `${text.slice(0, MAX_VALUE_LENGTH)}... (${text.length - MAX_VALUE_LENGTH} more characters)`;
-}
-
-function escapeCharacter(character: string): string {
-  if (character === "\n") return "\\n";
-  if (character === "\t") return "\\t";
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const kept = text.slice(0, MAX_VALUE_LENGTH).replace(HALF_A_PAIR, "");
+  return `${kept}... (${text.length - kept.length} more characters)`;
 }
 
 const guarded = new WeakSet<NodeJS.WritableStream>();

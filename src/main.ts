@@ -11,13 +11,14 @@ import { addExplain } from "./cmd/explain.ts";
 import { addGet } from "./cmd/get.ts";
 import { addDoctor } from "./cmd/doctor.ts";
 import { addInit } from "./cmd/init.ts";
+import { stderr, stdout } from "./cmd/output.ts";
 import { addOverride } from "./cmd/override.ts";
 import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
 import { addSimulate } from "./cmd/simulate.ts";
 import { addTest } from "./cmd/test.ts";
 import { addValidate } from "./cmd/validate.ts";
 import { addWindows } from "./cmd/windows.ts";
-import { createLogger, errorText, printable, survivePipeErrors, type ClosableLogger } from "./log.ts";
+import { createLogger, errorText, survivePipeErrors, type ClosableLogger } from "./log.ts";
 import {
   FLAGS,
   parseOptions,
@@ -54,7 +55,11 @@ function createProgram(name: string): Command {
     .option("--no-color", "plain text, also on a terminal (or set NO_COLOR)")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false) // Commander's own takes any word for a command
-    .configureOutput({ outputError: () => undefined }) // main prints the error, in one line
+    .configureOutput({
+      writeOut: (text) => stdout.document(text),
+      writeErr: (text) => stderr.document(text),
+      outputError: () => undefined, // main prints the error, in one line
+    })
     .exitOverride();
   addExamples(program, EXAMPLES);
   for (const add of COMMANDS) add(program);
@@ -172,7 +177,7 @@ function usageLine(error: Error, program: Command, argv: readonly string[]): str
     .replace(/\.$/, "");
   const command = program.commands.find((each) => each.name() === argv[0] && each.name() !== "help");
   const help = [program.name(), command?.name(), "--help"].filter((word) => word !== undefined).join(" ");
-  return `error: ${printable(text)}; see '${help}'\n`;
+  return `error: ${text}; see '${help}'`;
 }
 
 async function main(argv: readonly string[], name: string): Promise<number> {
@@ -193,7 +198,7 @@ async function main(argv: readonly string[], name: string): Promise<number> {
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help"))
       return 0;
     if (error instanceof CommanderError || error instanceof UsageError) {
-      process.stderr.write(usageLine(error, program, argv));
+      stderr.line(usageLine(error, program, argv));
       return USAGE;
     }
     return failed(error);
@@ -207,7 +212,7 @@ function failOnLostOutput(stream: NodeJS.WriteStream, [command]: readonly string
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (told || error.code === "EPIPE") return;
     told = true;
-    process.stderr.write(`error: the output cannot be written (${error.code ?? error.message})\n`);
+    stderr.line(`error: the output cannot be written (${error.code ?? error.message})`);
     process.on("exit", (code) => {
       if (code === 0) process.exitCode = FAILED;
     });
@@ -216,7 +221,7 @@ function failOnLostOutput(stream: NodeJS.WriteStream, [command]: readonly string
 
 function failed(error: unknown): number {
   const said = error instanceof CommandError && error.message === "";
-  if (!said) process.stderr.write(`error: ${printable(errorText(error))}\n`);
+  if (!said) stderr.line(`error: ${errorText(error)}`);
   return error instanceof CommandError ? error.exitCode : FAILED;
 }
 

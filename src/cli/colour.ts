@@ -1,5 +1,7 @@
 /** Colour for terminals; plain text for pipes, files and whoever does not want any (https://no-color.org). */
 
+import { printable } from "../api/printable.ts";
+
 export interface Colour {
   readonly bold: Paint;
   readonly dim: Paint;
@@ -11,11 +13,15 @@ export interface Colour {
 
 type Paint = (text: string) => string;
 
+/** Stands for the codes of a terminal until a line is shown. Each process has its own: no file and no object can hold it. */
+const MARK = `<${crypto.randomUUID()}:`;
+const MARKS = new RegExp(`${MARK}(\\d+)>`);
+
 const same: Paint = (text) => text;
 const paint =
   (code: number): Paint =>
   (text) =>
-    text === "" ? "" : `\u001B[${code}m${text}\u001B[0m`;
+    text === "" ? "" : `${MARK}${code}>${text}${MARK}0>`;
 
 export const PLAIN: Colour = { bold: same, dim: same, red: same, yellow: same, green: same, cyan: same };
 
@@ -39,4 +45,18 @@ type Env = Readonly<Record<string, string | undefined>>;
 export function colourFor(stream: { readonly isTTY?: boolean }, { color }: Wish, env: Env): Colour {
   const wanted = color !== false && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return stream.isTTY === true && wanted ? ANSI : PLAIN;
+}
+
+/** A line as a terminal gets it: colours of our own, and all else printable. */
+export function shown(line: string): string {
+  return line
+    .split(MARKS)
+    .map((part, index) => (index % 2 === 0 ? printable(part) : `\u001B[${part}m`))
+    .join("");
+}
+
+/** How wide it is when it is shown. */
+export function width(line: string): number {
+  const parts = line.split(MARKS).filter((_, index) => index % 2 === 0);
+  return Array.from(printable(parts.join(""))).length;
 }

@@ -1,5 +1,7 @@
 /** Markdown for comments on pull requests. */
 
+import { printable } from "../api/printable.ts";
+
 /** GitHub takes 65,536 characters, and no more. */
 const MAX_CHARACTERS = 60_000;
 
@@ -13,15 +15,14 @@ function markdownRow(cells: readonly string[]): string {
 
 /** What a name or a message holds must not become a table, a link or a mention. */
 export function markdownText(text: string): string {
-  return text
-    .replaceAll(/\p{Cc}+/gu, " ")
+  return printable(text)
     .replaceAll(/[\\`*_{}[\]<>()#|~@!]/g, String.raw`\$&`)
     .trim();
 }
 
 /** A block of preformatted lines, whatever they hold. */
 export function markdownBlock(lines: readonly string[]): string {
-  const text = lines.join("\n");
+  const text = lines.map(printable).join("\n");
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text}\n${fence}\n`;

@@ -4,5 +4,5 @@ import type { FileProblem } from "../files/load.ts";
 
 export function problemLine({ file, line, column, message }: FileProblem): string {
   const place = [file === "-" ? "standard input" : file, line, column].filter((part) => part !== undefined);
-  return `error: ${place.join(":")}: ${message}\n`;
+  return `error: ${place.join(":")}: ${message}`;
 }

@@ -2,7 +2,6 @@
 
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
-import { UNPRINTABLE } from "../policy/message.ts";
 import { policyName } from "../policy/policy.ts";
 import type { Colour } from "./colour.ts";
 
@@ -35,10 +34,5 @@ function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour):
     false: colour.red("waits"),
     undefined: colour.yellow("unknown"),
   };
-  return `gate ${gate} ${marks[`${holds}`]}: ${oneLine(`${wanted}; ${observed}`)}`;
-}
-
-/** What objects and suites hold must not steer a terminal, nor break a line. */
-export function oneLine(text: string): string {
-  return text.replaceAll(UNPRINTABLE, " ");
+  return `gate ${gate} ${marks[`${holds}`]}: ${wanted}; ${observed}`;
 }

@@ -1,6 +1,6 @@
 /** Trees as `kubectl` plugins and clusterctl draw them, with lines of details below each branch. */
 
-import { width } from "./table.ts";
+import { width } from "./colour.ts";
 
 export interface Branch {
   readonly text: string;
@@ -36,6 +36,13 @@ export function detailLines(details: readonly Detail[], columns = Infinity): str
     const lines = whole ? [text] : wrapped(text, columns - indent);
     return lines.map((line, index) => `${(index === 0 ? label : "").padEnd(indent)}${line}`);
   });
+}
+
+/** With an empty line between them. */
+export function paragraphs(all: readonly (readonly string[])[]): string[] {
+  return all
+    .filter((lines) => lines.length > 0)
+    .flatMap((lines, index) => (index === 0 ? lines : ["", ...lines]));
 }
 
 const MIN_COLUMNS = 20;

@@ -9,8 +9,9 @@ import type { WindowSpec } from "../policy/window/window.ts";
 import type { Colour } from "./colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "./kinds.ts";
 import { type Opening, openingsOf } from "./openings.ts";
-import { table } from "./table.ts";
+import { tableLines } from "./table.ts";
 import { dateText, durationText } from "./timetext.ts";
+import { paragraphs } from "./tree.ts";
 
 export interface PolicyWindow {
   readonly policy: PolicyRef;
@@ -85,23 +86,23 @@ export function listOpenings(
 }
 
 /** `zone`: to print in; otherwise each window's own. */
-export function windowsText(
+export function windowsLines(
   listed: readonly ListedWindow[],
   zone: string | undefined,
   colour: Colour,
-): string {
-  return listed.map((window) => windowText(window, zone, colour)).join("\n");
+): string[] {
+  return paragraphs(listed.map((window) => windowLines(window, zone, colour)));
 }
 
-function windowText(
+function windowLines(
   { policy, rule, gate, spec, openings }: ListedWindow,
   zone: string | undefined,
   colour: Colour,
-): string {
+): string[] {
   const own = spec.timeZone ?? "UTC";
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
-  const heading = `${colour.bold(policyName(policy))}, rule ${rule}, gate ${gate} (${shown})\n`;
-  if (openings.length === 0) return `${heading}never opens again\n`;
+  const heading = `${colour.bold(policyName(policy))}, rule ${rule}, gate ${gate} (${shown})`;
+  if (openings.length === 0) return [heading, "never opens again"];
   const text = (instant: Date): string => dateText(instant, zone ?? own);
   const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
     isOpen ? colour.green("open now") : text(opensAt),
@@ -111,8 +112,8 @@ function windowText(
   ]);
   const notes = openings
     .filter(({ notes: each }) => each.length > 0)
-    .map(({ opensAt, notes: each }) => `${colour.yellow("*")} ${text(opensAt)}: ${each.join(", ")}\n`);
-  return [heading, table(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes].join("");
+    .map(({ opensAt, notes: each }) => `${colour.yellow("*")} ${text(opensAt)}: ${each.join(", ")}`);
+  return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes];
 }
 
 /** Its schema: schemas/output/windows.json. */

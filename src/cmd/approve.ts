@@ -17,6 +17,7 @@ import {
   parseTime,
 } from "./connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "./livecluster.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -78,7 +79,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
     const done = await carryOut(plan, live, flags);
     if (flags.output === "json") {
       const { approvalJson } = await import("../cli/held/approvalreport.ts");
-      process.stdout.write(approvalJson(plan, done.outcome));
+      stdout.document(approvalJson(plan, done.outcome));
     }
     if (done.problem !== undefined) throw new CommandError(FAILED, done.problem);
   });
@@ -102,23 +103,24 @@ interface Done {
 }
 
 async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<Done> {
-  const { commandFor, nameOf, planText } = await import("../cli/held/approvalreport.ts");
-  const say = (text: string): void => {
-    (flags.output === "json" ? process.stderr : process.stdout).write(text);
+  const { commandFor, nameOf, planLines } = await import("../cli/held/approvalreport.ts");
+  const say = (...lines: readonly string[]): void => {
+    (flags.output === "json" ? stderr : stdout).lines(lines);
   };
   const nothing: ApprovalOutcome = { dryRun: flags.dryRun === true, approved: false, ended: [] };
   tellCaveats(plan);
   if (plan.operations.length === 0) {
-    say(`${notHeld(plan, flags.hook)}\n`);
+    say(notHeld(plan, flags.hook));
     return { outcome: nothing };
   }
   const colour = colourFor(process.stdout, flags, process.env);
-  if (flags.output === "text") say(planText(plan, { now: new Date(), colour, ...columnsOf(process.stdout) }));
+  const show = (shown: LivePlan): string[] =>
+    planLines(shown, { now: new Date(), colour, ...columnsOf(process.stdout) });
+  if (flags.output === "text") say(...show(plan));
   if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
   if (flags.dryRun === true) {
-    say(
-      `nothing was changed; by hand:\n${plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}\n`).join("")}`,
-    );
+    const commands = plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}`);
+    say("nothing was changed; by hand:", ...commands);
     return { outcome: nothing };
   }
   await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
@@ -135,16 +137,13 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
   const { waitForEnd } = await import("./approvewait.ts");
   const { ended, problem } = await waitForEnd(plan, live, { timeoutMs: flags.timeout, say });
   if (problem === undefined) return { outcome: { ...approved, ended } };
-  if (flags.output === "text")
-    say(
-      `\n${planText(await planFor(live, flags), { now: new Date(), colour, ...columnsOf(process.stdout) })}`,
-    );
+  if (flags.output === "text") say("", ...show(await planFor(live, flags)));
   return { outcome: { ...approved, ended }, problem };
 }
 
 function tellCaveats({ notCalled, omitted }: ApprovalPlan): void {
   for (const note of [notCalled, omitted]) {
-    if (note !== undefined) process.stderr.write(`note: ${note}\n`);
+    if (note !== undefined) stderr.line(`note: ${note}`);
   }
 }
 

@@ -5,10 +5,11 @@ import type { ApprovalPlan, OperationPlan } from "../cli/held/approval.ts";
 import type { ApprovalOutcome } from "../cli/held/approvalreport.ts";
 import { tellLost } from "./connection.ts";
 import type { LiveCluster } from "./livecluster.ts";
+import { stderr } from "./output.ts";
 
 interface Waiting {
   readonly timeoutMs: number;
-  readonly say: (text: string) => void;
+  readonly say: (line: string) => void;
 }
 
 interface Waited {
@@ -24,7 +25,7 @@ export async function waitForEnd(
   { timeoutMs, say }: Waiting,
 ): Promise<Waited> {
   for (const { call } of plan.operations.filter(({ ask }) => ask === undefined)) {
-    say(`${call.hook}: approved, before Cluster API asks for it\n`);
+    say(`${call.hook}: approved, before Cluster API asks for it`);
   }
   const asked = plan.operations.filter(({ ask }) => ask !== undefined);
   const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
@@ -55,7 +56,7 @@ async function watchEnds(
   const { ENDINGS } = await import("../cli/held/approvalreport.ts");
   const { waitForCluster } = await import("../live/approve.ts");
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
-  process.stderr.write(`waiting for Cluster API, which asks again within ${seconds} s\n`);
+  stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
   const ended: ApprovalOutcome["ended"][number][] = [];
   const until = (seen: Cluster | undefined): boolean => {
@@ -65,7 +66,7 @@ async function watchEnds(
       left.delete(operation);
       const { hook } = operation.call;
       ended.push({ hook, how });
-      say(`${hook}: ${ENDINGS[how]}\n`);
+      say(`${hook}: ${ENDINGS[how]}`);
     }
     return left.size === 0;
   };

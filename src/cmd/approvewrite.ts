@@ -10,7 +10,7 @@ export interface Writing {
   readonly look: () => Promise<ApprovalPlan>;
   /** False: the object is not that any more, and nothing was set. */
   readonly set: (on: Mark["on"], target: ObjectMeta, marks: readonly Mark[]) => Promise<boolean>;
-  readonly say: (text: string) => void;
+  readonly say: (line: string) => void;
 }
 
 /** Cluster API writes Clusters all the time: as long as the same is approved, nobody needs to be asked again. */
@@ -32,7 +32,7 @@ export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writin
     if (target === undefined || !(await set(first.on, target.metadata, marks))) continue;
     for (const mark of marks) {
       done.add(placeOf(mark));
-      say(`set ${markText(mark, seen)}\n`);
+      say(`set ${markText(mark, seen)}`);
     }
   }
   throw new CommandError(FAILED, "the Cluster changes all the time: try again");

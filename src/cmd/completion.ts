@@ -1,12 +1,14 @@
 /** `hookpolicy completion`: scripts for shells, and the answers that they and kubectl ask for while somebody types. */
 
 import { Argument, type Command } from "commander";
+import { isPrintable } from "../api/printable.ts";
 import { addExamples } from "../cli/command.ts";
 import { completionScript, type Live, type Shell, SHELLS } from "../cli/completion.ts";
 import { answerText, answerTo, flagValue, offer } from "../cli/completionanswer.ts";
 import type { KubeClient } from "../live/approve.ts";
 import type { NamesOptions } from "../live/names.ts";
 import { connectionOf } from "./connection.ts";
+import { stdout } from "./output.ts";
 
 const EXAMPLES = `\
   # bash, in ~/.bashrc
@@ -28,7 +30,7 @@ export function addCompletion(program: Command): void {
     );
   addExamples(command, EXAMPLES);
   command.action((shell: Shell) => {
-    process.stdout.write(completionScript(shell, program));
+    stdout.document(completionScript(shell, program));
   });
 }
 
@@ -40,13 +42,14 @@ export async function answerCompletion(words: readonly string[], program: Comman
   const answer = answerTo(words, program);
   const typed = words.at(-1) ?? "";
   if (answer.live === undefined) {
-    process.stdout.write(answerText(answer));
+    stdout.document(answerText(answer));
     return;
   }
   const { kind, prefix } = answer.live;
   const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
-  const candidates = names.map((name) => ({ value: `${prefix}${name}` }));
-  process.stdout.write(answerText(offer(candidates, typed)));
+  // Another name than the one that is shown cannot be typed.
+  const candidates = names.filter(isPrintable).map((name) => ({ value: `${prefix}${name}` }));
+  stdout.document(answerText(offer(candidates, typed)));
 }
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {

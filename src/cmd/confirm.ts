@@ -1,8 +1,10 @@
 /** A question on the terminal before something is changed. */
 
 import { createInterface } from "node:readline/promises";
+import { printable } from "../api/printable.ts";
 import { CommandError, FAILED } from "../cli/command.ts";
 import { UsageError } from "../manager/options.ts";
+import { stderr } from "./output.ts";
 
 /** Returns when the answer is yes. Whoever is not at a terminal must have said so beforehand. */
 export async function confirm(question: string, yes: boolean): Promise<void> {
@@ -14,9 +16,9 @@ export async function confirm(question: string, yes: boolean): Promise<void> {
   const closed = new Promise<undefined>((resolve) => {
     terminal.once("close", () => resolve(undefined));
   });
-  const answer = await Promise.race([terminal.question(`${question} [y/N] `), closed]);
+  const answer = await Promise.race([terminal.question(`${printable(question)} [y/N] `), closed]);
   terminal.close();
-  if (answer === undefined) process.stderr.write("\n"); // Ctrl-C and Ctrl-D leave the line of the question
+  if (answer === undefined) stderr.line(""); // Ctrl-C and Ctrl-D leave the line of the question
   if (!/^y(?:es)?$/i.test((answer ?? "").trim()))
     throw new CommandError(FAILED, "not confirmed: nothing was changed");
 }

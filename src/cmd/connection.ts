@@ -2,11 +2,11 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandError, USAGE } from "../cli/command.ts";
-import { oneLine } from "../cli/reporttrace.ts";
 import type { Connection } from "../live/fleet.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { shellQuote } from "../policy/message.ts";
 import { VERSION } from "../version.ts";
+import { stderr } from "./output.ts";
 
 export interface ConnectionFlags {
   readonly kubeconfig?: string;
@@ -55,7 +55,7 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
 
 /** A watch goes on by itself. */
 export function tellLost(message: string): void {
-  process.stderr.write(`warning: ${oneLine(message)}; trying again\n`);
+  stderr.line(`warning: ${message}; trying again`);
 }
 
 /** Of a terminal; whatever else reads gets lines as long as they are. */

@@ -7,6 +7,7 @@ import type { Check, Evidence, Settings } from "../cli/doctor/doctor.ts";
 import type { KindsIn } from "../live/doctor.ts";
 import { parseOptions, UsageError } from "../manager/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
+import { stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
@@ -43,17 +44,15 @@ async function runDoctor(flags: Flags): Promise<void> {
   const { withApiServer } = await import("../live/fleet.ts");
   const { gather } = await import("../live/doctor.ts");
   const { kindsIn } = await import("../cli/doctor/coverage.ts");
-  const { doctorJson, doctorText, examine } = await import("../cli/doctor/report.ts");
+  const { doctorJson, doctorLines, examine } = await import("../cli/doctor/report.ts");
   const settings = await settingsFor({});
   const kinds: KindsIn = (policies) => kindsIn(policies, settings);
   const evidence = await reading(
     withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
   );
   const checks = examine(evidence, await settingsOf(evidence, settings));
-  const json = flags.output === "json";
-  process.stdout.write(
-    json ? doctorJson(checks) : doctorText(checks, colourFor(process.stdout, flags, process.env)),
-  );
+  if (flags.output === "json") stdout.document(doctorJson(checks));
+  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
   if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }

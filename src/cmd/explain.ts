@@ -27,6 +27,7 @@ import {
 } from "./connection.ts";
 import { clusterIn, type ClusterName, fleetOf, readCluster } from "./livecluster.ts";
 import { readAllObjects } from "./objectfiles.ts";
+import { stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -101,18 +102,18 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
       : await explainFiles(name, flags.filename, { flags, options });
   if (flags.output === "json") {
     const { explanationJson } = await import("../cli/explanation/json.ts");
-    process.stdout.write(explanationJson(explanation));
+    stdout.document(explanationJson(explanation));
     return;
   }
-  const { explanationText } = await import("../cli/explanation/report.ts");
-  const text = explanationText(explanation, {
+  const { explanationLines } = await import("../cli/explanation/report.ts");
+  const lines = explanationLines(explanation, {
     colour: colourFor(process.stdout, flags, process.env),
     ...columnsOf(process.stdout),
     program,
     connection: connectionWords(flags),
     chosen: flags.at !== undefined,
   });
-  process.stdout.write(text);
+  stdout.lines(lines);
 }
 
 async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<void> {

@@ -17,6 +17,7 @@ import {
   reading,
   tellLost,
 } from "./connection.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
@@ -75,7 +76,7 @@ async function get(flags: Flags, program: string): Promise<void> {
         flags.allNamespaces === true ? undefined : (flags.namespace ?? contextNamespace(connection));
       const view = await readHeld(client, namespace);
       if (view.unread !== undefined) {
-        process.stderr.write(`warning: ${view.unread}: what ClusterHookPolicies hold is not shown\n`);
+        stderr.line(`warning: ${view.unread}: what ClusterHookPolicies hold is not shown`);
       }
       if (flags.watch !== true) return await print(view, namespace, { flags, program });
       const { followHeld } = await import("../live/held.ts");
@@ -106,12 +107,12 @@ function viewFor({ flags, program }: Place): HeldView {
 
 async function print({ policies }: PolicyView, namespace: string | undefined, place: Place): Promise<void> {
   const { heldBy } = await import("../cli/held/held.ts");
-  const { heldJson, heldText } = await import("../cli/held/report.ts");
+  const { heldJson, heldLines } = await import("../cli/held/report.ts");
   const fleet = heldBy(policies, namespace);
-  if (place.flags.output === "json") process.stdout.write(heldJson(fleet));
+  if (place.flags.output === "json") stdout.document(heldJson(fleet));
   else {
-    if (isEmpty(fleet)) process.stderr.write(`nothing is held${inNamespace(namespace)}\n`);
-    process.stdout.write(heldText(fleet, viewFor(place)));
+    if (isEmpty(fleet)) stderr.line(`nothing is held${inNamespace(namespace)}`);
+    stdout.lines(heldLines(fleet, viewFor(place)));
   }
 }
 
@@ -125,7 +126,6 @@ function inNamespace(namespace: string | undefined): string {
 
 /** Ages grow. */
 const REDRAW_MS = 10_000;
-const CLEAR = "\u001B[H\u001B[2J\u001B[3J";
 
 /** A terminal is drawn anew; whatever else reads gets a line for each change. */
 async function watcherFor(
@@ -133,14 +133,14 @@ async function watcherFor(
   { program, namespace }: { readonly program: string; readonly namespace: string | undefined },
 ): Promise<(policies: readonly RawObject[]) => void> {
   const { heldBy } = await import("../cli/held/held.ts");
-  const { heldText } = await import("../cli/held/report.ts");
+  const { heldLines } = await import("../cli/held/report.ts");
   const { HeldStream } = await import("../cli/held/stream.ts");
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;
     const draw = (): void => {
       if (fleet === undefined) return;
-      const text = isEmpty(fleet) ? `nothing is held${inNamespace(namespace)}\n` : "";
-      process.stdout.write(CLEAR + text + heldText(fleet, viewFor({ flags, program })));
+      const none = isEmpty(fleet) ? [`nothing is held${inNamespace(namespace)}`] : [];
+      stdout.screen([...none, ...heldLines(fleet, viewFor({ flags, program }))]);
     };
     setInterval(draw, REDRAW_MS).unref();
     process.stdout.on("resize", draw);
@@ -155,6 +155,6 @@ async function watcherFor(
     connection: connectionWords(flags),
   });
   return (policies) => {
-    process.stdout.write(stream.next(heldBy(policies, namespace), new Date()));
+    stdout.lines(stream.next(heldBy(policies, namespace), new Date()));
   };
 }

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { addExamples, CommandError, FAILED } from "../cli/command.ts";
 import { UsageError } from "../manager/options.ts";
+import { stderr, stdout } from "./output.ts";
 
 const EXAMPLES = `\
   # In a new folder, then what its pipelines do
@@ -35,13 +36,13 @@ async function init(dir: string): Promise<void> {
     try {
       await makeFolder(resolve(dirname(path)));
       await writeFile(path, content, { flag: "wx" });
-      process.stdout.write(`wrote ${path}\n`);
+      stdout.line(`wrote ${path}`);
     } catch (error) {
       if (!isSystemError(error)) throw error;
       if (error.code !== "EEXIST" || error.syscall !== "open") {
         throw new CommandError(FAILED, `cannot write ${path} (${error.code})`);
       }
-      process.stderr.write(`${path} exists: left as it is\n`);
+      stderr.line(`${path} exists: left as it is`);
     }
   }
 }

@@ -12,6 +12,7 @@ import { nearest } from "../policy/fieldmessage.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { reading } from "./connection.ts";
+import { stderr } from "./output.ts";
 
 export type ClusterName = ReturnType<typeof clusterName>;
 
@@ -61,7 +62,7 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
   });
   for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
     told.add(verb);
-    process.stderr.write(`warning: you may not ${verb}: what ${what} would say is not known here\n`);
+    stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
   }
   const isWhole = unread.every(({ what }) => what !== "ClusterHookPolicies");
   return { fleet, cluster, now, isWhole };

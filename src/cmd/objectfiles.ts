@@ -4,6 +4,7 @@ import { CommandError, USAGE } from "../cli/command.ts";
 import type { RawObject } from "../cli/kinds.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { SourceObject } from "../files/load.ts";
+import { stderr } from "./output.ts";
 
 export interface ObjectFiles {
   readonly sources: readonly SourceObject[];
@@ -18,9 +19,9 @@ export async function readObjectFiles(paths: readonly string[]): Promise<ObjectF
   const { kindProblems, repeated } = await import("../cli/kindproblems.ts");
   const { objects: sources, problems } = await loadPaths(paths);
   const all = [...problems, ...kindProblems(sources)];
-  process.stderr.write(all.map(problemLine).join(""));
+  stderr.lines(all.map(problemLine));
   for (const { file, line, message } of repeated(sources)) {
-    process.stderr.write(`warning: ${file}:${line}: ${message}\n`);
+    stderr.line(`warning: ${file}:${line}: ${message}`);
   }
   return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
 }

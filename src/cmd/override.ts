@@ -19,6 +19,7 @@ import {
   parseTime,
 } from "./connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "./livecluster.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -94,7 +95,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
     const { notCalled } = await import("../cli/caveats.ts");
     const { liftedBy, newOverride, overrideProblems } = await import("../cli/held/override.ts");
     const called = notCalled(cluster);
-    if (called !== undefined) process.stderr.write(`note: ${called}\n`);
+    if (called !== undefined) stderr.line(`note: ${called}`);
     const policies = await policiesNamed(fleet, cluster, flags.policy);
     const wish: OverrideWish = {
       hooks: [...new Set(flags.hook)],
@@ -130,12 +131,12 @@ async function create(
   lifted: readonly Lifted[],
   { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
-  const { liftedText, overrideJson, overrideYaml } = await import("../cli/held/overridereport.ts");
+  const { liftedLines, overrideJson, overrideYaml } = await import("../cli/held/overridereport.ts");
   const colour: Colour = colourFor(process.stderr, flags, process.env);
-  process.stderr.write(liftedText(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
+  stderr.lines(liftedLines(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
-    process.stdout.write(overrideYaml(made));
+    stdout.document(overrideYaml(made));
     return;
   }
   let active: Condition | undefined;
@@ -145,8 +146,8 @@ async function create(
     active = await createOverride(live.client, made, ANSWER_MS);
   }
   const inForce = active?.status === "True";
-  if (flags.output === "json") process.stdout.write(overrideJson(made, lifted, { dryRun, inForce }));
-  else process.stdout.write(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}\n`);
+  if (flags.output === "json") stdout.document(overrideJson(made, lifted, { dryRun, inForce }));
+  else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }
 

@@ -5,6 +5,7 @@ import { addExamples } from "../cli/command.ts";
 import type { Plan } from "../live/uninstall.ts";
 import { confirm } from "./confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime, reading } from "./connection.ts";
+import { stderr, stdout } from "./output.ts";
 
 interface Flags extends ConnectionFlags {
   readonly namespace: string;
@@ -60,20 +61,20 @@ async function prepareUninstall(flags: Flags): Promise<void> {
 
 async function carryOut({ steps, holding }: Plan, flags: Flags): Promise<void> {
   if (steps.length === 0) {
-    process.stdout.write("nothing to do\n");
+    stdout.line("nothing to do");
     return;
   }
   if (holding.length > 0) {
-    process.stderr.write(`warning: Clusters are held now, and go on: ${holding.join(", ")}\n`);
+    stderr.line(`warning: Clusters are held now, and go on: ${holding.join(", ")}`);
   }
   const dryRun = flags.dryRun === true;
   const yes = flags.yes === true;
-  if (dryRun || !yes) process.stdout.write(steps.map(({ does }) => `would ${does}\n`).join(""));
+  if (dryRun || !yes) stdout.lines(steps.map(({ does }) => `would ${does}`));
   if (dryRun) return;
   await confirm("Do it?", yes);
   for (const { does, run } of steps) {
-    process.stdout.write(`${does} ... `);
+    stdout.begin(`${does} ... `);
     await run();
-    process.stdout.write("done\n");
+    stdout.line("done");
   }
 }

@@ -26,6 +26,7 @@ import type { ObjectReader } from "../policy/objects.ts";
 import type { ObjectDemand } from "../policy/policy.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf } from "./connection.ts";
 import { readAllObjects } from "./objectfiles.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
 const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "changed-reason", "any"] as const;
@@ -108,7 +109,7 @@ async function runSimulation(flags: Flags): Promise<void> {
   const pair = await pairOf(sources, present, { flags, options, times });
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
-  process.stdout.write(await report(simulation, times, flags));
+  await report(simulation, times, flags);
   const { countOf, CHANGES } = await import("../cli/simulation/simulation.ts");
   const failing: readonly ChangeKind[] = CHANGES.filter(
     (kind) => flags.failOn === "any" || flags.failOn === kind,
@@ -186,9 +187,7 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
     });
     for (const { path, message } of compiled.errors) {
       const place = { file: source?.file ?? "-", ...source?.position(path) };
-      process.stderr.write(
-        problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }),
-      );
+      stderr.line(problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }));
     }
   }
   if (applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(USAGE);
@@ -211,11 +210,10 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
   let step = run.next();
   for (let shown = 0; step.done !== true; step = run.next()) {
     const percent = Math.floor((100 * step.value.done) / step.value.total);
-    if (terminal && percent > shown)
-      process.stderr.write(`\r${step.value.done} of ${step.value.total} Clusters`);
+    if (terminal && percent > shown) stderr.status(`${step.value.done} of ${step.value.total} Clusters`);
     shown = percent;
   }
-  if (terminal) process.stderr.write("\r\u001B[K");
+  if (terminal) stderr.status("");
   return step.value;
 }
 
@@ -233,12 +231,13 @@ function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
   }
   if (clusters === 0)
     lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
-  for (const line of lines) process.stderr.write(`warning: ${line}\n`);
+  for (const line of lines) stderr.line(`warning: ${line}`);
 }
 
-async function report(simulation: Simulation, times: Times, flags: Flags): Promise<string> {
+async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {
   const writers = await import("../cli/simulation/report.ts");
-  if (flags.output === "json") return writers.simulationJson(simulation, times);
-  if (flags.output === "markdown") return writers.simulationMarkdown(simulation, times);
-  return writers.simulationText(simulation, times, colourFor(process.stdout, flags, process.env));
+  if (flags.output === "json") stdout.document(writers.simulationJson(simulation, times));
+  else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
+  else
+    stdout.lines(writers.simulationLines(simulation, times, colourFor(process.stdout, flags, process.env)));
 }

@@ -2,11 +2,12 @@
 
 import { dirname } from "node:path";
 import type { Command } from "commander";
-import { type Colour, colourFor } from "../cli/colour.ts";
+import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
 import type { SuiteResult } from "../cli/suite/result.ts";
 import type { FileProblem, SourceObject } from "../files/load.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
 
@@ -53,11 +54,9 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
     results.push(runSuite(loaded));
   }
   const broken = problems.map(unreadable);
-  for (const problem of problems) process.stderr.write(problemLine(problem));
-  if (results.length === 0) process.stderr.write(`no HookPolicyTest in ${paths.join(", ")}\n`);
-  process.stdout.write(
-    await report({ results, broken }, flags.output, colourFor(process.stdout, flags, process.env)),
-  );
+  stderr.lines(problems.map(problemLine));
+  if (results.length === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
+  await report({ results, broken }, flags);
   if (problems.length > 0) throw new CommandError(USAGE);
   const missing = results.length === 0 && flags.requireTests === true;
   if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
@@ -78,15 +77,21 @@ interface Results {
   readonly broken: readonly SuiteResult[];
 }
 
-async function report(
-  { results, broken }: Results,
-  format: Flags["output"],
-  colour: Colour,
-): Promise<string> {
-  if (format === "junit") return (await import("../cli/suite/junit.ts")).suitesJunit([...results, ...broken]);
-  if (format === "markdown")
-    return (await import("../cli/suite/markdown.ts")).suitesMarkdown([...results, ...broken]);
-  const { suitesJson, suitesText } = await import("../cli/suite/report.ts");
-  if (format === "json") return suitesJson(results);
-  return results.length === 0 ? "" : suitesText(results, colour);
+async function report({ results, broken }: Results, flags: Flags): Promise<void> {
+  const { suitesJson, suitesLines } = await import("../cli/suite/report.ts");
+  switch (flags.output) {
+    case "junit": {
+      const { suitesJunit } = await import("../cli/suite/junit.ts");
+      return stdout.document(suitesJunit([...results, ...broken]));
+    }
+    case "markdown": {
+      const { suitesMarkdown } = await import("../cli/suite/markdown.ts");
+      return stdout.document(suitesMarkdown([...results, ...broken]));
+    }
+    case "json":
+      return stdout.document(suitesJson(results));
+    case "text":
+      if (results.length > 0)
+        stdout.lines(suitesLines(results, colourFor(process.stdout, flags, process.env)));
+  }
 }

@@ -5,6 +5,7 @@ import { colourFor } from "../cli/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../cli/command.ts";
 import { problemLine } from "../cli/problems.ts";
 import { parseOptions } from "../manager/options.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json", "github"] as const;
 
@@ -54,12 +55,12 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
   const report = { ...validation, problems, ignored };
-  const { validationGithub, validationJson, validationText } = await import("../cli/validation/report.ts");
+  const { validationGithub, validationJson, validationLines } = await import("../cli/validation/report.ts");
   if (flags.output === "text") {
-    process.stderr.write(problems.map(problemLine).join(""));
+    stderr.lines(problems.map(problemLine));
     const colour = colourFor(process.stdout, flags, process.env);
-    process.stdout.write(validationText(report, { colour, columns: process.stdout.columns }));
-  } else process.stdout.write(flags.output === "json" ? validationJson(report) : validationGithub(report));
+    stdout.lines(validationLines(report, { colour, columns: process.stdout.columns }));
+  } else stdout.document(flags.output === "json" ? validationJson(report) : validationGithub(report));
   if (problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
   const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
   if (failing.length > 0) throw new CommandError(FAILED);

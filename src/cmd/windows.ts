@@ -13,13 +13,13 @@ import {
   wholeNumber,
 } from "../cli/command.ts";
 import type { RawObject } from "../cli/kinds.ts";
-import { oneLine } from "../cli/reporttrace.ts";
 import type { PolicyWindows } from "../cli/windowlist.ts";
 import { UsageError } from "../manager/options.ts";
 import { nearest } from "../policy/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../policy/policy.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "./connection.ts";
 import { readObjectFiles } from "./objectfiles.ts";
+import { stderr, stdout } from "./output.ts";
 
 const FORMATS = ["text", "json"] as const;
 const MAX_NEXT = 1000;
@@ -90,7 +90,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   );
   const invalid = all.invalid.filter(isMeant);
   for (const policy of invalid) {
-    process.stderr.write(`error: ${oneLine(policyName(policy))} is not valid: see 'hookpolicy validate'\n`);
+    stderr.line(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'`);
   }
   if (!isWhole) throw new CommandError(USAGE);
   if (invalid.length > 0) throw new CommandError(FAILED);
@@ -129,17 +129,17 @@ async function readLive(wanted: string | undefined, flags: Flags): Promise<Read>
       return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
     }),
   );
-  if (unread !== undefined) process.stderr.write(`warning: ${unread}\n`);
+  if (unread !== undefined) stderr.line(`warning: ${unread}`);
   return { objects: policies, isWhole: true };
 }
 
 async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {
   const { next, zone, at = new Date(), output } = flags;
-  const { listOpenings, windowsJson, windowsText } = await import("../cli/windowlist.ts");
+  const { listOpenings, windowsJson, windowsLines } = await import("../cli/windowlist.ts");
   const listed = listOpenings(found, at, next);
-  if (output === "json") process.stdout.write(windowsJson(listed));
-  else if (listed.length === 0) process.stderr.write("no window was found\n");
-  else process.stdout.write(windowsText(listed, zone, colourFor(process.stdout, flags, process.env)));
+  if (output === "json") stdout.document(windowsJson(listed));
+  else if (listed.length === 0) stderr.line("no window was found");
+  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags, process.env)));
 }
 
 function unknownName(wanted: string, { policies }: PolicyWindows): UsageError {

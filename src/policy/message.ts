@@ -3,13 +3,11 @@
  * condition, and a text that changes makes it reconcile at once (Runtime SDK guide, "Error messages").
  */
 
+import { isPrintable, printable, replaceUnprintable } from "../api/printable.ts";
 import type { FieldError } from "./schema.ts";
 
 /** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
 const MAX_MESSAGE_BYTES = 1024;
-
-/** Control characters, line separators and the marks that reverse text on a terminal. */
-export const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu;
 
 const SEPARATOR = "; ";
 const encoder = new TextEncoder();
@@ -18,7 +16,7 @@ const encoder = new TextEncoder();
 export function joinMessages(parts: readonly string[]): string {
   let text = "";
   for (const [index, raw] of parts.entries()) {
-    const part = raw.slice(0, MAX_MESSAGE_BYTES + 1).replaceAll(UNPRINTABLE, " ");
+    const part = printable(raw.slice(0, MAX_MESSAGE_BYTES + 1));
     const next = index === 0 ? part : `${text}${SEPARATOR}${part}`;
     const left = parts.length - index - 1;
     const reserve = left > 0 ? andMore(left) : "";
@@ -69,8 +67,8 @@ const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;
 /** One word of a shell, so that a printed command can be pasted. What cannot be printed needs bash, zsh or POSIX.1-2024. */
 export function shellQuote(word: string): string {
   if (SHELL_SAFE.test(word)) return word;
-  if (word.search(UNPRINTABLE) < 0) return `'${word.replaceAll("'", `'\\''`)}'`;
-  return `$'${word.replaceAll(/['\\]/g, "\\$&").replaceAll(UNPRINTABLE, octal)}'`;
+  if (isPrintable(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
+  return `$'${replaceUnprintable(word.replaceAll(/['\\]/g, "\\$&"), octal)}'`;
 }
 
 /** UTF-8, a byte after the other. */

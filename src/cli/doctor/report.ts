@@ -15,7 +15,7 @@ import * as certificate from "./certificate.ts";
 import * as coverage from "./coverage.ts";
 import * as install from "./install.ts";
 import * as registration from "./registration.ts";
-import { table } from "../table.ts";
+import { tableLines } from "../table.ts";
 
 type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
 
@@ -51,7 +51,7 @@ export function doctorJson(checks: readonly Check[]): string {
   return `${JSON.stringify({ state: worst(checks), checks }, undefined, 2)}\n`;
 }
 
-export function doctorText(checks: readonly Check[], colour: Colour): string {
+export function doctorLines(checks: readonly Check[], colour: Colour): string[] {
   const paint: Readonly<Record<State, (text: string) => string>> = {
     ok: colour.green,
     warning: colour.yellow,
@@ -70,5 +70,5 @@ export function doctorText(checks: readonly Check[], colour: Colour): string {
     .map(([state, number]) =>
       state === "error" || state === "warning" ? count(number, state) : `${number} ${state}`,
     );
-  return `${table(["STATE", "CHECK", "FOUND"], rows)}\n${summary.join(", ")}\n`;
+  return [...tableLines(["STATE", "CHECK", "FOUND"], rows), "", summary.join(", ")];
 }

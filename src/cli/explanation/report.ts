@@ -13,8 +13,7 @@ import type {
   Step,
 } from "./explanation.ts";
 import type { StatusComparison } from "./status.ts";
-import { oneLine } from "../reporttrace.ts";
-import { type Branch, type Detail, detailLines, treeLines, wrapped } from "../tree.ts";
+import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../tree.ts";
 
 export interface TextOptions {
   readonly colour: Colour;
@@ -28,7 +27,7 @@ export interface TextOptions {
   readonly chosen: boolean;
 }
 
-export function explanationText(explanation: Explanation, options: TextOptions): string {
+export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
   const { cluster, operations, notes } = explanation;
   const name = `${cluster.namespace}/${cluster.name}`;
   const blocks = operations.map((operation) => operationLines(operation, explanation, options));
@@ -37,10 +36,8 @@ export function explanationText(explanation: Explanation, options: TextOptions):
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
   const all = blocks.length === 0 ? [none] : blocks;
-  const warnings = notes.map((note) => options.colour.yellow(`note: ${oneLine(note)}`));
-  return [...(warnings.length === 0 ? [] : [warnings]), ...all]
-    .map((lines) => lines.map((line) => `${line}\n`).join(""))
-    .join("\n");
+  const warnings = notes.map((note) => options.colour.yellow(`note: ${note}`));
+  return paragraphs([warnings, ...all]);
 }
 
 function operationLines(
@@ -78,7 +75,7 @@ function headline(
         : ", which Cluster API does not ask about now"
       : `, asked since ${timestamp(firstAsked)}`;
   const when = chosen ? `, at ${timestamp(at)}` : "";
-  return `${painted(verdict, colour)}: ${hook}${oneLine(version)} of ${cluster}${asked}${when}`;
+  return `${painted(verdict, colour)}: ${hook}${version} of ${cluster}${asked}${when}`;
 }
 
 function painted(verdict: Verdict | "Skipped", colour: Colour): string {
@@ -106,7 +103,7 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
   const what = {
     label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
-    text: oneLine(`${step.wanted} (${place})`),
+    text: `${step.wanted} (${place})`,
   };
   if (first === undefined) return [what];
   return [
@@ -128,7 +125,7 @@ function waits({ policies }: ExplainedOperation): Detail[] {
             .filter(({ reason }) => reason === "WaitNotStarted")
             .map(({ gate, wanted }) => ({
               label: "then wait",
-              text: oneLine(`${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`),
+              text: `${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`,
             })),
         ),
     );
@@ -141,21 +138,19 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
       : [
           {
             label: "lifted",
-            text: oneLine(
-              `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`,
-            ),
+            text: `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`,
           },
         ],
   );
 }
 
 function commandText(command: string, { colour, connection }: TextOptions): string {
-  return colour.cyan(oneLine(`${command}${connection}`));
+  return colour.cyan(`${command}${connection}`);
 }
 
 /** What the policy's author says, once for each rule. */
 function said({ message }: Step): Detail[] {
-  return message === undefined ? [] : [{ label: "note", text: oneLine(message) }];
+  return message === undefined ? [] : [{ label: "note", text: message }];
 }
 
 function outlook(
@@ -213,13 +208,13 @@ function policyBranch(
   options: TextOptions,
 ): Branch {
   const { colour } = options;
-  const name = colour.bold(oneLine(policyName(trace.policy)));
+  const name = colour.bold(policyName(trace.policy));
   const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
   const notes = notesOf(trace, otherRules.length).map((note) => `, ${note}`);
   return {
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
-      ...mismatch.map((text) => ({ label: "because", text: oneLine(text) })),
+      ...mismatch.map((text) => ({ label: "because", text })),
       ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release, rules) }] : []),
       ...statusDetails(status, colour),
     ],
@@ -232,7 +227,7 @@ function policyBranch(
 function notesOf({ mode, matched, overriddenBy, rules }: PolicyTrace, others: number): string[] {
   return [
     ...(mode === "Audit" && rules.length > 0 ? ["mode Audit, so it holds nothing"] : []),
-    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${oneLine(overriddenBy)}`]),
+    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
     ...(matched && rules.length === 0
       ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
       : []),
@@ -243,12 +238,10 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
   if (status === undefined) return [];
   const { row, differences, because } = status;
   if (differences.length === 0) {
-    return [
-      { label: "status", text: `says the same${row === undefined ? "" : `, since ${oneLine(row.since)}`}` },
-    ];
+    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
   }
   const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
-  return [{ label: "status", text: `${colour.yellow("differs")}: ${oneLine(text)}` }];
+  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
 }
 
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
@@ -257,14 +250,14 @@ function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly 
   const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
-    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: oneLine(message) }] : []),
+    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
     ...(trace.holds && !isLifted ? [{ label: "goes on", text: byTime(release, [explained]) }] : []),
     ...(deadlineAt === undefined
       ? []
       : [deadline(isSinceKnown ? deadlineAt : undefined, deadlineReleases === true)]),
   ];
   return {
-    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${oneLine(why)})`,
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
     details,
     branches: gates.map((gate) => gateBranch(gate, options)),
   };
@@ -272,7 +265,7 @@ function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly 
 
 /** What is wrong with the whole spec has no rule. */
 function ruleName(rule: string): string {
-  return rule === "" ? "spec" : oneLine(`rule ${rule}`);
+  return rule === "" ? "spec" : `rule ${rule}`;
 }
 
 function deadline(at: Date | undefined, releases: boolean): Detail {
@@ -289,17 +282,17 @@ function gateBranch(gate: GateTrace, options: TextOptions): Branch {
     false: colour.red("waits"),
     undefined: colour.red("cannot be evaluated"),
   };
-  const head = `gate ${oneLine(gate.gate)}: ${marks[`${holds}`]}`;
+  const head = `gate ${gate.gate}: ${marks[`${holds}`]}`;
   if (members.length > 0) {
     const branches = members.map((member) => gateBranch(member, options));
     return { text: `${head} (one of ${members.length})`, branches };
   }
-  if (holds === true) return { text: `${head}: ${oneLine(`${wanted}; ${observed}`)}` };
+  if (holds === true) return { text: `${head}: ${wanted}; ${observed}` };
   return {
     text: head,
     details: [
-      { label: "wanted", text: oneLine(wanted) },
-      { label: holds === undefined ? "because" : "observed", text: oneLine(observed) },
+      { label: "wanted", text: wanted },
+      { label: holds === undefined ? "because" : "observed", text: observed },
       ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
     ],
   };

@@ -21,7 +21,6 @@ import type {
 import type { Colour } from "../colour.ts";
 import { ageText } from "./age.ts";
 import { indented } from "./report.ts";
-import { oneLine } from "../reporttrace.ts";
 import type { Detail } from "../tree.ts";
 
 /** What Cluster API does once it is let go on (its topology reconcilers). */
@@ -55,20 +54,19 @@ export interface PlanView {
   readonly columns?: number;
 }
 
-export function planText(plan: ApprovalPlan, view: PlanView): string {
+export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
   const { operations, alsoReleases } = plan;
-  const lines = [
+  return [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
     ...alsoReleases.map((other) => `${view.colour.yellow("lets go on, too")}: ${otherText(other)}`),
   ];
-  return lines.map((line) => `${line}\n`).join("");
 }
 
 /** "BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines" */
 function otherText({ call, ask }: Operation): string {
   const { hook } = call;
   if (ask === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
-  return `${hook}: ${oneLine(effectOf(call))}`;
+  return `${hook}: ${effectOf(call)}`;
 }
 
 function operationLines(
@@ -79,13 +77,13 @@ function operationLines(
   const asked =
     ask === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - ask.firstAsked.getTime())}`;
   const details: readonly Detail[] = [
-    { label: "then", text: `Cluster API ${oneLine(effectOf(call))}` },
+    { label: "then", text: `Cluster API ${effectOf(call)}` },
     ...approvals.flatMap(({ mark, ...gate }) => [
       { label: "approves", text: gateName(gate) },
       { label: "", text: markText(mark, { cluster, namespace }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
-      { label: "held by", text: `${gateName(obstacle)} ${oneLine(obstacle.text)}` },
+      { label: "held by", text: `${gateName(obstacle)} ${obstacle.text}` },
       { label: "", text: releaseText(obstacle) },
     ]),
   ];
@@ -93,7 +91,7 @@ function operationLines(
 }
 
 function gateName({ policy, rule, gate }: GateRef): string {
-  return oneLine(`${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`);
+  return `${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`;
 }
 
 const MAX_VALUE = 80;
@@ -107,7 +105,7 @@ export function markText({ on, field, key, value, replaces }: Mark, targets: Tar
     ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
   ];
-  return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].map(oneLine).join("; ");
+  return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");
 }
 
 function releaseText({ release }: Obstacle): string {

@@ -1,12 +1,12 @@
 /** A new HookOverride for people, for Git and as JSON. */
 
-import { stringify } from "yaml";
+import { Document, isScalar, Scalar, visit } from "yaml";
+import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
 import { policyName } from "../../policy/policy.ts";
 import { effectOf } from "./approvalreport.ts";
 import type { Colour } from "../colour.ts";
 import type { Lifted, NewOverride } from "./override.ts";
 import { indented } from "./report.ts";
-import { oneLine } from "../reporttrace.ts";
 import { durationText } from "../timetext.ts";
 import type { Detail } from "../tree.ts";
 
@@ -17,34 +17,42 @@ interface LiftedView {
   readonly columns?: number;
 }
 
-export function liftedText({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string {
+export function liftedLines({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string[] {
   const { namespace, name } = spec.clusterRef;
-  return lifted
-    .flatMap((each) => [
-      `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
-      ...indented(detailsOf(each, view.forMs), view.columns),
-    ])
-    .map((line) => `${line}\n`)
-    .join("");
+  return lifted.flatMap((each) => [
+    `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
+    ...indented(detailsOf(each, view.forMs), view.columns),
+  ]);
 }
 
 function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, forMs: number): Detail[] {
   const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
   return [
-    { label: "then", text: `Cluster API ${oneLine(effectOf(call))}${asked ? "" : ", once it wants to"}` },
+    { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ", once it wants to"}` },
     ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
     ...lifts.flatMap(({ policy, rule, message }) => [
-      { label: "lifts", text: oneLine(`${policyName(policy)} ${rule}`) },
-      { label: "", text: oneLine(message) },
+      { label: "lifts", text: `${policyName(policy)} ${rule}` },
+      { label: "", text: message },
     ]),
-    ...stays.map((policy) => ({ label: "held by", text: oneLine(`${policyName(policy)} all the same`) })),
+    ...stays.map((policy) => ({ label: "held by", text: `${policyName(policy)} all the same` })),
     ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
   ];
 }
 
-/** Strings that YAML 1.1 would take for something else are quoted. */
+/** Strings that YAML 1.1 would take for something else are quoted, and those that are not printable are escaped. */
 export function overrideYaml(override: NewOverride): string {
-  return stringify(override, { version: "1.1", lineWidth: 0 });
+  const document = new Document(override, { version: "1.1" });
+  visit(document, (_, node) => {
+    if (isScalar(node) && !isPrintable(String(node.value))) node.type = Scalar.QUOTE_DOUBLE;
+  });
+  const lines = document.toString({ lineWidth: 0 }).split("\n");
+  return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
+}
+
+/** As JSON does, but YAML has no surrogate pairs. */
+function escapeYaml(character: string): string {
+  if (character.length === 1) return printable(character);
+  return String.raw`\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;
 }
 
 export function overrideJson(

@@ -2,11 +2,10 @@
 
 import { type PolicyRef, policyName } from "../../policy/policy.ts";
 import { shellQuote } from "../../policy/message.ts";
-import type { Colour } from "../colour.ts";
-import { oneLine } from "../reporttrace.ts";
+import { type Colour, width } from "../colour.ts";
 import type { Held, HeldFleet } from "./held.ts";
 import { ageText, since, until } from "./age.ts";
-import { table } from "../table.ts";
+import { tableLines } from "../table.ts";
 import { type Detail, detailLines } from "../tree.ts";
 
 /** What a line is for. */
@@ -26,24 +25,23 @@ export interface HeldView {
 
 type CommandView = "program" | "connection";
 
-export function heldText(fleet: HeldFleet, view: HeldView): string {
+export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const [wide, narrow] = tablesOf(fleet, view);
-  const fits = (text: string): boolean =>
-    text.split("\n").every((line) => line.length <= (view.columns ?? Infinity));
-  const text = [wide, narrow].find(fits) ?? blocks(fleet, view);
-  return text + notes(fleet);
+  const fits = (lines: readonly string[]): boolean =>
+    lines.every((line) => width(line) <= (view.columns ?? Infinity));
+  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet)];
 }
 
 /** With the way out, and without; blocks are for operations only. */
-function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string, string] {
+function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string[], string[]] {
   if (view.by !== "operation") {
     const summary = view.by === "policy" ? byPolicy(held, view) : byCluster(held, view);
     return [summary, summary];
   }
   const rows = held.map((each) => cells(each, view));
   return [
-    table([...HEADINGS, "UNBLOCK"], rows),
-    table(
+    tableLines([...HEADINGS, "UNBLOCK"], rows),
+    tableLines(
       HEADINGS,
       rows.map((row) => row.slice(0, HEADINGS.length)),
     ),
@@ -62,7 +60,7 @@ export function cells(held: Held, view: Pick<HeldView, "now" | CommandView>): st
     since(row.firstAsked, view.now),
     until(row.earliestRelease, view.now),
     wayOut(held, view),
-  ].map(oneLine);
+  ];
 }
 
 /** A HookPolicy is always in the namespace of the Cluster. */
@@ -78,26 +76,23 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
 function wayOut({ approvable, row }: Held, { program, connection }: Pick<HeldView, CommandView>): string {
   const { namespace, cluster, hook, message } = row;
   const name = shellQuote(`${namespace}/${cluster}`);
-  return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : oneLine(message);
+  return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : message;
 }
 
 /** An operation, and below it every policy that holds it. */
-function blocks({ held }: HeldFleet, view: HeldView): string {
+function blocks({ held }: HeldFleet, view: HeldView): string[] {
   const { now, colour, columns } = view;
-  return [...Map.groupBy(held, operationOf)]
-    .flatMap(([operation, all]) => [
-      `${colour.bold(oneLine(operation))}, held for ${oldest(all, now)}`,
-      ...all.flatMap((each) => indented(detailsOf(each, view), columns)),
-    ])
-    .map((line) => `${line}\n`)
-    .join("");
+  return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
+    `${colour.bold(operation)}, held for ${oldest(all, now)}`,
+    ...all.flatMap((each) => indented(detailsOf(each, view), columns)),
+  ]);
 }
 
 function detailsOf(held: Held, view: HeldView): Detail[] {
   const { policy, row } = held;
   return [
-    { label: "held by", text: oneLine(`${policyName(policy)} ${ruleAndGate(held)} (${row.reason})`) },
-    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: oneLine(row.earliestRelease) }]),
+    { label: "held by", text: `${policyName(policy)} ${ruleAndGate(held)} (${row.reason})` },
+    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
     { label: "unblock", text: wayOut(held, view), whole: held.approvable },
   ];
 }
@@ -106,12 +101,12 @@ function operationOf({ row }: Held): string {
   return `${row.namespace}/${row.cluster} ${row.hook}`;
 }
 
-function byPolicy(held: readonly Held[], { now }: HeldView): string {
+function byPolicy(held: readonly Held[], { now }: HeldView): string[] {
   const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
-  return table(
+  return tableLines(
     ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
     groups.map(([name, rows]) => [
-      oneLine(name),
+      name,
       String(new Set(rows.map(({ row }) => row.clusterUID)).size),
       oldest(rows, now),
       until(releases(rows)[0], now),
@@ -120,9 +115,9 @@ function byPolicy(held: readonly Held[], { now }: HeldView): string {
 }
 
 /** All policies that hold an operation must let it go, so that the last of them tells. */
-function byCluster(held: readonly Held[], { now }: HeldView): string {
+function byCluster(held: readonly Held[], { now }: HeldView): string[] {
   const groups = [...Map.groupBy(held, operationOf).values()];
-  return table(
+  return tableLines(
     ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
     groups.map((rows) => {
       const [cluster = "", hook = ""] =
@@ -131,7 +126,7 @@ function byCluster(held: readonly Held[], { now }: HeldView): string {
       return [
         cluster,
         hook,
-        oneLine(rows.map(({ policy }) => shortName(policy)).join(",")),
+        rows.map(({ policy }) => shortName(policy)).join(","),
         oldest(rows, now),
         until(times.length === rows.length ? times.at(-1) : undefined, now),
       ];
@@ -147,16 +142,15 @@ function releases(rows: readonly Held[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
-function notes({ omitted, wouldBlock }: HeldFleet): string {
-  const lines = [
+function notes({ omitted, wouldBlock }: HeldFleet): string[] {
+  return [
     ...omitted.map(
-      ({ policy, count }) => `and ${count} more that the status of ${oneLine(policyName(policy))} leaves out`,
+      ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
     ),
     ...(wouldBlock === 0
       ? []
       : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
   ];
-  return lines.map((line) => `${line}\n`).join("");
 }
 
 export function heldJson({ held, omitted, wouldBlock }: HeldFleet): string {

@@ -1,6 +1,8 @@
 /** Changes of what is held, a line each: for `hookpolicy get -w` in a pipe. */
 
 import { policyName } from "../../policy/policy.ts";
+import { width } from "../colour.ts";
+import { row } from "../table.ts";
 import { type Held, type HeldFleet, heldKey } from "./held.ts";
 import { cells, HEADINGS, heldObject } from "./report.ts";
 
@@ -13,8 +15,6 @@ interface StreamOptions {
   readonly connection: string;
 }
 
-const GAP = "   ";
-
 export class HeldStream {
   readonly #options: StreamOptions;
   #known: ReadonlyMap<string, Held> = new Map();
@@ -25,7 +25,7 @@ export class HeldStream {
   }
 
   /** The lines that tell what is different. */
-  next({ held, omitted }: HeldFleet, now: Date): string {
+  next({ held, omitted }: HeldFleet, now: Date): string[] {
     const before = this.#known;
     this.#known = new Map(held.map((each) => [heldKey(each), each]));
     // What a status leaves out may only have lost its place.
@@ -41,9 +41,9 @@ export class HeldStream {
     return this.#lines([...gone.map((each): [Event, Held] => ["Released", each]), ...news], now);
   }
 
-  #lines(events: readonly (readonly [Event, Held])[], now: Date): string {
+  #lines(events: readonly (readonly [Event, Held])[], now: Date): string[] {
     if (this.#options.json) {
-      return events.map(([event, held]) => `${JSON.stringify({ event, ...heldObject(held) })}\n`).join("");
+      return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
     }
     const rows = events.map(([event, held]) => {
       const [cluster = "", ...rest] = cells(held, { now, ...this.#options });
@@ -53,15 +53,14 @@ export class HeldStream {
       this.#widths.length === 0 && rows.length > 0
         ? [["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"]]
         : [];
-    return [...headings, ...rows].map((row, _, all) => this.#line(row, all)).join("");
+    return [...headings, ...rows].map((each, _, all) => this.#line(each, all));
   }
 
   /** Columns only grow, as with kubectl. */
-  #line(row: readonly string[], all: readonly (readonly string[])[]): string {
-    this.#widths = row.map((_, column) =>
-      Math.max(this.#widths[column] ?? 0, ...all.map((other) => other[column]?.length ?? 0)),
+  #line(line: readonly string[], all: readonly (readonly string[])[]): string {
+    this.#widths = line.map((_, column) =>
+      Math.max(this.#widths[column] ?? 0, ...all.map((other) => width(other[column] ?? ""))),
     );
-    const cellsOf = row.map((cell, column) => cell.padEnd(this.#widths[column] ?? 0));
-    return `${cellsOf.join(GAP).trimEnd()}\n`;
+    return row(line, this.#widths);
   }
 }

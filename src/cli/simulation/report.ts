@@ -12,7 +12,8 @@ import {
   countOf,
   type Simulation,
 } from "./simulation.ts";
-import { table } from "../table.ts";
+import { tableLines } from "../table.ts";
+import { paragraphs } from "../tree.ts";
 
 /** Of when the simulation tells. */
 export interface Times {
@@ -29,39 +30,36 @@ interface Group {
 const MAX_NAMED = 5;
 
 /** Blocks that fit a narrow terminal, then how many there are by hook. */
-export function simulationText(simulation: Simulation, times: Times, colour: Colour): string {
-  const blocks = groupsOf(simulation).map((group) => groupText(group, times, colour));
-  return [...blocks, hookTable(simulation), `${totalsText(simulation, times)}\n`]
-    .filter((part) => part !== "")
-    .join("\n");
+export function simulationLines(simulation: Simulation, times: Times, colour: Colour): string[] {
+  const blocks = groupsOf(simulation).map((group) => groupLines(group, times, colour));
+  return paragraphs([...blocks, hookTable(simulation), totals(simulation, times)]);
 }
 
-function groupText({ first, clusters }: Group, { to }: Times, colour: Colour): string {
+function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): string[] {
   const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
     "newly-blocked": colour.red,
     "newly-allowed": colour.yellow,
     "changed-reason": colour.cyan,
   };
-  const lines = [
+  return [
     `${paint[first.change](title(first.change))}: ${first.hook}`,
     `  before    ${answerText(first.before, first.after)}`,
     `  after     ${answerText(first.after, first.before)}`,
     ...(to === undefined ? [] : [`  when      ${when(first)}`]),
     `  clusters  ${named(clusters)}`,
   ];
-  return lines.map((line) => `${line}\n`).join("");
 }
 
 function title(kind: ChangeKind): string {
   return kind.replace("-", " ");
 }
 
-function hookTable({ changes }: Simulation): string {
+function hookTable({ changes }: Simulation): string[] {
   const rows = [...Map.groupBy(changes, ({ hook }) => hook)].map(([hook, found]) => [
     hook,
     ...CHANGES.map((kind) => String(found.filter(({ change }) => change === kind).length)),
   ]);
-  return table(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
+  return tableLines(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
 }
 
 /** In the order of the kinds of change, those of many Clusters first. */
@@ -119,7 +117,7 @@ function duration(seconds: number): string {
   );
 }
 
-function totalsText(simulation: Simulation, { from, to }: Times): string {
+function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
@@ -127,12 +125,12 @@ function totalsText(simulation: Simulation, { from, to }: Times): string {
   return [
     `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters ${time}${left}`,
     `blocked at ${timestamp(from)}: ${blockedBefore} before, ${blockedAfter} after`,
-  ].join("\n");
+  ];
 }
 
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
-  const [first = "", second = ""] = totalsText(simulation, times).split("\n");
+  const [first, second] = totals(simulation, times);
   const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n`;
   if (groups.length === 0) return head;
   const time = times.to === undefined ? [] : ["When"];
@@ -151,12 +149,12 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
 
 /** Its schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): string {
-  const { changes, ...totals } = simulation;
+  const { changes, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   const report = {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
-    totals: { ...totals, ...Object.fromEntries(counts) },
+    totals: { ...counted, ...Object.fromEntries(counts) },
     changes: changes.map(({ from: first, seconds, ...change }) => ({
       ...change,
       ...(to !== undefined && { from: timestamp(first), seconds }),

@@ -1,5 +1,6 @@
 /** JUnit's XML, as GitLab, Jenkins and GitHub's actions read it. */
 
+import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../colour.ts";
 import { failureLines, problemText } from "./report.ts";
 import { type StepResult, type SuiteResult, totalsOf } from "./result.ts";
@@ -13,7 +14,7 @@ function suiteElement(result: SuiteResult): string {
   const { name, file, steps, problems } = result;
   const cases = steps.filter(({ status }) => status !== "done").map((step) => caseElement(step, result));
   const broken = problems.map((problem) => {
-    const text = problemText(problem);
+    const text = printable(problemText(problem));
     return element("testcase", { name, classname: name, file }, [
       element("error", { message: text, type: "error" }, [escapeXml(text)]),
     ]);
@@ -39,11 +40,11 @@ function outcomeOf(step: StepResult, file: string): string[] {
     const message = wrong.map(
       ({ field, expected, actual }) => `${field}: expected ${expected}, found ${actual}`,
     );
-    const text = failureLines(step, file, PLAIN).join("\n");
+    const text = failureLines(step, file, PLAIN).map(printable).join("\n");
     return [element("failure", { message: message.join("; "), type: "failed" }, [escapeXml(text)])];
   }
   if (step.problem === undefined) return [];
-  const text = problemText(step.problem);
+  const text = printable(problemText(step.problem));
   return [element("error", { message: text, type: "error" }, [escapeXml(text)])];
 }
 
@@ -52,7 +53,9 @@ function element(
   attributes: Readonly<Record<string, string | number>>,
   children: readonly string[],
 ): string {
-  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`);
+  const pairs = Object.entries(attributes).map(
+    ([key, value]) => ` ${key}="${escapeXml(printable(String(value)))}"`,
+  );
   const head = `${name}${pairs.join("")}`;
   return children.length === 0 ? `<${head}/>` : `<${head}>${children.join("")}</${name}>`;
 }
@@ -65,10 +68,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "\n": "&#10;",
 };
 
-/** XML has no way to write other control characters. */
+/** XML has no way to write the characters that are none. */
 function escapeXml(text: string): string {
   return text
-    .toWellFormed()
-    .replaceAll(/[^\P{Cc}\n\t]|[\uFFFE\uFFFF]/gu, "\u{FFFD}")
+    .replaceAll(/[\uFFFE\uFFFF]/g, "\u{FFFD}")
     .replaceAll(/[&<>"\n]/g, (character) => ENTITIES[character] ?? character);
 }

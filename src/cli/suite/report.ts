@@ -5,22 +5,24 @@ import type { Colour } from "../colour.ts";
 import { type Compared, fullComparison } from "./expect.ts";
 import type { StepResult, SuiteResult, Totals } from "./result.ts";
 import { totalsOf } from "./result.ts";
-import { table } from "../table.ts";
-import { oneLine, traceLines } from "../reporttrace.ts";
+import { tableLines } from "../table.ts";
+import { paragraphs } from "../tree.ts";
+import { traceLines } from "../reporttrace.ts";
 
-export function suitesText(results: readonly SuiteResult[], colour: Colour): string {
-  const suites = results.map((result) => suiteText(result, colour));
-  return [...suites, totalsLine(totalsOf(results), colour)].map((part) => `${part}\n`).join("\n");
+export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
+  const suites = results.map((result) => suiteLines(result, colour));
+  return paragraphs([...suites, [totalsLine(totalsOf(results), colour)]]);
 }
 
-function suiteText({ name, file, problems, steps }: SuiteResult, colour: Colour): string {
-  const head = `${colour.bold(oneLine(name))}  ${colour.dim(file)}`;
+function suiteLines({ name, file, problems, steps }: SuiteResult, colour: Colour): string[] {
+  const head = `${colour.bold(name)}  ${colour.dim(file)}`;
   const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
   const lines = steps
     .filter(({ status }) => status !== "done")
     .flatMap((step) => stepLines(step, file, colour))
     .map((line) => `  ${line}`.trimEnd());
-  return [head, ...broken, ...lines].join("\n").trimEnd();
+  // A step that failed ends with an empty line.
+  return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
 }
 
 /** As wide as each other. */
@@ -29,7 +31,7 @@ const LABELS = { passed: "ok   ", failed: "FAIL ", error: "ERROR", skipped: "ski
 function stepLines(step: StepResult, file: string, colour: Colour): string[] {
   const { status, name, problem } = step;
   const paint = status === "passed" ? colour.green : status === "skipped" ? colour.dim : colour.red;
-  const head = `${paint(LABELS[status])}  ${oneLine(name)}`;
+  const head = `${paint(LABELS[status])}  ${name}`;
   if (problem !== undefined) return [head, `       ${problemText(problem)}`];
   if (status !== "failed") return [head];
   return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
@@ -46,10 +48,10 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
 function comparison(step: StepResult, colour: Colour): string[] {
   const rows = shown(step).map(({ field, expected, actual, same }) => [
     same ? `  ${field}` : colour.red(`! ${field}`),
-    same ? oneLine(expected) : colour.green(oneLine(expected)),
-    same ? oneLine(actual) : colour.red(oneLine(actual)),
+    same ? expected : colour.green(expected),
+    same ? actual : colour.red(actual),
   ]);
-  return table(["", "EXPECTED", "ACTUAL"], rows).trimEnd().split("\n");
+  return tableLines(["", "EXPECTED", "ACTUAL"], rows);
 }
 
 /** What was not expected, too, as far as it explains the rest. */

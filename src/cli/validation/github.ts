@@ -1,5 +1,7 @@
 /** Workflow commands of GitHub Actions (actions/toolkit: packages/core/src/command.ts). */
 
+import { printable } from "../../api/printable.ts";
+
 interface Where {
   readonly file: string;
   readonly line?: number;
@@ -15,7 +17,7 @@ export function githubCommand(level: "error" | "warning" | "notice", where: Wher
 }
 
 function data(text: string): string {
-  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+  return printable(text).replaceAll("%", "%25");
 }
 
 function property(text: string): string {

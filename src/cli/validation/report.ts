@@ -4,6 +4,7 @@ import type { FileProblem } from "../../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./codeframe.ts";
 import type { Colour } from "../colour.ts";
+import { paragraphs } from "../tree.ts";
 import { githubCommand } from "./github.ts";
 import type { Finding, Validation } from "./validation.ts";
 
@@ -19,25 +20,25 @@ export interface Terminal {
   readonly columns?: number | undefined;
 }
 
-export function validationText(report: ValidationReport, terminal: Terminal): string {
-  const parts = report.findings.map((finding) => findingText(finding, terminal));
-  return [...parts, summary(report, terminal.colour)].map((part) => `${part}\n`).join("\n");
+export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
+  const findings = report.findings.map((finding) => findingLines(finding, terminal));
+  return paragraphs([...findings, [summary(report, terminal.colour)]]);
 }
 
 /** The first line is that of compilers, which editors and `grep` understand. */
-function findingText(
+function findingLines(
   { source, severity, line, column, path, message, suggestion }: Finding,
   { colour, columns }: Terminal,
-): string {
+): string[] {
   const where = colour.bold(`${source.file}:${line}:${column}:`);
   const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
   const what = path === "" ? message : `${path}: ${message}`;
   const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
   return [
     `${where} ${label} ${what}`,
-    codeFrame(source.lines, { line, column }, colour, columns),
+    ...codeFrame(source.lines, { line, column }, colour, columns),
     ...help,
-  ].join("\n");
+  ];
 }
 
 function summary(

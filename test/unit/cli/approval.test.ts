@@ -9,12 +9,13 @@ import {
   placeOf,
   planApproval,
 } from "../../../src/cli/held/approval.ts";
-import { commandFor, planText } from "../../../src/cli/held/approvalreport.ts";
+import { commandFor, planLines } from "../../../src/cli/held/approvalreport.ts";
 import { PLAIN } from "../../../src/cli/colour.ts";
 import { createFleet } from "../../../src/cli/fleet.ts";
 import { findPolicy, newOverride, overrideProblems } from "../../../src/cli/held/override.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
 import { ALL_HOOKS, NOW } from "../builders.ts";
+import { printed } from "./printed.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
 const DELETE = "BeforeClusterDelete";
@@ -180,7 +181,7 @@ test("of one hook only; what the same marks let go on besides is told", () => {
     [given.operations, given.alsoReleases].map((calls) => calls.length),
     [1, 1],
   );
-  const text = planText(given, { now: NOW, colour: PLAIN });
+  const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
     /^BeforeClusterUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades the Cluster to v1.35.0\n/,
@@ -197,7 +198,7 @@ test("what is not asked for yet is told, too, if the same mark will let it go on
     given.alsoReleases.map(({ call }) => call.hook),
     ["BeforeClusterCreate", DELETE],
   );
-  const text = planText(given, { now: NOW, colour: PLAIN });
+  const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
     /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,

@@ -23,7 +23,8 @@ import {
   check,
   table,
 } from "./evidence.ts";
-import { doctorText, examine } from "../../../src/cli/doctor/report.ts";
+import { doctorLines, examine } from "../../../src/cli/doctor/report.ts";
+import { printed } from "./printed.ts";
 test("where all is well every check is ok", () => {
   const wrong = examine(evidence(), settings()).filter(({ state }) => state !== "ok");
   assert.deepEqual(wrong, []);
@@ -275,5 +276,5 @@ error   c       worse
 
 1 ok, 2 errors
 `;
-  assert.equal(doctorText(checks, PLAIN), text);
+  assert.equal(printed(doctorLines(checks, PLAIN)), text);
 });

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { colourFor, PLAIN } from "../../../src/cli/colour.ts";
+import { colourFor, PLAIN, width } from "../../../src/cli/colour.ts";
 import { explain } from "../../../src/cli/explanation/explanation.ts";
-import { explanationText } from "../../../src/cli/explanation/report.ts";
+import { explanationLines } from "../../../src/cli/explanation/report.ts";
 import { createFleet } from "../../../src/cli/fleet.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
-import { width } from "../../../src/cli/table.ts";
 import { detailLines, treeLines } from "../../../src/cli/tree.ts";
 import { ALL_HOOKS, at, gated, NOW } from "../builders.ts";
+import { printed } from "./printed.ts";
 
 const WEEK_MS = 7 * 86_400_000;
 const CLUSTER = {
@@ -28,13 +28,8 @@ function text(objects: readonly object[], options: object = {}): string {
   const cluster = fleet.cluster("team-a", "prod-1");
   assert.ok(cluster);
   const explanation = explain(fleet, { cluster, now: NOW, unread: [], live: false });
-  return explanationText(explanation, {
-    colour: PLAIN,
-    program: "kubectl hookpolicy",
-    connection: "",
-    chosen: false,
-    ...options,
-  });
+  const standard = { colour: PLAIN, program: "kubectl hookpolicy", connection: "", chosen: false };
+  return printed(explanationLines(explanation, { ...standard, ...options }));
 }
 
 const APPROVED = { name: "approved", annotation: { key: "example.com/approved", value: "yes" } };

@@ -3,9 +3,10 @@ import test from "node:test";
 import { PLAIN } from "../../../src/cli/colour.ts";
 import { heldBy } from "../../../src/cli/held/held.ts";
 import { ageText, until } from "../../../src/cli/held/age.ts";
-import { heldText } from "../../../src/cli/held/report.ts";
+import { type HeldView, heldLines } from "../../../src/cli/held/report.ts";
 import { HeldStream } from "../../../src/cli/held/stream.ts";
 import type { RawObject } from "../../../src/cli/kinds.ts";
+import { printed } from "./printed.ts";
 
 const NOW = new Date("2026-11-21T12:00:00Z");
 const annotation = { key: "example.com/ok" };
@@ -101,7 +102,7 @@ test("a status that nobody has written yet, and a spec of another shape, hold no
   assert.deepEqual(names([policy("a", [row("c1")], { rules: [null, { name: "r", until: 5 }] })]), ["a c1"]);
 });
 
-const view = (columns?: number): Parameters<typeof heldText>[1] => ({
+const view = (columns?: number): HeldView => ({
   now: NOW,
   by: "operation",
   program: "kubectl hookpolicy",
@@ -109,6 +110,10 @@ const view = (columns?: number): Parameters<typeof heldText>[1] => ({
   colour: PLAIN,
   ...(columns !== undefined && { columns }),
 });
+
+function heldText(...args: Parameters<typeof heldLines>): string {
+  return printed(heldLines(...args));
+}
 
 test("a wide terminal shows the way out, a narrower one leaves it away, and a narrow one gets blocks", () => {
   const fleet = heldBy([
@@ -158,8 +163,7 @@ test("what objects hold cannot steer the terminal", () => {
     heldBy([policy("a", [row("c1", { rule: "\u001B[1m", gate: "later", message: "\u001B[2J\nx" })])]),
     view(),
   );
-  assert.ok(!text.includes("\u001B"));
-  assert.equal(text.split("\n").length, 3);
+  assert.match(text, /^CLUSTER +.*\n.* \\u001b\[1m\/later .* \\u001b\[2J\\nx\n$/);
 });
 
 test("a stream tells what comes, changes and goes, and nothing twice", () => {
@@ -167,9 +171,7 @@ test("a stream tells what comes, changes and goes, and nothing twice", () => {
   const next = (decisions: readonly object[], status: object = {}): string[] =>
     stream
       .next(heldBy([policy("a", decisions, {}, status)]), NOW)
-      .split("\n")
-      .map((line) => line.split(/ {3,}/).slice(0, 2).join(" "))
-      .filter((line) => line !== "");
+      .map((line) => line.split(/ {3,}/).slice(0, 2).join(" "));
   assert.deepEqual(next([row("c1"), row("c2")]), ["EVENT CLUSTER", "Held team-a/c1", "Held team-a/c2"]);
   assert.deepEqual(next([row("c1"), row("c2")]), []);
   assert.deepEqual(next([row("c1", { gate: "later" }), row("c2")]), ["Changed team-a/c1"]);

@@ -43,9 +43,9 @@ test("each object is written once, as it is when its turn comes", async () => {
   const both = plan([onCluster, onNamespace]);
   assert.deepEqual(await write(both, { looks: [both] }), [
     "Cluster prod-1 a",
-    "set annotation a=1 on Cluster team-a/prod-1\n",
+    "set annotation a=1 on Cluster team-a/prod-1",
     "Namespace team-a b",
-    "set label b=2 on Namespace team-a; this reaches every Cluster there\n",
+    "set label b=2 on Namespace team-a; this reaches every Cluster there",
   ]);
   assert.deepEqual(await write(both, { looks: [plan([])] }), [], "somebody else was faster");
 });
@@ -54,7 +54,7 @@ test("a conflict is looked at again, and written again if it is still the same",
   const shown = plan([onCluster]);
   assert.deepEqual(await write(shown, { looks: [shown], conflicts: 2 }), [
     ...Array<string>(3).fill("Cluster prod-1 a"),
-    "set annotation a=1 on Cluster team-a/prod-1\n",
+    "set annotation a=1 on Cluster team-a/prod-1",
   ]);
   const never = await write(shown, { looks: [shown], conflicts: Infinity });
   assert.deepEqual([never.length, never.at(-1)], [11, "the Cluster changes all the time: try again"]);

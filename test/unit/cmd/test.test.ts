@@ -151,7 +151,7 @@ test("what stands in objects and suites cannot steer a terminal", async (t) => {
     "t/suite.yaml": suite({ policies: [policy([bound])], clusters: [annotated], steps }),
   });
   const { stdout } = await hookpolicy(["test", "t"], { cwd });
-  assert.match(stdout, /^ {2}FAIL {3} \[2J next$/m);
+  assert.match(stdout, /^ {2}FAIL {3}\\u001b\[2J\\nnext$/m);
   assert.doesNotMatch(stdout, /[^\P{Cc}\n]|^next/mu);
 });
 

@@ -146,5 +146,5 @@ for (const [name, { args, says }] of Object.entries(USAGE)) {
 test("a name from a file does not steer the terminal", async (t) => {
   const cwd = await folder(t, { "a.yaml": WEEKEND.replace("name: weekend,", 'name: "a\\e[2J",') });
   const { stderr } = await hookpolicy(["windows", "-f", "a.yaml"], { cwd });
-  assert.match(stderr, /^error: HookPolicy team-a\/a \[2J is not valid/m);
+  assert.match(stderr, /^error: HookPolicy team-a\/a\\u001b\[2J is not valid/m);
 });
