@@ -1,10 +1,11 @@
 /** Refusals in the words and shape of the API server's own (metav1.Status), so that clients print them alike. */
 
 import { GROUP } from "../api/hookpolicy.ts";
+import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/schema.ts";
 import type { Subject } from "./review.ts";
-import { describe, oneLine } from "./text.ts";
+import { describe } from "./text.ts";
 
 export interface Denial {
   readonly code: number;
@@ -69,7 +70,7 @@ function denial(
 ): Denial {
   return {
     ...status,
-    message: truncate(status.message, MAX_MESSAGE),
+    message: truncate(printable(status.message), MAX_MESSAGE),
     details: { name, group: GROUP, kind, causes: all.slice(0, MAX_CAUSES) },
   };
 }
@@ -79,7 +80,7 @@ function nameOf({ kind, metadata: { name } }: Subject): string {
 }
 
 function list(errors: readonly FieldError[]): string {
-  const shown = errors.slice(0, MAX_CAUSES).map((error) => truncate(oneLine(describe(error)), MAX_CAUSE));
+  const shown = errors.slice(0, MAX_CAUSES).map((error) => truncate(printable(describe(error)), MAX_CAUSE));
   const more = errors.length - shown.length;
   if (more > 0) shown.push(`and ${more} more`);
   return shown.length === 1 ? shown.join("") : `[${shown.join(", ")}]`;
@@ -88,7 +89,7 @@ function list(errors: readonly FieldError[]): string {
 function causes(reason: Cause["reason"], errors: readonly FieldError[]): Cause[] {
   return errors.map(({ path, message }) => ({
     reason,
-    message: truncate(oneLine(message), MAX_CAUSE),
-    field: path,
+    message: truncate(printable(message), MAX_CAUSE),
+    field: printable(path),
   }));
 }

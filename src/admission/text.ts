@@ -1,5 +1,6 @@
 /** Bounds of what is shown to the person who applies a policy. */
 
+import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/schema.ts";
 
@@ -7,21 +8,17 @@ import type { FieldError } from "../policy/schema.ts";
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 4000;
 
-/** Each of a length that the API server passes on, without control characters, which no HTTP header can hold. */
+/** Each of a length that the API server passes on, and printable: no HTTP header can hold a control character. */
 export function joinWarnings(warnings: readonly string[]): string[] {
   const shown: string[] = [];
   let left = MAX_WARNINGS - MAX_WARNING;
   for (const [index, raw] of [...new Set(warnings)].entries()) {
-    const warning = truncate(oneLine(raw), MAX_WARNING);
+    const warning = truncate(printable(raw), MAX_WARNING);
     left -= warning.length;
     if (left < 0) return [...shown, `and ${warnings.length - index} more warnings`];
     shown.push(warning);
   }
   return shown;
-}
-
-export function oneLine(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, " ");
 }
 
 export function describe({ path, message }: FieldError): string {

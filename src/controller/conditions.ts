@@ -1,5 +1,6 @@
 import { MAX_CONDITION_MESSAGE } from "../api/hookpolicy.ts";
 import type { Condition } from "../api/meta.ts";
+import { printable } from "../api/printable.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 
@@ -17,7 +18,7 @@ export function withTransitions(
       type,
       status,
       reason,
-      message: truncate(message, MAX_CONDITION_MESSAGE),
+      message: truncate(printable(message), MAX_CONDITION_MESSAGE),
       observedGeneration: generation,
       lastTransitionTime: old?.status === status ? old.lastTransitionTime : timestamp(now),
     };

@@ -3,6 +3,7 @@
 import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
 import { MAX_ROW_MESSAGE } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import { printable } from "../api/printable.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/call.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
@@ -22,7 +23,7 @@ export interface HeldRow extends DecisionRow {
   readonly step?: string;
 }
 
-/** The bound of names in the CRD; a rule whose name is too long is not evaluable, and shown all the same. */
+/** The bound of names in the CRD. */
 const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
@@ -46,10 +47,10 @@ export function heldRow(
     clusterUID: ask.clusterUID,
     hook: ask.call.hook,
     verdict,
-    rule: truncate(rule.rule, MAX_NAME),
-    ...(gate !== undefined && { gate }),
+    rule: shownName(rule.rule),
+    ...(gate !== undefined && { gate: shownName(gate) }),
     reason: rule.reason,
-    message: truncate(rule.message || DEADLINE_PASSED, MAX_ROW_MESSAGE),
+    message: truncate(printable(rule.message || DEADLINE_PASSED), MAX_ROW_MESSAGE),
     firstAsked: timestamp(firstAskedBy(ask, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -60,6 +61,11 @@ export function heldRow(
     step: ask.step,
   };
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
+}
+
+/** A rule with a name that is too long or unprintable is not evaluable, and shown all the same. */
+function shownName(name: string): string {
+  return truncate(printable(name), MAX_NAME);
 }
 
 type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
@@ -98,7 +104,7 @@ function timersOf({ rule, timers }: RuleTrace): NonNullable<DecisionRow["timers"
   if (blockedSince === undefined && gatesMetSince === undefined) return [];
   return [
     {
-      rule: truncate(rule, MAX_NAME),
+      rule: shownName(rule),
       ...(blockedSince !== undefined && { blockedSince: timestamp(blockedSince) }),
       ...(gatesMetSince !== undefined && { gatesMetSince: timestamp(gatesMetSince) }),
     },

@@ -2,6 +2,7 @@
 
 import { hash } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
+import { printable } from "../api/printable.ts";
 import { targetVersion } from "../policy/call.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy.ts";
@@ -60,7 +61,8 @@ export class AuditLog implements AnswerRecorder {
     if (last?.said === said) return;
     this.#last.set(uid, call.hook, { version, verdict: outcome.verdict, said });
     const { instance, write } = this.#options;
-    write(`${JSON.stringify(auditEntry(request, outcome, { now, instance, before: last?.verdict }))}\n`);
+    const entry = auditEntry(request, outcome, { now, instance, before: last?.verdict });
+    write(`${printable(JSON.stringify(entry))}\n`);
   }
 }
 

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "../api/logger.ts";
+import { printable } from "../api/printable.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { childOf, pause } from "../kube/deadline.ts";
@@ -142,7 +143,7 @@ function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1]
     reportingController: "hookpolicy.dev/operator",
     reportingInstance: hostname(),
     regarding,
-    note: truncateBytes(note, MAX_NOTE),
+    note: truncateBytes(printable(note), MAX_NOTE),
     ...rest,
     ...(series !== undefined && {
       series: { count: series.count, lastObservedTime: microTime(series.lastObservedTime) },

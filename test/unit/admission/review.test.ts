@@ -73,7 +73,7 @@ test("decoding never throws, whatever the bytes and whatever is in the request",
 test("warnings are bounded one by one and together, said once, and on one line each", () => {
   const warningsOf = (warnings: string[]): string[] =>
     (JSON.parse(encodeVerdict("u", { warnings })) as { response: { warnings: string[] } }).response.warnings;
-  assert.deepEqual(warningsOf(["a\nb", "c", "c"]), ["a b", "c"]);
+  assert.deepEqual(warningsOf(["a\nb", "c", "c"]), ["a\\nb", "c"]);
   const long = warningsOf(Array.from({ length: 40 }, (_, index) => `${index} ${"ä".repeat(300)}`));
   assert.ok(long.every((warning) => Array.from(warning).length <= 256));
   assert.ok(long.join("").length < 4096);
