@@ -178,7 +178,7 @@ export class Operators {
   }
 }
 
-export function requestFor({ hook: _, ...versions }: HookCall, cluster: Cluster): Buffer {
+function requestFor({ hook: _, ...versions }: HookCall, cluster: Cluster): Buffer {
   const { metadata, topology, paused, progress } = cluster;
   const raw = {
     metadata,
