@@ -16,6 +16,7 @@ import {
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import { type CallTurns, shareOf } from "./callturns.ts";
 import { type Asker, type LiveReader, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
@@ -24,6 +25,8 @@ import type { AskRequest, DecisionStore } from "./store.ts";
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
   readonly reader: LiveReader;
+  /** Absent: what was read is decided at once. */
+  readonly turns?: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
   /** Memory turned out to be behind: read everything again. */
@@ -97,16 +100,21 @@ export class Confirmer {
       this.#reads.namespace(asker, namespace),
       decidesAlone ? cluster : this.#reads.cluster(asker, namespace, name),
     ]);
-    if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
-    // Memory as it is now decides: of those, and of all that it knew before.
-    const areKnown = again.every((policy) => this.#isKnown(policy, before));
-    if (!areKnown || !hasAll(this.#known(namespace), before))
-      return { ok: false, reason: "PoliciesChanging" };
-    if (ns.metadata.resourceVersion !== nsAgain.metadata.resourceVersion)
-      return { ok: false, reason: "NamespaceChanging" };
-    if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
-      return { ok: false, reason: "ClusterChanging" };
-    return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
+    const decide = (): Confirmation => {
+      if (asker.over) return { ok: false, reason: "Timeout" };
+      if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
+      // Memory as it is now decides: of those, and of all that it knew before.
+      const areKnown = again.every((policy) => this.#isKnown(policy, before));
+      if (!areKnown || !hasAll(this.#known(namespace), before))
+        return { ok: false, reason: "PoliciesChanging" };
+      if (ns.metadata.resourceVersion !== nsAgain.metadata.resourceVersion)
+        return { ok: false, reason: "NamespaceChanging" };
+      if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
+        return { ok: false, reason: "ClusterChanging" };
+      return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
+    };
+    const { turns } = this.#options;
+    return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store), decide);
   }
 
   /** Those in memory that are still there and the same: one that memory does not have could only release. */

@@ -17,6 +17,11 @@ import { type Replay, Replays } from "./replays.ts";
 export interface DecisionSource {
   /** Policies, Clusters and Namespaces are all in memory. */
   loaded(): boolean;
+  /**
+   * Decides at once, or when it is the Cluster's turn: calls about one namespace must not keep those about others
+   * waiting. Where too many of them wait already, `refuse` gives the answer.
+   */
+  inTurn<T>(request: HookRequest, decide: () => T, refuse: () => T): T | Promise<T>;
   /** The decision from memory, in which a question changes nothing. */
   ask(request: HookRequest, now: Date): Decision;
   /**
@@ -50,6 +55,8 @@ const TEXT = {
   NotLoaded: "HookPolicy has not loaded all policies yet and lets nothing go on before it has",
   NotConfirmed:
     "HookPolicy lets nothing go on before it has confirmed its decision with the API server, which it could not",
+  TooManyCalls:
+    "too many calls about this Cluster wait for a decision of HookPolicy, so the Cluster stays held",
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
 } as const;
 
@@ -100,9 +107,25 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       deps.log.error("Failed to decide", { hook, error });
       return undecided("InternalError", waits);
     };
-    try {
+    /** Leaves no trace but this: the last answer about the Cluster, and what is kept of it, stay as they are. */
+    const refuse = (): string => {
+      deps.metrics.unconfirmed("TooManyCalls");
+      deps.metrics.answered(hook, "NotConfirmed", secondsSince(started));
+      deps.complain("Holding a Cluster because too many calls about it wait", {
+        hook,
+        cluster: nameOf(request),
+      });
+      return encodeResponse(hook, undecided("TooManyCalls", waits).answer, waits);
+    };
+    const decide = (): string | Promise<string> => {
+      const meanwhile = digest === undefined ? undefined : replays.findSubject(received, digest, deps.now());
+      if (meanwhile !== undefined) return again(meanwhile, started);
       const outcome = waits ? answer(request, deps) : observe(request, deps);
       return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
+    };
+    try {
+      const text = deps.source.inTurn(request, decide, refuse);
+      return text instanceof Promise ? text.catch((error: unknown) => finish(bug(error))) : text;
     } catch (error) {
       return finish(bug(error));
     }
@@ -134,14 +157,17 @@ async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps
 
 /** The reason is for the log and the metric: callers are told the same whatever it is. */
 function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): Outcome {
-  const { namespace, name } = request.cluster.metadata;
   deps.metrics.unconfirmed(reason);
   deps.log.warn("Holding a Cluster because a release could not be confirmed", {
     hook: request.call.hook,
-    cluster: `${namespace}/${name}`,
+    cluster: nameOf(request),
     reason,
   });
   return undecided("NotConfirmed", true);
+}
+
+function nameOf({ cluster: { metadata } }: HookRequest): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }
 
 /** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
@@ -160,9 +186,9 @@ function decided(decision: Decision): Outcome {
 }
 
 /** What is not decided is held, where the hook can hold at all. */
-function undecided(verdict: keyof typeof TEXT, waits: boolean): Outcome {
-  const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[verdict] };
-  return { verdict, answer: waits ? wait : GO };
+function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
+  const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
+  return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
 }
 
 /** For what goes wrong around a handler. */

@@ -7,6 +7,7 @@ import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpol
 import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
+import { CallTurns, shareOf } from "../controller/callturns.ts";
 import { Confirmer } from "../controller/confirmation.ts";
 import { policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
@@ -129,7 +130,7 @@ export function createController(options: ControllerOptions): Controller {
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
   return {
-    source: sourceOf(store, createConfirmer(store, api, informers, log)),
+    source: createSource(store, api, informers, log),
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: async (signal) => {
@@ -150,22 +151,21 @@ function createObjects({ client, log }: ControllerOptions, store: () => Decision
   return new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
 }
 
-function createConfirmer(
+function createSource(
   store: DecisionStore,
   reader: ApiServer,
   { hookPolicies, clusterHookPolicies, clusters }: Informers,
   log: Logger,
-): Confirmer {
+): DecisionSource {
   // What made one of them late may have made the others.
   const onStale = (): void => {
     for (const informer of [hookPolicies, clusterHookPolicies, clusters]) informer.refresh();
   };
-  return new Confirmer({ store, reader, log, now, onStale });
-}
-
-function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {
+  const turns = new CallTurns();
+  const confirmer = new Confirmer({ store, reader, turns, log, now, onStale });
   return {
     loaded: () => store.loaded,
+    inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store), decide, refuse),
     ask: (request, at) => store.ask(request, at),
     standing: (request, decision, at) => store.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),

@@ -136,6 +136,7 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
   const confirmer = new Confirmer({ store, reader, log: silent, now, onStale: () => undefined });
   const source: DecisionSource = {
     loaded: () => store.loaded,
+    inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");
       return store.ask(request, at);

@@ -50,6 +50,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
+      inTurn: (_, decide) => decide(),
       ask: (request, at) => store.ask(request, at),
       standing: (request, decision, at) => store.standing(request, decision, at),
       confirm: (request) => confirmer.confirm(request),

@@ -70,6 +70,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
     const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
+        inTurn: (_, decide) => decide(),
         ask: () => decision,
         standing: () => undefined,
         confirm: async () => ({ ok: true, decision }),

@@ -39,6 +39,7 @@ async function run(
   const { handle, repeat, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
+      inTurn: (_, decide) => decide(),
       ask: () => blocked,
       standing: () => undefined,
       confirm: async () => ({ ok: true, decision: allowed }),

@@ -204,6 +204,7 @@ export class Replica {
     return createHandler(hook, true, {
       source: {
         loaded: () => store.loaded,
+        inTurn: (_, decide) => decide(),
         ask: (request, at) => store.ask(request, at),
         standing: (request, decision, at) => store.standing(request, decision, at),
         confirm: (request) => confirmer.confirm(request),

@@ -1,0 +1,85 @@
+/**
+ * Who is decided for next where calls come faster than they are decided: namespaces take turns, and in a namespace its
+ * Clusters. A decision about a tenant's policies can take milliseconds, and anyone can ask for many.
+ */
+
+import type { Cluster } from "../api/meta.ts";
+import type { DecisionStore } from "./store.ts";
+import { Turn, TURN_MS } from "./turn.ts";
+
+/** Whose turn it is. */
+export interface CallShare {
+  readonly namespace: string;
+  readonly cluster: string;
+}
+
+/** All Clusters that memory does not have, because their names may be invented. No namespace has this name. */
+const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
+
+export function shareOf(cluster: Cluster, store: Pick<DecisionStore, "knows">): CallShare {
+  const { namespace = "", name } = cluster.metadata;
+  return store.knows(cluster) ? { namespace, cluster: name } : NOT_IN_MEMORY;
+}
+
+/** Cluster API has at most one call about a Cluster under way. */
+const MAX_WAITING_OF_ONE = 256;
+
+export class CallTurns {
+  readonly #turn: Turn;
+  /** By namespace and Cluster; whose turn was longest ago comes first. */
+  readonly #waiting = new Map<string, Map<string, (() => void)[]>>();
+  #count = 0;
+
+  /** `turnMs`: for how long decisions may keep the event loop; those that remain come in its next turns. */
+  constructor(turnMs: number = TURN_MS) {
+    this.#turn = new Turn(turnMs);
+  }
+
+  /**
+   * Decides at once where nothing waits and this turn of the event loop has time left. Where too many of the share wait,
+   * `refuse` gives the result; absent: it waits all the same.
+   */
+  run<T>({ namespace, cluster }: CallShare, decide: () => T, refuse?: () => T): T | Promise<T> {
+    if (this.#count === 0 && !this.#turn.isOver()) return decide();
+    const clusters = entry(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
+    const calls = entry(clusters, cluster, () => []);
+    if (calls.length >= MAX_WAITING_OF_ONE && refuse !== undefined) return refuse();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    calls.push(() => {
+      try {
+        resolve(decide());
+      } catch (error) {
+        reject(error);
+      }
+    });
+    if (this.#count === 0) setImmediate(() => this.#serve());
+    this.#count += 1;
+    return promise;
+  }
+
+  #serve(): void {
+    do this.#beginNext();
+    while (this.#count > 0 && !this.#turn.isOver());
+    if (this.#count > 0) setImmediate(() => this.#serve());
+  }
+
+  #beginNext(): void {
+    for (const [namespace, clusters] of this.#waiting) {
+      for (const [cluster, calls] of clusters) {
+        const begin = calls.shift();
+        clusters.delete(cluster);
+        if (calls.length > 0) clusters.set(cluster, calls); // to the end
+        this.#waiting.delete(namespace);
+        if (clusters.size > 0) this.#waiting.set(namespace, clusters);
+        this.#count -= 1;
+        return begin?.();
+      }
+    }
+  }
+}
+
+function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
+}
