@@ -39,7 +39,7 @@ export class CallTurns {
    * Decides at once where nothing waits and this turn of the event loop has time left. Where too many of the share wait,
    * `refuse` gives the result; absent: it waits all the same.
    */
-  run<T>({ namespace, cluster }: CallShare, decide: () => T, refuse?: () => T): T | Promise<T> {
+  run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();
     const clusters = entry(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
     const calls = entry(clusters, cluster, () => []);

@@ -21,7 +21,7 @@ export interface DecisionSource {
    * Decides at once, or when it is the Cluster's turn: calls about one namespace must not keep those about others
    * waiting. Where too many of them wait already, `refuse` gives the answer.
    */
-  inTurn<T>(request: HookRequest, decide: () => T, refuse: () => T): T | Promise<T>;
+  inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
   /** The decision from memory, in which a question changes nothing. */
   ask(request: HookRequest, now: Date): Decision;
   /**

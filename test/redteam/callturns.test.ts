@@ -28,8 +28,8 @@ interface Lab {
   readonly unconfirmed: string[];
 }
 
-/** `turnMs`: -1 gives each decision a turn of the event loop of its own. */
-function lab(turnMs = -1): Lab {
+/** `turnMs`: -Infinity gives each decision a turn of the event loop of its own. */
+function lab(turnMs = -Infinity): Lab {
   const { store, clock } = storeWith({
     policies: POLICIES,
     namespaces: ["team-a", "team-b"].map((name) => namespace({ name, uid: name })),
@@ -160,7 +160,7 @@ test("confirmations that share a read decide one by one, those of another namesp
       objects: async () => ({ ok: true, namespaced: true, objects: [] }),
       reasonOf: String,
     },
-    turns: new CallTurns(-1),
+    turns: new CallTurns(-Infinity),
     log: silent,
     now: () => clock.now,
     onStale: () => undefined,

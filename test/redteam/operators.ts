@@ -55,7 +55,7 @@ export class Operators {
     const deps = {
       source: {
         loaded: () => store.loaded,
-        inTurn: (_, decide) => decide(),
+        inTurn: <T>(_: unknown, decide: () => T): T => decide(),
         ask: store.ask.bind(store),
         standing: store.standing.bind(store),
         confirm: confirmer.confirm.bind(confirmer),

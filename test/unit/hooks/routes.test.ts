@@ -16,7 +16,7 @@ function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[
   const counted: string[] = [];
   const refuse = (): never => assert.fail("asked");
   const deps: HandlerDeps = {
-    source: { loaded: refuse, ask: refuse, standing: refuse, confirm: refuse },
+    source: { loaded: refuse, inTurn: refuse, ask: refuse, standing: refuse, confirm: refuse },
     metrics: {
       answered: (hook, verdict) => counted.push(`${hook} ${verdict}`),
       discovered: () => undefined,
