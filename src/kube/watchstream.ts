@@ -18,14 +18,21 @@ export async function* watchEvents(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const decoder = new TextDecoder();
-  let pending = "";
+  // In the pieces in which it came: joined once, when its end is there.
+  let [pending, length]: [string[], number] = [[], 0];
   try {
     for await (const chunk of body) {
-      pending += decoder.decode(chunk, { stream: true });
-      const lines = pending.split("\n");
-      pending = lines.pop() ?? "";
-      yield* lines.filter((line) => line.trim() !== "").map((line) => parseEvent(attempt, line));
-      if (pending.length > MAX_EVENT_CHARS) {
+      const text = decoder.decode(chunk, { stream: true });
+      let from = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+        const line = pending.join("") + text.slice(from, end);
+        from = end + 1;
+        [pending, length] = [[], 0];
+        if (line.trim() !== "") yield parseEvent(attempt, line);
+      }
+      pending.push(text.slice(from));
+      length += text.length - from;
+      if (length > MAX_EVENT_CHARS) {
         throw new KubeError(
           `${attempt}: response too large: an event of more than ${MAX_EVENT_CHARS} characters`,
           {
