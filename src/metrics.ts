@@ -13,8 +13,8 @@ export interface Sample<Label extends string> {
 
 /** A gauge that is read when it is scraped, and at no other time. */
 export interface Mirror<Label extends string> {
-  /** `read` runs once per scrape and yields every series; a series that it no longer yields is gone. */
-  follow(read: () => Iterable<Sample<Label>>): void;
+  /** `read` runs once per scrape and gives every series; a series that it no longer gives is gone. */
+  follow(read: () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>): void;
 }
 
 export interface Metrics {
@@ -286,15 +286,17 @@ function mirror<Label extends string>(
   registry: Registry,
   configuration: MirrorConfiguration<Label>,
 ): Mirror<Label> {
-  let read: (() => Iterable<Sample<Label>>) | undefined;
+  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
   const gauge = new Gauge<Label>({
     ...configuration,
     registers: [registry],
-    collect(): void {
+    async collect(): Promise<void> {
+      // Before the reset: another scrape may read meanwhile.
+      const samples = (await read?.()) ?? [];
       gauge.reset();
       // Without labels a gauge starts at 0; what is not known is not 0.
       if (configuration.labelNames.length === 0) gauge.remove();
-      for (const { labels, value } of read?.() ?? []) gauge.set(labels, value);
+      for (const { labels, value } of samples) gauge.set(labels, value);
     },
   });
   return {
@@ -309,13 +311,14 @@ function mirrorCounter<Label extends string>(
   registry: Registry,
   configuration: MirrorConfiguration<Label>,
 ): Mirror<Label> {
-  let read: (() => Iterable<Sample<Label>>) | undefined;
+  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
   const counter = new Counter<Label>({
     ...configuration,
     registers: [registry],
-    collect(): void {
+    async collect(): Promise<void> {
+      const samples = (await read?.()) ?? [];
       counter.reset();
-      for (const { labels, value } of read?.() ?? []) counter.inc(labels, value);
+      for (const { labels, value } of samples) counter.inc(labels, value);
     },
   });
   return {

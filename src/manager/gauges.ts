@@ -1,5 +1,7 @@
 /** Gauges that mirror what is in memory: read when they are scraped, and at no other time. */
 
+import { setImmediate } from "node:timers/promises";
+
 import { CONDITION } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { HeldRow } from "../controller/held.ts";
@@ -33,9 +35,6 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   const informers = (): Named[] => [...named, ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
-  metrics.heldClusters.follow(() =>
-    [...heldByHook(store)].map(([hook, value]) => ({ labels: { hook }, value })),
-  );
   metrics.policies.follow(() => countPolicies(store));
   followPolicies(metrics, store);
   metrics.overrides.follow(() => countOverrides(store, now()));
@@ -45,41 +44,78 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
 }
 
-/** Distinct Clusters that at least one policy holds. */
-function heldByHook({ policies }: DecisionStore): Map<HookName, number> {
-  const uids = new Map<HookName, Set<string>>();
-  for (const { held } of policies.entries()) {
-    for (const { hook, holds, clusterUID } of held.values()) {
-      if (holds) uids.set(hook, (uids.get(hook) ?? new Set()).add(clusterUID));
-    }
-  }
-  return new Map([...uids].map(([hook, set]) => [hook, set.size]));
+/** What one scrape says of the policies, for all metrics at once. */
+interface Survey {
+  /** Distinct Clusters that at least one policy holds, by uid. */
+  readonly held: Map<HookName, Set<string>>;
+  readonly decisions: Series<PolicyLabel | "hook" | "verdict">;
+  readonly oldest: Series<PolicyLabel | "hook">;
+  readonly windows: Series<PolicyLabel | "rule" | "gate">;
+  readonly deadlines: Series<PolicyLabel | "passed">;
 }
+
+class Series<Label extends string> {
+  readonly samples: Sample<Label>[] = [];
+  omitted = 0;
+
+  add(samples: readonly Sample<Label>[]): void {
+    const room = Math.min(samples.length, MAX_SERIES - this.samples.length);
+    this.samples.push(...samples.slice(0, room));
+    this.omitted += samples.length - room;
+  }
+}
+
+function followPolicies(metrics: Metrics, store: DecisionStore): void {
+  let underWay: Promise<Survey> | undefined;
+  // Of one scrape, all metrics are read at the same time.
+  const survey = async (): Promise<Survey> =>
+    await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
+  metrics.heldClusters.follow(async () =>
+    [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
+  );
+  metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
+  metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
+  metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
+  metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
+  metrics.seriesOmitted.follow(async () => {
+    const { decisions, oldest, windows, deadlines } = await survey();
+    return Object.entries({
+      hookpolicy_policy_decisions: decisions,
+      hookpolicy_oldest_hold_timestamp_seconds: oldest,
+      hookpolicy_window_open: windows,
+      hookpolicy_deadlines: deadlines,
+    }).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
+  });
+}
+
+/** Of the event loop at a time: hooks are answered meanwhile. */
+const SLICE_MS = 5;
 
 /** ClusterHookPolicies first, and what is in memory for longest: no tenant crowds out others. */
-function followPolicies(metrics: Metrics, store: DecisionStore): void {
-  const { policyDecisions, oldestHold, windowsOpen, deadlines } = metrics;
-  const omitted = new Map<string, () => number>();
-  const follow = <Label extends string>(
-    name: string,
-    metric: { follow(read: () => Iterable<Sample<Label>>): void },
-    read: (entry: PolicyEntry) => readonly Sample<Label>[],
-  ): void => {
-    const all = (): Sample<Label>[] => clusterWideFirst(store).flatMap((entry) => read(entry));
-    metric.follow(() => all().slice(0, MAX_SERIES));
-    omitted.set(name, () => Math.max(0, all().length - MAX_SERIES));
+async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
+  const survey: Survey = {
+    held: new Map(),
+    decisions: new Series(),
+    oldest: new Series(),
+    windows: new Series(),
+    deadlines: new Series(),
   };
-  follow("hookpolicy_policy_decisions", policyDecisions, countDecisions);
-  follow("hookpolicy_oldest_hold_timestamp_seconds", oldestHold, oldestHolds);
-  follow("hookpolicy_window_open", windowsOpen, openWindows);
-  follow("hookpolicy_deadlines", deadlines, countDeadlines);
-  metrics.seriesOmitted.follow(() =>
-    [...omitted].map(([metric, count]) => ({ labels: { metric }, value: count() })),
-  );
-}
-
-function clusterWideFirst({ policies }: DecisionStore): PolicyEntry[] {
-  return [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
+  let end = performance.now() + SLICE_MS;
+  for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
+    for (const { hook, holds, clusterUID } of entry.held.values()) {
+      if (!holds) continue;
+      const uids = survey.held.get(hook) ?? new Set();
+      survey.held.set(hook, uids.add(clusterUID));
+    }
+    survey.decisions.add(countDecisions(entry));
+    survey.oldest.add(oldestHolds(entry));
+    survey.windows.add(openWindows(entry));
+    survey.deadlines.add(countDeadlines(entry));
+    if (performance.now() < end) continue;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
+  }
+  return survey;
 }
 
 function rank({ compiled }: PolicyEntry): number {
