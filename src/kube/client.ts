@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+
 import { isFields } from "../api/fields.ts";
 import type { KubeConfig } from "./config.ts";
 import { KubeError, isGone } from "./errors.ts";
@@ -13,6 +15,8 @@ export interface KubeClientOptions {
   readonly version?: string;
   readonly timeoutMs?: number;
   readonly maxResponseBytes?: number;
+  /** For how long the projection of a list may keep the event loop. */
+  readonly sliceMs?: number;
 }
 
 export interface RequestOptions {
@@ -31,7 +35,7 @@ export interface Scope {
 }
 
 export interface ListOptions<U> extends GetOptions, Scope {
-  /** Objects per page. */
+  /** Objects per page, at most: large ones come in smaller pages. */
   readonly limit?: number;
   /** Absent: a consistent read, as new as this call. "0": whatever the API server has in memory. */
   readonly resourceVersion?: string;
@@ -62,6 +66,8 @@ interface Page {
   readonly items: readonly KubeObject[];
   readonly resourceVersion: string;
   readonly continue: string;
+  /** Of the answer. */
+  readonly bytes: number;
 }
 
 const JSON_TYPE = "application/json";
@@ -70,17 +76,23 @@ const META = "g=meta.k8s.io;v=v1";
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
 
-const PAGE_SIZE = 500;
+/** Objects of a page, at first and at most. */
+const [FIRST_PAGE, MAX_PAGE] = [100, 500];
+/** An answer is parsed in one piece, so pages are to be of this size; at the most that is given up, one object may be longer. */
+const [PAGE_BYTES, MAX_PAGE_BYTES] = [1024 * 1024, 2 * 1024 * 1024];
+const SLICE_MS = 5;
 const MAX_LIST_RESTARTS = 3;
 const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
 
 /** Typed by the caller: objects come back as the API server sent them. Everything that fails throws a KubeError. */
 export class KubeClient {
   readonly #transport: Transport;
+  readonly #sliceMs: number;
 
   constructor(config: KubeConfig, options: KubeClientOptions = {}) {
     const userAgent = `hookpolicy/${options.version ?? "dev"}`;
     this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
+    this.#sliceMs = options.sliceMs ?? SLICE_MS;
   }
 
   async get(resource: Resource, key: ObjectKey, options: GetOptions = {}): Promise<KubeObject> {
@@ -93,7 +105,7 @@ export class KubeClient {
 
   /**
    * All pages, of one resourceVersion. A 410 between pages (compaction) starts again; a page that is too
-   * large is asked for again with half as many objects.
+   * large is asked for again with a quarter of the objects.
    */
   async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
   async list<U>(
@@ -238,19 +250,31 @@ export class KubeClient {
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
     const project = options.project ?? ((raw: KubeObject) => raw);
     const items: (U | KubeObject)[] = [];
-    let limit = options.limit ?? PAGE_SIZE;
+    let limit = options.limit ?? FIRST_PAGE;
     let token = "";
     for (;;) {
       const found = await this.#page(resource, options, { limit, token }).catch((error: unknown) => {
         if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
       });
       if (found === undefined) {
-        limit = Math.floor(limit / 2);
+        limit = Math.max(1, Math.floor(limit / 4));
         continue;
       }
-      for (const raw of found.items) items.push(project(raw));
+      await this.#inSlices(found.items, (raw) => items.push(project(raw)));
+      limit = nextLimit(limit, found, options.limit ?? MAX_PAGE);
       if (found.continue === "") return { items, resourceVersion: found.resourceVersion };
       token = found.continue;
+    }
+  }
+
+  /** Calls are answered in between. */
+  async #inSlices<T>(all: readonly T[], take: (one: T) => void): Promise<void> {
+    let end = performance.now() + this.#sliceMs;
+    for (const one of all) {
+      take(one);
+      if (performance.now() < end) continue;
+      await setImmediate();
+      end = performance.now() + this.#sliceMs;
     }
   }
 
@@ -268,8 +292,17 @@ export class KubeClient {
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal } = options;
-    return page(attempt, await this.#transport.json({ attempt, method: "GET", path, accept, signal }));
+    const most = at.limit > 1 ? { maxBytes: MAX_PAGE_BYTES } : {};
+    const request = { attempt, method: "GET", path, accept, signal, ...most } as const;
+    const { value, bytes } = await this.#transport.document(request);
+    return page(attempt, value, bytes);
   }
+}
+
+/** What is left of a list may be of other sizes: no more than four times as many at once. */
+function nextLimit(limit: number, { items, bytes }: Page, most: number): number {
+  const fitting = Math.floor((items.length * PAGE_BYTES) / bytes);
+  return Math.max(1, Math.min(fitting, limit * 4, most));
 }
 
 /** Every kind can be selected by name, and a right to one name is enough for it. */
@@ -287,7 +320,7 @@ function object(attempt: Attempt, body: unknown): KubeObject {
 }
 
 /** An answer without items or resourceVersion is not an empty list. */
-function page(attempt: Attempt, body: unknown): Page {
+function page(attempt: Attempt, body: unknown, bytes: number): Page {
   const metadata = isFields(body) ? body["metadata"] : undefined;
   // An empty Go slice that nobody made is null.
   const items = isFields(body) && body["items"] === null ? [] : isFields(body) && body["items"];
@@ -296,5 +329,5 @@ function page(attempt: Attempt, body: unknown): Page {
     throw new KubeError(`${attempt}: invalid response: not a list`, { code: 0, reason: "InvalidResponse" });
   }
   const token = metadata["continue"];
-  return { items, resourceVersion: version, continue: typeof token === "string" ? token : "" };
+  return { items, resourceVersion: version, continue: typeof token === "string" ? token : "", bytes };
 }

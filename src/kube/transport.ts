@@ -16,6 +16,14 @@ export interface HttpRequest {
   readonly accept: string;
   readonly body?: { readonly type: string; readonly json: unknown };
   readonly signal?: AbortSignal | undefined;
+  /** Absent: those of the transport. */
+  readonly maxBytes?: number;
+}
+
+export interface Document {
+  readonly value: unknown;
+  /** As it came. */
+  readonly bytes: number;
 }
 
 export interface TransportOptions {
@@ -54,13 +62,16 @@ export class Transport {
 
   /** One JSON document, within the time-out. */
   async json(request: HttpRequest): Promise<unknown> {
+    return (await this.document(request)).value;
+  }
+
+  async document(request: HttpRequest): Promise<Document> {
     const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
-    const work = async (signal: AbortSignal): Promise<unknown> => {
+    const maxBytes = Math.min(request.maxBytes ?? Infinity, this.#options.maxResponseBytes);
+    const work = async (signal: AbortSignal): Promise<Document> => {
       const answer = await this.#send(request, signal, "requests");
-      return parse(
-        request.attempt,
-        await readText(request.attempt, answer.body, this.#options.maxResponseBytes),
-      );
+      const bytes = await readBody(request.attempt, answer.body, maxBytes);
+      return { value: parse(request.attempt, bytes.toString("utf8")), bytes: bytes.length };
     };
     try {
       return await withDeadline(request.attempt, limits, work);
@@ -169,7 +180,7 @@ export class Transport {
 }
 
 async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
-  const text = await readText(attempt, answer.body, MAX_ERROR_BYTES).catch(() => "");
+  const text = await readBody(attempt, answer.body, MAX_ERROR_BYTES).then(String, () => "");
   const retryAfter = answer.headers["retry-after"];
   const isJson = String(answer.headers["content-type"]).includes("json");
   let body: unknown = text;
@@ -186,7 +197,7 @@ async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   );
 }
 
-async function readText(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<string> {
+async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -200,7 +211,7 @@ async function readText(attempt: Attempt, body: Answer["body"], maxBytes: number
     }
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, size).toString("utf8");
+  return Buffer.concat(chunks, size);
 }
 
 function parse(attempt: Attempt, text: string): unknown {

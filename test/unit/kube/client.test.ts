@@ -124,6 +124,35 @@ test("asks for smaller pages when one is too large", async (t) => {
   assert.equal(new Set(items.map((item) => item.metadata.name)).size, 40);
 });
 
+test("pages become smaller where objects are large, and larger where they are small", async (t) => {
+  const { server, client } = await startLab(t);
+  const annotations = { big: "x".repeat(100_000) };
+  for (let i = 0; i < 150; i++) server.put(`team-a/w${i}`, i, i < 50 ? { annotations } : {});
+  const { items } = await client.list(WIDGETS);
+  assert.equal(new Set(items.map((item) => item.metadata.name)).size, 150);
+  const limits = server.requests
+    .filter(({ verb }) => verb === "list")
+    .map(({ query }) => Number(query.get("limit")));
+  assert.deepEqual(limits.slice(0, 2), [100, 25], "beyond 2 MiB it is asked for again");
+  assert.ok(
+    limits.slice(2).every((limit) => limit <= 40),
+    String(limits),
+  );
+});
+
+test("the event loop turns while a list is projected", async (t) => {
+  const { server, client } = await startLab(t, { sliceMs: -Infinity });
+  for (let i = 0; i < 10; i++) server.put(`team-a/w${i}`, i);
+  let turns = 0;
+  const seen: number[] = [];
+  const project = (): void => {
+    seen.push(turns);
+    setImmediate(() => (turns += 1));
+  };
+  await client.list(WIDGETS, { project });
+  assert.deepEqual(seen, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
 test("an answer that is no list is an error, not an empty list", async (t) => {
   const { server, client } = await startLab(t);
   const noVersion = { metadata: { resourceVersion: "" }, items: [] };
