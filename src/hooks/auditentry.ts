@@ -5,7 +5,9 @@
 
 import type { HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/call.ts";
+import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/objectqueries.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy, ObjectQuery, PolicyKind } from "../policy/policy.ts";
@@ -139,39 +141,63 @@ function describeInputs(
   now: Date,
 ): AuditInputs {
   const { cluster, namespace, overrides } = world;
-  const objects = objectsOf(matched, world, call, now);
+  const { objects, omitted } = objectsOf(matched, world, call, now);
   return {
     cluster: { resourceVersion: cluster.metadata.resourceVersion },
     ...(namespace !== undefined && {
       namespace: { uid: namespace.metadata.uid, resourceVersion: namespace.metadata.resourceVersion },
     }),
     overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
-    objects: objects.slice(0, MAX_OBJECTS),
-    objectsOmitted: Math.max(0, objects.length - MAX_OBJECTS),
+    objects,
+    objectsOmitted: omitted,
   };
 }
 
-/** Those of the kinds, names and namespaces that the gates on this hook look at. */
-function objectsOf(matched: Matched, world: World, call: HookRequest["call"], now: Date): AuditObject[] {
-  const policies = matched.flatMap(({ compiled }) => compiled ?? []);
-  const queries = objectQueries(policies, world, call, now) ?? [];
-  const found = queries.flatMap((query) => find(query, world));
-  return [...new Map(found.map((object) => [`${object.uid} ${object.kind}`, object])).values()];
+/** Where gates look at objects, and at which: `undefined` means all of them. */
+interface Place {
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly names: Set<string | undefined>;
 }
 
-function find({ kind, namespace, name }: ObjectQuery, { objects }: World): AuditObject[] {
-  const found = objects.find(kind, namespace);
-  if (!found.ok) return [];
-  return found.objects
-    .filter(({ metadata }) => name === undefined || metadata.name === name)
-    .map(({ metadata }) => ({
-      apiVersion: kind.apiVersion,
-      kind: kind.kind,
-      ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
-      name: metadata.name,
-      uid: metadata.uid,
-      resourceVersion: metadata.resourceVersion,
-    }));
+/** Those of the kinds, names and namespaces that the gates on this hook look at; each place is gone through once. */
+function objectsOf(
+  matched: Matched,
+  world: World,
+  call: HookRequest["call"],
+  now: Date,
+): { readonly objects: readonly AuditObject[]; readonly omitted: number } {
+  const policies = matched.flatMap(({ compiled }) => compiled ?? []);
+  const objects: AuditObject[] = [];
+  const seen = new Set<string>();
+  for (const { kind, namespace, names } of placesOf(objectQueries(policies, world, call, now) ?? [])) {
+    const found = world.objects.find(kind, namespace);
+    if (!found.ok) continue;
+    for (const { metadata } of found.objects) {
+      if (!names.has(undefined) && !names.has(metadata.name)) continue;
+      const key = `${metadata.uid} ${kind.kind}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (objects.length < MAX_OBJECTS) objects.push(describeObject(kind, metadata));
+    }
+  }
+  return { objects, omitted: seen.size - objects.length };
+}
+
+function placesOf(queries: readonly ObjectQuery[]): Iterable<Place> {
+  const places = new Map<string, Place>();
+  for (const { kind, namespace, name } of queries) {
+    const key = `${objectKindKey(kind)} ${namespace}`;
+    const place = places.get(key) ?? { kind, namespace, names: new Set() };
+    place.names.add(name);
+    places.set(key, place);
+  }
+  return places.values();
+}
+
+function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta): AuditObject {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
 }
 
 /** Those that hold come first, and what finds no room is counted by the caller. */
