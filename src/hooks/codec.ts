@@ -140,6 +140,13 @@ export function undecodableResponse(hook: HookName, waits: boolean): string {
   return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
 }
 
+/** What was sent has not been looked at. */
+export function tooLargeResponse(hook: HookName, waits: boolean): string {
+  const message =
+    "the request is larger than HookPolicy takes: more than 20 MiB, or more than 32768 values (variables and their fields, labels, annotations)";
+  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
+}
+
 /** Who it is, the operator's log says. */
 export function unauthenticatedResponse(hook: HookName, waits: boolean): string {
   const message =

@@ -3,7 +3,7 @@
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import { DISCOVERY_PATH, hookPath } from "./catalog.ts";
-import { unauthenticatedResponse, undecodableResponse } from "./codec.ts";
+import { tooLargeResponse, unauthenticatedResponse, undecodableResponse } from "./codec.ts";
 import { discoveryResponse } from "./discovery.ts";
 import { createHandler, type HandlerDeps, internalErrorResponse } from "./handler.ts";
 
@@ -50,6 +50,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
       if (reason === "internal") return internalErrorResponse(hook, waits);
+      if (reason === "too-large") return tooLargeResponse(hook, waits);
       if (reason !== "unauthenticated") return undecodableResponse(hook, waits);
       deps.metrics.answered(hook, "Unauthenticated", 0);
       return unauthenticatedResponse(hook, waits);

@@ -18,7 +18,7 @@ import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import type { KeyPair } from "./certificate.ts";
 import { Connections } from "./connections.ts";
-import { type Body, HookRequest, readBody } from "./requestbody.ts";
+import { type Body, type BodyLimits, HookRequest, readBody } from "./requestbody.ts";
 
 export interface HookRoute {
   readonly path: string;
@@ -64,8 +64,7 @@ export interface HookServerOptions {
   readonly limits?: Partial<Limits>;
 }
 
-export interface Limits {
-  readonly bodyBytes: number;
+export interface Limits extends BodyLimits {
   /** For all that are read or answered at a time, beside a small part of each. */
   readonly bodiesBytes: number;
   readonly headersMs: number;
@@ -81,6 +80,7 @@ export interface Limits {
 /** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the one that closes them. */
 const LIMITS: Limits = {
   bodyBytes: 20 * 1024 * 1024,
+  discardedBytes: 40 * 1024 * 1024,
   bodiesBytes: 40 * 1024 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
@@ -239,7 +239,7 @@ function createReader({ server, limits, connections }: Parts): BodyReader {
       connections.answered(via);
     });
   });
-  return async (request) => await (request.body ??= readBody(request, limits.bodyBytes, room));
+  return async (request) => await (request.body ??= readBody(request, limits, room));
 }
 
 /**
@@ -263,7 +263,8 @@ function repeatFirst(
       return undefined;
     const body = await read(request);
     try {
-      return typeof body === "string" ? undefined : found.repeat(body.digest());
+      const digest = typeof body === "string" ? undefined : body.digest();
+      return digest === undefined ? undefined : found.repeat(digest);
     } catch (error) {
       log.error("Failed to repeat an answer", { path, error });
       return undefined;

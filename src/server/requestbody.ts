@@ -23,17 +23,27 @@ export class HookRequest extends IncomingMessage {
   body: Promise<Body> | undefined;
 }
 
-/** How much of a body that is too large is read and dropped, in multiples of the limit, to end the exchange in order. */
-const DISCARD_FACTOR = 2;
+export interface BodyLimits {
+  readonly bodyBytes: number;
+  /**
+   * How much more of a refused body is read and dropped before the answer: a client that still sends when the connection
+   * closes learns of that, and not of the answer.
+   */
+  readonly discardedBytes: number;
+}
 
 /**
  * Never rejects. After anything but a whole body the connection cannot be used for another request. Whoever answers the
  * request gives its room back.
  */
-export async function readBody(request: HookRequest, limit: number, room: BodyRoom): Promise<Body> {
+export async function readBody(
+  request: HookRequest,
+  { bodyBytes: limit, discardedBytes }: BodyLimits,
+  room: BodyRoom,
+): Promise<Body> {
   const { via, taken } = request;
   if (via?.broken === true && !request.complete) return "incomplete";
-  const discardLimit = limit * DISCARD_FACTOR;
+  const discardLimit = limit + discardedBytes;
   if (Number(request.headers["content-length"] ?? 0) > discardLimit) return "too-large";
   const { promise, resolve } = Promise.withResolvers<Body>();
   let chunks: Buffer[] = [];

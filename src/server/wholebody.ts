@@ -2,6 +2,8 @@
 
 import { hash } from "node:crypto";
 
+/** No Cluster that etcd takes has more; what is larger is not repeated often. */
+const DIGESTED_BYTES = 2 * 1024 * 1024;
 /** Bodies of Cluster API's fit, and others do not stay in memory for it. */
 const GATHERED_BYTES = 256 * 1024;
 const gathered = Buffer.allocUnsafeSlow(GATHERED_BYTES);
@@ -24,8 +26,9 @@ export class WholeBody {
     return bytes;
   }
 
-  /** Whoever reaches the port chooses the bytes: nobody can find two bodies of one digest. */
-  digest(): string {
+  /** Callers choose the bytes, and cannot find two bodies of one digest. `undefined`: too large to be worth its time. */
+  digest(): string | undefined {
+    if (this.size > DIGESTED_BYTES) return undefined;
     this.#digest ??= hash("sha256", this.#gather(), "base64");
     return this.#digest;
   }

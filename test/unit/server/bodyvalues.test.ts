@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { hasTooManyValues } from "../../../src/server/bodyvalues.ts";
+import { hasTooManyValues, MAX_VALUES } from "../../../src/server/bodyvalues.ts";
 import { WholeBody } from "../../../src/server/wholebody.ts";
 import { goldenRequest } from "../../contract/golden.ts";
 
@@ -14,19 +14,33 @@ for (const text of ["[", "{},", "[],", "0,", '{"":', '"",']) {
   });
 }
 
-test("a Cluster of 1.5 MiB and a text of 20 MiB do not", () => {
-  const request: { cluster: { spec: { topology: { variables: unknown[] } } } } = JSON.parse(
+test("a Cluster with a thousand MachineDeployments, and texts of 20 MiB, do not", () => {
+  const request: { cluster: { spec: { topology: Record<string, unknown> } } } = JSON.parse(
     goldenRequest("v1beta2", "BeforeClusterDelete").toString(),
   );
-  const { topology } = request.cluster.spec;
-  const own = topology.variables;
-  while (JSON.stringify(topology.variables).length < 1.5 * MIB)
-    topology.variables.push(...own.slice(0, 1000));
+  const overrides = ["size", "zone", "image"].map((name) => ({ name, value: { [name]: name, count: 3 } }));
+  request.cluster.spec.topology["workers"] = {
+    machineDeployments: Array.from({ length: 1000 }, (_, index) => ({
+      name: `md-${index}`,
+      class: "default-worker",
+      replicas: 3,
+      metadata: { labels: { pool: `md-${index}`, tier: "workers" } },
+      variables: { overrides },
+    })),
+  };
   assert.equal(dense(Buffer.from(JSON.stringify(request))), false);
   assert.equal(dense(Buffer.alloc(20 * MIB, "x")), false);
+  for (const text of [",", String.raw`\"[`, String.raw`{\\`])
+    assert.equal(dense(Buffer.from(JSON.stringify({ text: text.repeat(MIB) }))), false, text);
+});
+
+test("what looks like the end of a text, and is not, hides no values", () => {
+  const values = "[".repeat(MAX_VALUES + 1);
+  for (const text of ['""', String.raw`"\\"`, String.raw`"\""`, String.raw`"\\\""`])
+    assert.equal(dense(Buffer.from(text + values)), true, text);
 });
 
 test("as many values as bytes are none too many where there are few bytes", () => {
-  assert.equal(dense(Buffer.alloc(256 * 1024, "[")), false);
-  assert.equal(dense(Buffer.alloc(256 * 1024 + 1, "[")), true);
+  assert.equal(dense(Buffer.alloc(MAX_VALUES, "[")), false);
+  assert.equal(dense(Buffer.alloc(MAX_VALUES + 1, "[")), true);
 });

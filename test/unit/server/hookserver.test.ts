@@ -204,8 +204,18 @@ for (const [name, headers] of [
   });
 }
 
+test("the refusal of a body that is many times the limit reaches a client that sends all of it first", async (t) => {
+  const { port } = await start(t, { limits: { bodyBytes: MIB } });
+  const chunk = Buffer.alloc(MIB, 0x20);
+  const body = Array.from({ length: 20 }, () => chunk);
+  for (const headers of [{ "content-length": 20 * MIB }, {}]) {
+    const { text } = await send(port, body, { headers });
+    assert.deepEqual(JSON.parse(text), { undecodable: "too-large", path: HOOK });
+  }
+});
+
 test("a body that never ends is not read for ever", async (t) => {
-  const { port } = await start(t, { limits: { bodyBytes: 1000 } });
+  const { port } = await start(t, { limits: { bodyBytes: 1000, discardedBytes: 1000 } });
   const { socket, all } = await dial(port);
   socket.write(head("transfer-encoding: chunked"));
   const pump = setInterval(() => socket.write(`3e8\r\n${"x".repeat(1000)}\r\n`), 1);

@@ -10,6 +10,7 @@ import { Connection } from "../../../src/server/connections.ts";
 import { HookRequest, readBody } from "../../../src/server/requestbody.ts";
 
 const LIMIT = 1000;
+const LIMITS = { bodyBytes: LIMIT, discardedBytes: LIMIT };
 
 function requestVia(via: Connection): HookRequest {
   const request = new HookRequest(via.accepted);
@@ -21,7 +22,7 @@ test("what comes after a body was given up takes no room", async () => {
   const room = new BodyRoom(LIMIT, 0);
   const via = new Connection(new Socket());
   const request = requestVia(via);
-  const body = readBody(request, LIMIT, room);
+  const body = readBody(request, LIMITS, room);
   request.push(Buffer.alloc(600));
   await nextTurn();
   assert.equal(room.take({ bytes: 0 }, LIMIT), false);
@@ -35,7 +36,7 @@ test("what comes after a body was given up takes no room", async () => {
 test("a whole body keeps its room while its request closes", async () => {
   const room = new BodyRoom(LIMIT, 0);
   const request = requestVia(new Connection(new Socket()));
-  const body = readBody(request, LIMIT, room);
+  const body = readBody(request, LIMITS, room);
   request.push(Buffer.alloc(600));
   request.push(null);
   assert.notEqual(await body, "incomplete");
@@ -48,10 +49,10 @@ test("a request that is complete takes nothing from the one behind it, which is 
   const room = new BodyRoom(LIMIT, 0);
   const via = new Connection(new Socket());
   const [first, second] = [requestVia(via), requestVia(via)];
-  const behind = readBody(second, LIMIT, room);
+  const behind = readBody(second, LIMITS, room);
   first.complete = true;
   first.push(null);
-  await readBody(first, LIMIT, room);
+  await readBody(first, LIMITS, room);
   via.onBreak?.();
   assert.equal(await Promise.race([behind, nextTurn("still read")]), "incomplete");
 });
