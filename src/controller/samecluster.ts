@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
+import { packedVariables } from "../policy/cluster.ts";
 
 /**
  * Whether two versions of a Cluster are the same to policies. Most changes are of the status, which only expressions
@@ -11,13 +12,44 @@ export function sameCluster(
   now: Cluster,
   { withStatus }: { readonly withStatus: boolean },
 ): boolean {
-  const { metadata: a, status: statusA, ...restA } = before;
-  const { metadata: b, status: statusB, ...restB } = now;
-  const { resourceVersion: _a, generation: _ga, ...metaA } = a;
-  const { resourceVersion: _b, generation: _gb, ...metaB } = b;
+  const { metadata: a, topology: topologyA, status: statusA, ...restA } = before;
+  const { metadata: b, topology: topologyB, status: statusB, ...restB } = now;
   return (
-    isDeepStrictEqual(metaA, metaB) &&
+    sameMetadata(a, b) &&
     isDeepStrictEqual(restA, restB) &&
+    sameTopology(topologyA, topologyB) &&
     (!withStatus || (a.generation === b.generation && isDeepStrictEqual(statusA, statusB)))
   );
+}
+
+/** But for what each change changes. */
+function sameMetadata(before: ObjectMeta, now: ObjectMeta): boolean {
+  const { resourceVersion: _a, generation: _ga, labels: labelsA, annotations: annotationsA, ...a } = before;
+  const { resourceVersion: _b, generation: _gb, labels: labelsB, annotations: annotationsB, ...b } = now;
+  return isDeepStrictEqual(a, b) && sameStrings(labelsA, labelsB) && sameStrings(annotationsA, annotationsB);
+}
+
+type Strings = Readonly<Record<string, string>>;
+
+/** There may be 45,000 of them: nothing is made of them, and the first difference ends it. */
+function sameStrings(a: Strings | undefined, b: Strings | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  let surplus = 0;
+  for (const key in a) {
+    if (!Object.hasOwn(b, key) || a[key] !== b[key]) return false;
+    surplus += 1;
+  }
+  for (const _ in b) surplus -= 1;
+  return surplus === 0;
+}
+
+function sameTopology(a: ClusterTopology | undefined, b: ClusterTopology | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  if (a.className !== b.className || a.version !== b.version) return false;
+  const [packedA, packedB] = [packedVariables(a), packedVariables(b)];
+  // Unpacked, they may be megabytes.
+  if (packedA !== undefined && packedB !== undefined) return packedA === packedB;
+  return a.variables === b.variables;
 }

@@ -11,7 +11,7 @@ import type { Logger } from "../api/logger.ts";
 import type { KubeClient } from "./client.ts";
 import { abortedError, childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./errors.ts";
-import { Projection } from "./projection.ts";
+import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
 import { keyOf } from "./resource.ts";
 import type { KubeObject, Resource } from "./resource.ts";
@@ -26,8 +26,11 @@ export interface InformerOptions<T extends Stored> {
   readonly client: Pick<KubeClient, "list" | "watch">;
   /** A function is asked before every list, for a kind whose served version is found by discovery. */
   readonly resource: Resource | ((signal: AbortSignal) => Promise<Resource>);
-  /** Keeps only what is used; runs before anything is stored. A throw skips that object: see Projection. */
-  readonly project: (raw: KubeObject) => T;
+  /**
+   * Keeps only what is used; runs before anything is stored. A throw skips that object: see Projection. `known`: what a
+   * watch's event follows on; never for a list, after which a restored etcd may count the same generations again.
+   */
+  readonly project: (raw: KubeObject, known?: T) => T;
   /** Called when the store already holds the change; what it throws is logged and stops nothing. */
   readonly onChange?: (change: Change<T>) => void;
   /**
@@ -167,7 +170,7 @@ export class Informer<T extends Stored> {
     this.#refreshDue = false;
     const resource = await this.#resolve(signal);
     const { client, metadataOnly = false, log } = this.#options;
-    const project = this.#projection.entry;
+    const project = (raw: KubeObject): Entry<T> => this.#projection.entry(raw);
     const { items, resourceVersion } = await client.list(resource, { metadataOnly, signal, project });
     this.#recovery.listed(this.#listedAt);
     for (const change of this.#store.replace(this.#projection.merge(items, this.#store)))
@@ -235,7 +238,7 @@ export class Informer<T extends Stored> {
     }
     this.#position = { resource, resourceVersion: event.object.metadata.resourceVersion };
     if (event.type === "DELETED") return this.#deliver(this.#store.remove(keyOf(event.object.metadata)));
-    const { key, object } = this.#projection.entry(event.object);
+    const { key, object } = this.#projection.entry(event.object, this.#store);
     if (object !== undefined) this.#deliver(this.#store.put(key, object));
   }
 

@@ -17,22 +17,22 @@ export interface Entry<T> {
  */
 export class Projection<T extends Stored> {
   failures = 0;
-  readonly #project: (raw: KubeObject) => T;
+  readonly #project: (raw: KubeObject, known?: T) => T;
   readonly #log: Logger;
 
-  constructor(project: (raw: KubeObject) => T, log: Logger) {
+  constructor(project: (raw: KubeObject, known?: T) => T, log: Logger) {
     this.#project = project;
     this.#log = log;
   }
 
-  /** Bound, to be handed over as the projection of a list. */
-  readonly entry = (raw: KubeObject): Entry<T> => {
+  /** Bound, to be handed over as the projection of a list: that begins anew. `knownIn`: an event goes on from there. */
+  readonly entry = (raw: KubeObject, knownIn?: Store<T>): Entry<T> => {
     let key = "";
     let uid = "";
     try {
       ({ uid } = raw.metadata);
       key = keyOf(raw.metadata);
-      return { key, uid, object: this.#project(withoutManagedFields(raw)) };
+      return { key, uid, object: this.#project(withoutManagedFields(raw), knownIn?.get(key)) };
     } catch (error) {
       this.failures++;
       this.#log.error("Object cannot be read", { key, error: String(error) });

@@ -157,7 +157,7 @@ export class ApiServer implements LiveReader, PolicyWriter {
     const resource = this.#clusters.current;
     try {
       const { items } = await this.#client.list(resource, { namespace, metadataOnly: true });
-      return items.map(viewCluster);
+      return items.map((each) => viewCluster(each));
     } catch (error) {
       if (!isNotFound(error) || (await servesResource(this.#client, resource, GROUP))) throw error;
       return undefined;

@@ -154,12 +154,12 @@ function createObjects({ client, log }: ControllerOptions, store: () => Decision
 function createSource(
   store: DecisionStore,
   reader: ApiServer,
-  { hookPolicies, clusterHookPolicies, clusters }: Informers,
+  { hookPolicies, clusterHookPolicies }: Informers,
   log: Logger,
 ): DecisionSource {
-  // What made one of them late may have made the others.
-  const onStale = (): void => {
-    for (const informer of [hookPolicies, clusterHookPolicies, clusters]) informer.refresh();
+  const onStale = (kinds: ReadonlySet<PolicyKind>): void => {
+    if (kinds.has("HookPolicy")) hookPolicies.refresh();
+    if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
   };
   const turns = new CallTurns();
   const confirmer = new Confirmer({ store, reader, turns, log, now, onStale });
@@ -200,7 +200,7 @@ function createInformers(
     clusters: new Informer<Cluster>({
       client,
       resource: (signal) => clusterResource.resolve(signal),
-      project: (raw) => compactCluster(viewCluster(raw)),
+      project: (raw, known) => compactCluster(viewCluster(raw, known)),
       onChange: ({ old, new: cluster }) => store().clusterChanged(old, cluster),
       log,
     }),

@@ -19,8 +19,11 @@ const DROPPED_ANNOTATIONS = new Set([
   "cluster.x-k8s.io/conversion-data",
 ]);
 
-/** Works for cluster.x-k8s.io v1beta1 and v1beta2; what is missing or of another type is left out. */
-export function viewCluster(raw: unknown): Cluster {
+/**
+ * Works for cluster.x-k8s.io v1beta1 and v1beta2; what is missing or of another type is left out. `known`: an earlier
+ * version of the same Cluster, whose topology is taken over where the spec is the same.
+ */
+export function viewCluster(raw: unknown, known?: Cluster): Cluster {
   const object = record(raw);
   const spec = record(object["spec"]);
   const metadata = viewMetadata(object["metadata"]);
@@ -31,7 +34,7 @@ export function viewCluster(raw: unknown): Cluster {
     metadata,
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
-    ...(isFields(topology) && { topology: viewTopology(topology) }),
+    ...(isFields(topology) && { topology: knownTopology(metadata, known) ?? viewTopology(topology) }),
     status: viewStatus(status),
     ...(progress !== undefined && { progress }),
   };
@@ -39,6 +42,15 @@ export function viewCluster(raw: unknown): Cluster {
 
 export function viewNamespace(raw: unknown): Namespace {
   return { metadata: viewMetadata(record(raw)["metadata"]) };
+}
+
+/** The API server counts a new generation with each change of the spec. */
+function knownTopology(
+  { uid, generation }: ObjectMeta,
+  known: Cluster | undefined,
+): ClusterTopology | undefined {
+  const same = known?.metadata.uid === uid && known.metadata.generation === generation;
+  return same && generation !== undefined ? known.topology : undefined;
 }
 
 /** v1beta1 has `class`, v1beta2 `classRef.name` (Cluster API: api/core/v1beta2/cluster_types.go). */
@@ -49,6 +61,19 @@ function viewTopology(topology: Fields): ClusterTopology {
     version: text(topology["version"]) ?? "",
     ...(variables !== undefined && { variables }),
   };
+}
+
+const PACKED = Symbol("packed");
+
+/** Not enumerable: two topologies are compared by what both have. */
+export function setPackedVariables(topology: ClusterTopology, packed: string): void {
+  Object.defineProperty(topology, PACKED, { value: packed });
+}
+
+/** The same for the same variables; `undefined`: they are kept as they are. */
+export function packedVariables(topology: ClusterTopology): string | undefined {
+  const packed: unknown = Reflect.get(topology, PACKED);
+  return typeof packed === "string" ? packed : undefined;
 }
 
 /** A name can occur twice in v1beta1 (definitionFrom): the first one counts. */
@@ -119,12 +144,39 @@ export function viewMetadata(raw: unknown): ObjectMeta {
   };
 }
 
-/** Left out when empty: ten thousand Clusters are kept in memory. */
+/**
+ * Left out when empty: ten thousand Clusters are kept in memory. The object itself where all of it counts: a Cluster can
+ * have 45,000 annotations, and each event brings them.
+ */
 function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
-  const entries = Object.entries(record(raw)).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string" && dropped?.has(entry[0]) !== true,
-  );
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  const fields = record(raw);
+  if (isStrings(fields) && !some(dropped, (key) => Object.hasOwn(fields, key)))
+    return isEmpty(fields) ? undefined : fields;
+  const strings: Record<string, string> = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (typeof value !== "string" || dropped?.has(key) === true) continue;
+    if (key === "__proto__") Object.defineProperty(strings, key, { value, ...ORDINARY });
+    else strings[key] = value;
+  }
+  return isEmpty(strings) ? undefined : strings;
+}
+
+const ORDINARY = { enumerable: true, writable: true, configurable: true };
+
+function isStrings(fields: Fields): fields is Record<string, string> {
+  for (const key in fields) if (typeof fields[key] !== "string") return false;
+  return true;
+}
+
+function isEmpty(fields: Fields): boolean {
+  for (const _ in fields) return false;
+  return true;
+}
+
+function some(keys: ReadonlySet<string> | undefined, isOne: (key: string) => boolean): boolean {
+  for (const key of keys ?? []) if (isOne(key)) return true;
+  return false;
 }
 
 function record(value: unknown): Fields {
