@@ -29,8 +29,8 @@ export interface ConfirmationOptions {
   readonly turns?: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Memory turned out to be behind: read everything again. */
-  readonly onStale: () => void;
+  /** Memory turned out to be behind with policies of these kinds: read them again. */
+  readonly onStale: (kinds: ReadonlySet<PolicyKind>) => void;
   readonly budgetMs?: number;
 }
 
@@ -84,8 +84,13 @@ export class Confirmer {
       this.#reads.namespace(asker, namespace),
     ]);
     // Before anything is read for them: memory tells what that is.
-    if (!policies.every((policy) => this.#isKnown(policy, before))) {
-      this.#options.onStale();
+    const unknown = policies.filter((policy) => !this.#isKnown(policy, before));
+    if (unknown.length > 0) {
+      // Memory has been told of what is being compiled: to list it again would tell no more.
+      const stale = unknown.filter(
+        ({ kind, metadata: m }) => !store.compiles(policyKey(kind, m.namespace, m.name)),
+      );
+      if (stale.length > 0) this.#options.onStale(new Set(stale.map(({ kind }) => kind)));
       return { ok: false, reason: "PolicyNotInMemory" };
     }
     const cluster = await this.#reads.cluster(asker, namespace, name);
@@ -139,7 +144,9 @@ export class Confirmer {
         read.set(key, [...(read.get(key) ?? []), found]);
       }),
     );
-    return { find: (kind, namespace) => join(read.get(placeOf(kind, namespace)) ?? []) };
+    // Hundreds of gates may look at one place.
+    const joined = new Map([...read].map(([place, parts]) => [place, join(parts)]));
+    return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
   }
 
   /** Concerns the gates that look at them, and no policy that goes on without them. */

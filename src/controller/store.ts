@@ -124,6 +124,11 @@ export class DecisionStore {
     await new Promise<void>((resolve) => this.#afterCompiling(resolve));
   }
 
+  /** A newer spec of the policy than the one that decides is known. */
+  compiles(policy: string): boolean {
+    return this.#compiling.has(policy);
+  }
+
   /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
   load(): void {
     this.#afterCompiling(() => this.#load());
