@@ -119,7 +119,7 @@ const BODIES: Record<string, { body: string[]; headers?: Record<string, string>;
   "an empty body": { body: [], size: 0 },
   "an empty chunked body": { body: [], headers: { "transfer-encoding": "chunked" }, size: 0 },
   "no JSON": { body: ["\u0000\u0001<xml/>"], size: 8 },
-  "deep nesting": { body: ["[".repeat(100_000)], size: 100_000 },
+  "deep nesting": { body: ["[".repeat(30_000)], size: 30_000 },
   "a chunked body": { body: ["ab", "cd"], headers: { "transfer-encoding": "chunked" }, size: 4 },
   "a form's content type": {
     body: ["a"],
