@@ -86,7 +86,7 @@ export class DecisionStore {
   readonly #compiling: Compiling;
   #loaded = false;
   /** What is to be done when these policies are compiled. */
-  #awaited: { readonly keys: Set<string>; readonly then: () => void }[] = [];
+  #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
@@ -142,17 +142,17 @@ export class DecisionStore {
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
   }
 
-  #afterCompiling(then: () => void): void {
+  #afterCompiling(work: () => void): void {
     const keys = new Set(this.#compiling.keys());
-    if (keys.size === 0) return then();
-    this.#awaited.push({ keys, then });
+    if (keys.size === 0) return work();
+    this.#awaited.push({ keys, work });
   }
 
   #isCompiled(key: string): void {
     for (const { keys } of this.#awaited) keys.delete(key);
     const over = this.#awaited.filter(({ keys }) => keys.size === 0);
     this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
-    for (const { then } of over) then();
+    for (const { work } of over) work();
   }
 
   stop(): void {
