@@ -5,7 +5,7 @@
 
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
-import type { Confirmation } from "../policy/decision.ts";
+import type { Confirmation, Decision, RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import {
   type FoundObjects,
@@ -106,7 +106,10 @@ export class Confirmer {
       return { ok: false, reason: "NamespaceChanging" };
     if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
       return { ok: false, reason: "ClusterChanging" };
-    return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
+    const decision = store.decideLive(request, { ...world, objects }, now());
+    if (restsOnWait(decision) && store.isBehind({ ...world, cluster: clusterAgain }))
+      return { ok: false, reason: "ClusterNotInMemory" };
+    return { ok: true, decision };
   }
 
   /** Those in memory that are still there and the same: one that memory does not have could only release. */
@@ -175,6 +178,13 @@ export class Confirmer {
     ]);
     return [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
   }
+}
+
+/** That its gates held without a break is known from memory alone. */
+function restsOnWait({ holds, trace }: Decision): boolean {
+  const hasWaited = ({ reason, timers }: RuleTrace): boolean =>
+    reason === "GatesHold" && timers?.gatesMetSince !== undefined;
+  return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
 }
 
 interface LivePolicy {

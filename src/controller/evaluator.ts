@@ -179,13 +179,6 @@ export class Evaluator {
     this.#report(remembered, candidates, decision, now);
   }
 
-  /** What a live read says of it: a gate that did not hold for a moment stops clocks all the same. */
-  remember(ask: Ask, world: World, now: Date): void {
-    const { compiled } = knowing(ask, this.#candidates(ask.namespace));
-    const { trace } = decide(compiled, { ...world, asked: ask }, ask.call, now);
-    this.#memory.asks.put(remember(ask, compiled, trace));
-  }
-
   /** What each policy holds now, and whether that is news. */
   #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
     const key = askKey(ask.clusterUID, ask.call.hook);

@@ -89,20 +89,6 @@ test("a wait whose window has closed while nobody was there begins anew", () => 
   assert.deepEqual(reasons(again, policy), ["WaitPending"]);
 });
 
-test("a gate that a release has found not to hold lets the wait begin anew, although memory never saw it", () => {
-  const thawed: GateSpec = { name: "thawed", label: { key: "thawed", from: "Namespace" } };
-  const policy = policyOf([thawed, soak]);
-  const known = namespace({ labels: { thawed: "true" } });
-  const fixture = storeWith({ policies: [policy], clusters: [deleting()], namespaces: [known] });
-  passTo(fixture, at("+31m"));
-  const request = { call: DELETE, cluster: deleting() };
-  const world = { cluster: deleting(), objects: NO_OBJECTS, overrides: [] };
-  const { store } = fixture;
-  assert.equal(store.decideLive(request, { ...world, namespace: namespace() }, at("+31m")).holds, true);
-  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+32m")).holds, true);
-  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+63m")).holds, false);
-});
-
 test("a row tells of the rule whose verdict it shows", () => {
   const broken = rule({
     name: "broken",
