@@ -31,6 +31,8 @@ export interface ConfirmationOptions {
   readonly budgetMs?: number;
 }
 
+/** Between this clock and the API server's. */
+const MAX_SKEW_MS = 10_000;
 /** Well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
 
@@ -73,7 +75,8 @@ export class Confirmer {
    * a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
-    const { store, now } = this.#options;
+    const { store, reader, now } = this.#options;
+    const began = performance.now();
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
     const [policies, ns] = await Promise.all([
@@ -106,7 +109,11 @@ export class Confirmer {
       return { ok: false, reason: "NamespaceChanging" };
     if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
       return { ok: false, reason: "ClusterChanging" };
-    const decision = store.decideLive(request, { ...world, objects }, now());
+    const at = now();
+    const skew = reader.clockAheadMs(at, began);
+    if (skew === undefined) return { ok: false, reason: "ClockUnknown" };
+    if (Math.abs(skew) > MAX_SKEW_MS) return { ok: false, reason: "ClockSkewed" };
+    const decision = store.decideLive(request, { ...world, objects }, at);
     if (restsOnWait(decision) && store.isBehind({ ...world, cluster: clusterAgain }))
       return { ok: false, reason: "ClusterNotInMemory" };
     return { ok: true, decision };

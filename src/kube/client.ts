@@ -4,6 +4,7 @@ import { KubeError, isGone } from "./errors.ts";
 import type { Attempt } from "./errors.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+import type { ServerClock } from "./serverclock.ts";
 import { Transport } from "./transport.ts";
 import { isKubeObject, watchEvents } from "./watchstream.ts";
 import type { WatchEvent } from "./watchstream.ts";
@@ -81,6 +82,11 @@ export class KubeClient {
   constructor(config: KubeConfig, options: KubeClientOptions = {}) {
     const userAgent = `hookpolicy/${options.version ?? "dev"}`;
     this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
+  }
+
+  /** As the responses so far show it. */
+  get serverClock(): ServerClock {
+    return this.#transport.clock;
   }
 
   async get(resource: Resource, key: ObjectKey, options: GetOptions = {}): Promise<KubeObject> {

@@ -75,10 +75,10 @@ const AVAILABILITY_POLL_MS = 1000;
 /** What gates look at is a part of memory, but no kind may keep the others' Clusters waiting for long. */
 const OBJECTS_BUDGET_MS = 5000;
 
-const now = (): Date => new Date();
-
 export function createController(options: ControllerOptions): Controller {
   const { client, served, maxOverrideMs, serviceName, metrics, events, log } = options;
+  // Memory's clocks: what begins while this machine's clock is behind must not have begun too early.
+  const { now } = client.serverClock;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is only called once all of them are there.
   const objects = createObjects(options, () => store);
@@ -160,7 +160,7 @@ function createConfirmer(
   const onStale = (): void => {
     for (const informer of [hookPolicies, clusterHookPolicies, clusters]) informer.refresh();
   };
-  return new Confirmer({ store, reader, log, now, onStale });
+  return new Confirmer({ store, reader, log, now: () => new Date(), onStale });
 }
 
 function sourceOf(store: DecisionStore, confirmer: Confirmer): DecisionSource {

@@ -46,6 +46,10 @@ export class Operators {
   /** Called before and after each read of a Cluster: what changes there changes between the reads of a confirmation. */
   onRead: () => void = () => undefined;
   afterRead: () => void = () => undefined;
+  /** The API server's clock, while the operators' shows `now`; absent: its responses do not tell. */
+  serverNow: ((now: Date) => Date) | undefined = (now) => now;
+  /** Why releases were not confirmed. */
+  readonly unconfirmed: string[] = [];
   /** What memory has of them. */
   #seenObjects: readonly WatchedObject[];
   #unseen: Cluster[] = [];
@@ -82,7 +86,11 @@ export class Operators {
         standing: store.standing.bind(store),
         confirm: confirmer.confirm.bind(confirmer),
       },
-      metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
+      metrics: {
+        answered: () => undefined,
+        unconfirmed: (reason: string) => this.unconfirmed.push(reason),
+        discovered: () => undefined,
+      },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
@@ -113,6 +121,7 @@ export class Operators {
         const objects = this.objects.filter(({ metadata }) => name === undefined || metadata.name === name);
         return { ok: true, namespaced: true, objects };
       },
+      clockAheadMs: (now) => this.serverNow && now.getTime() - this.serverNow(now).getTime(),
       reasonOf: () => "NotFound",
     };
   }
@@ -127,6 +136,12 @@ export class Operators {
       this.#now = new Date(Math.min(to.getTime(), this.#now.getTime() + stepMs));
       for (const { fixture } of this.#operators) passTo(fixture, this.#now);
     }
+  }
+
+  /** Somebody sets it. */
+  setClock(to: Date): void {
+    this.#now = to;
+    for (const { fixture } of this.#operators) passTo(fixture, to);
   }
 
   set(cluster: Cluster): void {

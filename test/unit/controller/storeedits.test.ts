@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { APPROVED, at, cluster, DELETE, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
+import { APPROVED, at, cluster, hookPolicy, NOW, rule } from "../builders.ts";
 import { type Fixture, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const DELETED_AT = "2026-11-21T12:00:00Z";
