@@ -147,7 +147,10 @@ async function withClock(lab: Lab, index: number, offset: number): Promise<Repli
   return { nodeFlags: [`--import=${preload}`], flags: { "webhook-cert-dir": certDir } };
 }
 
-/** Looks into the file at the start and at SIGUSR2, and writes down what it has found beside it. */
+/**
+ * Looks into the file at the start and at SIGUSR2, and writes down what it has found beside it. The dates in responses
+ * of the API server are shifted, too: while its clock shows another time, nothing is released (test/redteam/clocks.test.ts).
+ */
 function shiftedDate(file: string): string {
   return `
     import { readFileSync, writeFileSync } from "node:fs";
@@ -155,6 +158,7 @@ function shiftedDate(file: string): string {
     const RealDate = Date;
     let offset = 0;
     const now = () => RealDate.now() + offset;
+    const parse = (text) => RealDate.parse(text) + (/^[A-Z][a-z]{2}, .* GMT$/.test(text) ? offset : 0);
     const set = () => {
       offset = Number(readFileSync(file, "utf8"));
       writeFileSync(file + "." + process.pid, String(offset));
@@ -162,7 +166,7 @@ function shiftedDate(file: string): string {
     globalThis.Date = new Proxy(RealDate, {
       construct: (target, args) => new target(...(args.length === 0 ? [now()] : args)),
       apply: () => new RealDate(now()).toString(),
-      get: (target, key) => (key === "now" ? now : target[key]),
+      get: (target, key) => ({ now, parse })[key] ?? target[key],
     });
     set();
     process.on("SIGUSR2", set);`;

@@ -4,6 +4,8 @@ import { TURN_MS } from "./turn.ts";
 
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
 const MAX_SLEEP_MS = 30_000;
+/** A clock that is set back by more makes everything due. */
+const SET_BACK_MS = 10_000;
 /** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
 
@@ -17,6 +19,8 @@ export class Alarm {
   #served = "";
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
+  /** The latest instant that the clock has shown since it rang. */
+  #seen = -Infinity;
   #stopped = false;
 
   constructor(options: {
@@ -39,6 +43,7 @@ export class Alarm {
       return;
     }
     this.#dueAt.set(key, at.getTime());
+    this.#seen = Math.max(this.#seen, this.#now().getTime());
     if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
   }
 
@@ -50,6 +55,9 @@ export class Alarm {
   /** Calls back for what is due. The callback may set the key again. */
   ring(): void {
     const now = this.#now().getTime();
+    // What was put off until an instant of a clock that was ahead.
+    if (now < this.#seen - SET_BACK_MS) for (const key of this.#dueAt.keys()) this.#dueAt.set(key, now);
+    this.#seen = now;
     const end = performance.now() + this.#turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);

@@ -5,7 +5,7 @@
 
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
-import type { Confirmation } from "../policy/decision.ts";
+import type { Confirmation, Decision, RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import {
   type FoundObjects,
@@ -34,6 +34,8 @@ export interface ConfirmationOptions {
   readonly budgetMs?: number;
 }
 
+/** Between this clock and the API server's. */
+const MAX_SKEW_MS = 10_000;
 /** Well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
 
@@ -76,7 +78,8 @@ export class Confirmer {
    * a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
-    const { store, now } = this.#options;
+    const { store, reader, now } = this.#options;
+    const began = performance.now();
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
     const [policies, ns] = await Promise.all([
@@ -116,7 +119,14 @@ export class Confirmer {
         return { ok: false, reason: "NamespaceChanging" };
       if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
         return { ok: false, reason: "ClusterChanging" };
-      return { ok: true, decision: store.decideLive(request, { ...world, objects }, now()) };
+      const at = now();
+      const skew = reader.clockAheadMs(at, began);
+      if (skew === undefined) return { ok: false, reason: "ClockUnknown" };
+      if (Math.abs(skew) > MAX_SKEW_MS) return { ok: false, reason: "ClockSkewed" };
+      const decision = store.decideLive(request, { ...world, objects }, at);
+      if (restsOnWait(decision) && store.isBehind({ ...world, cluster: clusterAgain }))
+        return { ok: false, reason: "ClusterNotInMemory" };
+      return { ok: true, decision };
     };
     const { turns } = this.#options;
     return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store), decide);
@@ -190,6 +200,13 @@ export class Confirmer {
     ]);
     return [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
   }
+}
+
+/** That its gates held without a break is known from memory alone. */
+function restsOnWait({ holds, trace }: Decision): boolean {
+  const hasWaited = ({ reason, timers }: RuleTrace): boolean =>
+    reason === "GatesHold" && timers?.gatesMetSince !== undefined;
+  return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
 }
 
 interface LivePolicy {

@@ -12,7 +12,7 @@ import { forecast } from "../policy/forecast.ts";
 import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
 import { BUDGET_EXHAUSTED } from "../policy/steps.ts";
-import { remember } from "../policy/timers.ts";
+import { notAhead, remember } from "../policy/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
 import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "./asks.ts";
@@ -170,20 +170,14 @@ export class Evaluator {
     }
   }
 
-  #evaluate(ask: Ask, cluster: Cluster, all: Candidates): void {
+  #evaluate(remembered: Ask, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
+    const ask = notAhead(remembered, now);
     const candidates = knowing(ask, all);
     const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
-    const remembered = remember(ask, candidates.compiled, decision.trace);
-    this.#memory.asks.put(remembered);
-    this.#report(remembered, candidates, decision, now);
-  }
-
-  /** What a live read says of it: a gate that did not hold for a moment stops clocks all the same. */
-  remember(ask: Ask, world: World, now: Date): void {
-    const { compiled } = knowing(ask, this.#candidates(ask.namespace));
-    const { trace } = decide(compiled, { ...world, asked: ask }, ask.call, now);
-    this.#memory.asks.put(remember(ask, compiled, trace));
+    const next = remember(ask, candidates.compiled, decision.trace);
+    this.#memory.asks.put(next);
+    this.#report(next, candidates, decision, now);
   }
 
   /** What each policy holds now, and whether that is news. */

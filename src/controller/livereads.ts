@@ -18,6 +18,11 @@ export interface LiveReader {
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
+  /**
+   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, no response
+   * to a read that began since `since` (performance.now) has told it.
+   */
+  clockAheadMs(now: Date, since: number): number | undefined;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
   reasonOf(error: unknown): string;
 }

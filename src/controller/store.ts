@@ -9,7 +9,7 @@ import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
-import { asRequested, clusterKey, newerThan } from "../policy/cluster.ts";
+import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { compileInSteps, type ServedHooks } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -375,8 +375,9 @@ export class DecisionStore {
   }
 
   /**
-   * The decision for objects that were just read; where memory has learnt more since, that must let go, too. What is
-   * remembered of the operation counts only if the Cluster that was read shows the same one.
+   * The decision for objects that were just read; where memory has learnt more since, that must release, too. What is
+   * remembered of the operation counts only if the Cluster that was read shows the same one. Nothing is remembered of
+   * it: a call says when these reads are made.
    */
   decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#options;
@@ -388,10 +389,7 @@ export class DecisionStore {
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
-    if (decision.holds) {
-      if (ask !== undefined) this.#evaluator.remember(ask, live, now);
-      return { ...decision, basis };
-    }
+    if (decision.holds) return { ...decision, basis };
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
@@ -400,6 +398,17 @@ export class DecisionStore {
       asked,
     };
     return { ...decide(compiled, learnt, call, now), basis };
+  }
+
+  /** The API server has newer copies than memory, which has not seen what happened in between. */
+  isBehind({ cluster, namespace }: LiveWorld): boolean {
+    const { clusters, namespaces } = this.#options;
+    const known = clusters.get(clusterKey(cluster));
+    const knownNamespace = namespaces.get(cluster.metadata.namespace ?? "");
+    return (
+      (known !== undefined && isNewer(cluster, known)) ||
+      (namespace !== undefined && knownNamespace !== undefined && isNewer(namespace, knownNamespace))
+    );
   }
 
   /**

@@ -6,6 +6,7 @@ import { KubeError, isGone } from "./errors.ts";
 import type { Attempt } from "./errors.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+import type { ServerClock } from "./serverclock.ts";
 import { Transport } from "./transport.ts";
 import { isKubeObject, watchEvents } from "./watchstream.ts";
 import type { WatchEvent } from "./watchstream.ts";
@@ -93,6 +94,11 @@ export class KubeClient {
     const userAgent = `hookpolicy/${options.version ?? "dev"}`;
     this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
     this.#sliceMs = options.sliceMs ?? SLICE_MS;
+  }
+
+  /** As the responses so far show it. */
+  get serverClock(): ServerClock {
+    return this.#transport.clock;
   }
 
   async get(resource: Resource, key: ObjectKey, options: GetOptions = {}): Promise<KubeObject> {

@@ -5,6 +5,7 @@ import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { currentCredentials } from "./credentials.ts";
 import type { TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
+import { ServerClock } from "./serverclock.ts";
 import { KubeError, fromStatus, fromTransport } from "./errors.ts";
 import type { Attempt } from "./errors.ts";
 
@@ -49,6 +50,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Connections to one API server. client-node 2.0.1 itself would open one TLS connection per call. */
 export class Transport {
+  readonly clock = new ServerClock();
   readonly #config: KubeConfig;
   readonly #options: TransportOptions;
   #pools: Pools | undefined;
@@ -69,7 +71,9 @@ export class Transport {
     const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
     const maxBytes = Math.min(request.maxBytes ?? Infinity, this.#options.maxResponseBytes);
     const work = async (signal: AbortSignal): Promise<Document> => {
+      const sent = performance.now();
       const answer = await this.#send(request, signal, "requests");
+      this.clock.read(answer.headers["date"], sent);
       const bytes = await readBody(request.attempt, answer.body, maxBytes);
       return { value: parse(request.attempt, bytes.toString("utf8")), bytes: bytes.length };
     };

@@ -149,6 +149,10 @@ export class ApiServer implements LiveReader, PolicyWriter {
     return await this.#objects.read(kind, namespace, { whole, ...(name !== undefined && { name }) });
   }
 
+  clockAheadMs(now: Date, since: number): number | undefined {
+    return this.#client.serverClock.aheadMs(now, since);
+  }
+
   async findNamespace(name: string): ReturnType<PolicyWriter["findNamespace"]> {
     return await unlessNotFound(this.namespace(name));
   }

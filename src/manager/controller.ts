@@ -76,10 +76,10 @@ const AVAILABILITY_POLL_MS = 1000;
 /** What gates look at is a part of memory, but no kind may keep the others' Clusters waiting for long. */
 const OBJECTS_BUDGET_MS = 5000;
 
-const now = (): Date => new Date();
-
 export function createController(options: ControllerOptions): Controller {
   const { client, served, maxOverrideMs, serviceName, metrics, events, log } = options;
+  // Memory's clocks: what begins while this machine's clock is behind must not have begun too early.
+  const { now } = client.serverClock;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is only called once all of them are there.
   const objects = createObjects(options, () => store);
@@ -162,7 +162,7 @@ function createSource(
     if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
   };
   const turns = new CallTurns();
-  const confirmer = new Confirmer({ store, reader, turns, log, now, onStale });
+  const confirmer = new Confirmer({ store, reader, turns, log, now: () => new Date(), onStale });
   return {
     loaded: () => store.loaded,
     inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store), decide, refuse),

@@ -210,7 +210,7 @@ export function newerThan<T extends Cluster | Namespace>(live: T, known: T | und
  * Resource versions are integers that compare within one resource (KEP-5504). Where they do not, nothing is said
  * to be newer: a go is confirmed by a live read anyway.
  */
-function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
+export function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
   const order = compareResourceVersions(a.resourceVersion, b.resourceVersion);
   return order !== undefined && order > 0;
 }

@@ -8,6 +8,7 @@ import type {
   RuleTimers as StoredTimers,
 } from "../api/hookpolicy.ts";
 import type { PolicyTrace } from "./decision.ts";
+import { wholeSecond } from "./instant.ts";
 import { type CompiledPolicy, windowsOf } from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import { type Asked, type RuleTimers, timerKey } from "./world.ts";
@@ -163,10 +164,40 @@ function later(own: Date | undefined, stored: Date | undefined): Date | undefine
 /** A clock that is ahead by a little is tolerated; what cannot be read is not there. */
 const MAX_AHEAD_MS = 60_000;
 
+/** What was remembered by a clock that was ahead and is right again counts from now on. */
+export function notAhead<T extends Asked>(ask: T, now: Date): T {
+  const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
+  const { firstAsked, saidBy = new Map<string, Date>(), rules } = ask;
+  const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
+    blockedSince,
+    gatesMetSince,
+  ]);
+  const instants = [firstAsked, ...saidBy.values(), ...timers];
+  if (!instants.some((at) => at !== undefined && isAhead(at, now))) return ask;
+  const said = new Map([...saidBy].map(([uid, at]) => [uid, clamp(at)]));
+  const clamped = [...rules].map(([key, { blockedSince, gatesMetSince }]): [string, RuleTimers] => [
+    key,
+    present({
+      blockedSince: blockedSince && clamp(blockedSince),
+      gatesMetSince: gatesMetSince && clamp(gatesMetSince),
+    }),
+  ]);
+  return {
+    ...ask,
+    firstAsked: clamp(firstAsked),
+    ...(said.size > 0 && { saidBy: said }),
+    rules: new Map(clamped),
+  };
+}
+
+function isAhead(at: Date, now: Date): boolean {
+  return at.getTime() > now.getTime() + MAX_AHEAD_MS;
+}
+
 function parse({ blockedSince, gatesMetSince }: Omit<StoredTimers, "rule">, now: Date): RuleTimers {
   const time = (text: string | undefined): Date | undefined => {
     const at = new Date(text ?? NaN);
-    return at.getTime() <= now.getTime() + MAX_AHEAD_MS ? at : undefined;
+    return Number.isNaN(at.getTime()) || isAhead(at, now) ? undefined : at;
   };
   return present({ blockedSince: time(blockedSince), gatesMetSince: time(gatesMetSince) });
 }

@@ -130,6 +130,7 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     namespace: async () => namespace(),
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;

@@ -159,6 +159,7 @@ test("confirmations that share a read decide one by one, those of another namesp
       overrides: async () => [],
       objects: async () => ({ ok: true, namespaced: true, objects: [] }),
       reasonOf: String,
+      clockAheadMs: () => 0,
     },
     turns: new CallTurns(-Infinity),
     log: silent,

@@ -37,6 +37,7 @@ class SlowServer implements LiveReader {
   overrides: LiveReader["overrides"] = () => this.#read("list HookOverride", () => []);
   objects: LiveReader["objects"] = () =>
     this.#read("list objects", () => ({ ok: true, namespaced: true, objects: [] }));
+  clockAheadMs: LiveReader["clockAheadMs"] = () => 0;
   reasonOf: LiveReader["reasonOf"] = () => "Unavailable";
 
   #read<T>(what: string, result: () => T): Promise<T> {

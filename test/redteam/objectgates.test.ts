@@ -42,6 +42,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     namespace: async () => namespace(),
     overrides: async () => [],
     objects: async ({ kind, namespace: ns }) => objects.find(kind, ns),
+    clockAheadMs: () => 0,
     reasonOf: () => "NotFound",
   };
   const now = (): Date => clock.now;

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import type { HookOverride, HookPolicyStatus } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
+import type { WatchedObject } from "../../src/policy/objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../src/controller/livereads.ts";
@@ -14,6 +15,13 @@ import { clusterKey } from "../../src/policy/cluster.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
 import { type Fixture, keyOf, passTo, silent, statusOf, storeWith } from "../unit/controller/fixtures.ts";
 
+export const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+
+/** That something of this name exists. */
+export function configMap(name: string): WatchedObject {
+  return { metadata: { name, namespace: "platform", uid: `uid-${name}`, resourceVersion: "9" } };
+}
+
 interface Operator {
   readonly fixture: Fixture;
   readonly handlers: ReadonlyMap<HookName, HookHandler>;
@@ -23,19 +31,37 @@ interface Given {
   readonly policies: readonly PolicyObject[];
   readonly overrides?: readonly HookOverride[];
   readonly clusters?: readonly Cluster[];
+  readonly objects?: readonly WatchedObject[];
   readonly count?: number;
 }
 
-/** They see each change at once, and each other's statuses when these are written. */
+/** They see each change at once, but for what is only written; and each other's statuses when these are written. */
 export class Operators {
+  /** What the API server has. */
   readonly clusters = new Map<string, Cluster>();
+  /** All ConfigMaps, whatever the namespace. */
+  objects: readonly WatchedObject[];
+  /** Reads of objects fail. */
+  objectsFail = false;
+  /** Called before and after each read of a Cluster: what changes there changes between the reads of a confirmation. */
+  onRead: () => void = () => undefined;
+  afterRead: () => void = () => undefined;
+  /** The API server's clock, while the operators' shows `now`; absent: its responses do not tell. */
+  serverNow: ((now: Date) => Date) | undefined = (now) => now;
+  /** Why releases were not confirmed. */
+  readonly unconfirmed: string[] = [];
+  /** What memory has of them. */
+  #seenObjects: readonly WatchedObject[];
+  #unseen: Cluster[] = [];
   readonly policies = new Map<string, PolicyObject>();
   readonly #overrides: readonly HookOverride[];
   readonly #operators: readonly Operator[];
   #now = NOW;
   #version = 1000;
 
-  constructor({ policies, overrides = [], clusters = [], count = 2 }: Given) {
+  constructor({ policies, overrides = [], clusters = [], objects = [], count = 2 }: Given) {
+    this.objects = objects;
+    this.#seenObjects = objects;
     for (const policy of policies) this.policies.set(keyOf(policy), policy);
     for (const cluster of clusters) this.clusters.set(clusterKey(cluster), cluster);
     this.#overrides = overrides;
@@ -47,6 +73,7 @@ export class Operators {
       policies: [...this.policies.values()],
       overrides: [...this.#overrides],
       clusters: [...this.clusters.values()],
+      objects: { find: () => ({ ok: true, namespaced: true, objects: this.#seenObjects }) },
     });
     const { store } = fixture;
     const now = (): Date => this.#now;
@@ -60,7 +87,11 @@ export class Operators {
         standing: store.standing.bind(store),
         confirm: confirmer.confirm.bind(confirmer),
       },
-      metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
+      metrics: {
+        answered: () => undefined,
+        unconfirmed: (reason: string) => this.unconfirmed.push(reason),
+        discovered: () => undefined,
+      },
       answers: new AnswerLog({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
@@ -78,13 +109,20 @@ export class Operators {
     return {
       policies: async (kind) => metadataOf(kind),
       cluster: async (ns, name) => {
+        this.onRead();
         const cluster = this.clusters.get(`${ns}/${name}`);
         if (cluster === undefined) throw new Error("not found");
+        this.afterRead();
         return cluster;
       },
       namespace: async () => namespace(),
       overrides: async () => this.#overrides.map(({ metadata }) => metadata),
-      objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+      objects: async ({ name }) => {
+        if (this.objectsFail) throw new Error("500 conversion webhook");
+        const objects = this.objects.filter(({ metadata }) => name === undefined || metadata.name === name);
+        return { ok: true, namespaced: true, objects };
+      },
+      clockAheadMs: (now) => this.serverNow && now.getTime() - this.serverNow(now).getTime(),
       reasonOf: () => "NotFound",
     };
   }
@@ -101,15 +139,41 @@ export class Operators {
     }
   }
 
+  /** Somebody sets it. */
+  setClock(to: Date): void {
+    this.#now = to;
+    for (const { fixture } of this.#operators) passTo(fixture, to);
+  }
+
   set(cluster: Cluster): void {
+    this.write(cluster);
+    this.catchUp("watch");
+  }
+
+  /** Memory lags behind until it catches up. */
+  write(cluster: Cluster): void {
     this.#version += 1;
     const resourceVersion = String(this.#version);
     const stored = { ...cluster, metadata: { ...cluster.metadata, resourceVersion } };
     this.clusters.set(clusterKey(stored), stored);
-    for (const { fixture } of this.#operators) fixture.setCluster(stored);
+    this.#unseen.push(stored);
+  }
+
+  /** A watch shows every version, a list the last one only. */
+  catchUp(by: "watch" | "list"): void {
+    const unseen = by === "watch" ? this.#unseen : this.#unseen.slice(-1);
+    this.#unseen = [];
+    for (const cluster of unseen) for (const { fixture } of this.#operators) fixture.setCluster(cluster);
+    if (this.#seenObjects === this.objects) return;
+    this.#seenObjects = this.objects;
+    for (const { fixture } of this.#operators) {
+      fixture.store.objectsChanged(CONFIG_MAP);
+      fixture.store.wake();
+    }
   }
 
   remove(key: string): void {
+    this.catchUp("watch");
     this.clusters.delete(key);
     for (const { fixture } of this.#operators) fixture.setCluster(undefined, key);
   }

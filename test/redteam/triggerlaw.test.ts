@@ -1,27 +1,51 @@
 /**
- * The law of the hook port: forged calls, mixed in anywhere, change nothing for the real ones. FULL=1 runs 100,000
- * sequences.
+ * The law of the hook port: forged calls, mixed in anywhere, change nothing for the real ones, also while memory lags
+ * behind the API server and reads of objects fail; and what happened before keeps no Cluster held whose gates hold.
+ * FULL=1 runs 100,000 sequences.
  */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { GateSpec, HookPolicySpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { CATALOG } from "../../src/hooks/catalog.ts";
-import { APPROVED, at, cluster, clusterHookPolicy, hookOverride, hookPolicy, NOW } from "../unit/builders.ts";
-import { Operators } from "./operators.ts";
+import {
+  ALL_HOOKS,
+  APPROVED,
+  at,
+  cluster,
+  clusterHookPolicy,
+  heldAt,
+  hookOverride,
+  hookPolicy,
+  NOW,
+} from "../unit/builders.ts";
+import { CONFIG_MAP, configMap, Operators } from "./operators.ts";
 
-const SEQUENCES = process.env["FULL"] === undefined ? 300 : 100_000;
+const SEQUENCES = process.env["FULL"] === undefined ? 1_000 : 100_000;
 
 const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const versioned: GateSpec = { name: "versioned", annotation: { key: APPROVED, valueFrom: "TargetVersion" } };
 const soak: GateSpec = { name: "soak", wait: { duration: "30m" } };
 const night: GateSpec = {
   name: "night",
-  window: { allow: [{ from: at("+40m").toISOString(), to: at("+3h").toISOString() }] },
+  window: {
+    allow: [
+      { from: at("+40m").toISOString(), to: at("+3h").toISOString() },
+      { from: at("+48h").toISOString(), to: at("+480h").toISOString() },
+    ],
+  },
+};
+const thawed: GateSpec = {
+  name: "thawed",
+  object: {
+    ...CONFIG_MAP,
+    nameExpression: "'freeze.' + (has(request.targetVersion) ? request.targetVersion : 'all')",
+    absent: true,
+  },
 };
 const clock: GateSpec = { name: "clock", expression: "now > timestamp('2026-11-21T12:20:00Z')" };
 const STEPPED = HOOK_NAMES.filter((hook) => CATALOG[hook].versions.length > 0);
@@ -30,7 +54,8 @@ function all([first = "BeforeClusterDelete", ...rest]: readonly HookName[]): Rul
   return [first, ...rest];
 }
 
-const hooks = all(HOOK_NAMES);
+/** A rule with `until` on any other hook is not evaluable. */
+const hooks = all(HOOK_NAMES.filter((hook) => ALL_HOOKS.blocking.has(hook)));
 const until = fc.constantFrom<GateSpec[]>(
   [approval],
   [soak],
@@ -38,6 +63,8 @@ const until = fc.constantFrom<GateSpec[]>(
   [night, soak],
   [clock, soak],
   [night],
+  [thawed],
+  [thawed, soak],
 );
 const deadline = fc.constantFrom<RuleSpec["deadline"]>(
   undefined,
@@ -56,7 +83,7 @@ const upgrades: RuleSpec = {
   hooks: all(STEPPED),
   until: [versioned, soak],
 };
-const seen: RuleSpec = { name: "seen", hooks };
+const seen: RuleSpec = { name: "seen", hooks: all(HOOK_NAMES) };
 
 const policies: fc.Arbitrary<PolicyObject[]> = fc
   .tuple(aRule, aRule, fc.constantFrom<"Enforce" | "Audit">("Enforce", "Audit"), fc.boolean())
@@ -67,6 +94,16 @@ const policies: fc.Arbitrary<PolicyObject[]> = fc
     }),
     clusterHookPolicy({ mode, rules: [wide, seen] }),
   ]);
+
+const waits: fc.Arbitrary<PolicyObject[]> = fc
+  .tuple(
+    fc.constantFrom<GateSpec[]>([thawed, soak], [approval, soak], [thawed, approval, soak]),
+    fc.boolean(),
+  )
+  .map(([gates, isWide]) => {
+    const spec: Partial<HookPolicySpec> = { rules: [ruleOf([gates, undefined])] };
+    return [isWide ? clusterHookPolicy(spec) : hookPolicy(spec)];
+  });
 
 const VERSIONS = ["v1.34.0", "v1.35.0", "v1.36.0"];
 const MARKS = [
@@ -119,15 +156,34 @@ const anyCluster: fc.Arbitrary<Cluster> = fc
     );
   });
 
+/** One upgrade, which is approved and then is not. */
+const anUpgrade: fc.Arbitrary<Cluster> = fc
+  .constantFrom<Cluster["metadata"]["annotations"]>({ [APPROVED]: "v1.35.0" }, {})
+  .map((annotations = {}) => upgrading(annotations));
+
+function upgrading(annotations: Readonly<Record<string, string>>): Cluster {
+  const topology = { className: "lab", version: "v1.35.0" };
+  return heldAt("BeforeClusterUpgrade", cluster({ annotations }, { topology }));
+}
+
 const replica = fc.integer({ min: 0, max: 1 });
-const question = {
+const anyQuestion = {
   hook: fc.constantFrom<HookName>(...HOOK_NAMES),
   version: fc.constantFrom(...VERSIONS),
+  replica,
+};
+const itsQuestion = {
+  hook: fc.constant<HookName>("BeforeClusterUpgrade"),
+  version: fc.constant("v1.35.0"),
   replica,
 };
 
 type Step =
   | { readonly is: Cluster }
+  | { readonly written: Cluster }
+  | { readonly seenBy: "watch" | "list" }
+  | { readonly freezes: readonly string[] }
+  | { readonly objectsFail: boolean }
   | { readonly gone: true }
   | { readonly minutes: number }
   | { readonly settle: true }
@@ -144,25 +200,38 @@ type Step =
       };
     };
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ is: anyCluster }) },
-  { weight: 1, arbitrary: fc.record({ gone: fc.constant(true as const) }) },
-  { weight: 4, arbitrary: fc.record({ minutes: fc.integer({ min: 1, max: 40 }) }) },
-  { weight: 2, arbitrary: fc.record({ settle: fc.constant(true as const) }) },
-  { weight: 6, arbitrary: fc.record({ real: fc.record(question) }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      forged: fc.record({
-        ...question,
-        claims: anyCluster,
-        resourceVersion: fc.constantFrom("1", "1000", "99999999999", ""),
-        uid: fc.constantFrom("uid-prod-1", "uid-prod-1", "uid-prod-1", "another"),
-        settings: fc.constantFrom(undefined, { region: "eu" }),
-        version: fc.constantFrom(...VERSIONS, "v1.99.0", "v0.0.0", "\u001B[2J", "\uD800"),
-      }),
-    }),
-  },
+const stepsOf = (clusters: fc.Arbitrary<Cluster>, question: typeof anyQuestion): fc.Arbitrary<Step[]> =>
+  fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.record({ is: clusters }) },
+      { weight: 3, arbitrary: fc.record({ written: clusters }) },
+      { weight: 2, arbitrary: fc.record({ seenBy: fc.constantFrom<"watch" | "list">("watch", "list") }) },
+      { weight: 2, arbitrary: fc.record({ freezes: fc.subarray([...VERSIONS, "all"]) }) },
+      { weight: 1, arbitrary: fc.record({ objectsFail: fc.boolean() }) },
+      { weight: 1, arbitrary: fc.record({ gone: fc.constant(true as const) }) },
+      { weight: 4, arbitrary: fc.record({ minutes: fc.integer({ min: 1, max: 40 }) }) },
+      { weight: 2, arbitrary: fc.record({ settle: fc.constant(true as const) }) },
+      { weight: 6, arbitrary: fc.record({ real: fc.record(question) }) },
+      {
+        weight: 8,
+        arbitrary: fc.record({
+          forged: fc.record({
+            ...question,
+            claims: clusters,
+            resourceVersion: fc.constantFrom("1", "1000", "99999999999", ""),
+            uid: fc.constantFrom("uid-prod-1", "uid-prod-1", "uid-prod-1", "another"),
+            settings: fc.constantFrom(undefined, { region: "eu" }),
+            version: fc.constantFrom(...VERSIONS, "v1.99.0", "v0.0.0", "\u001B[2J", "\uD800"),
+          }),
+        }),
+      },
+    ),
+    { minLength: 3, maxLength: 16 },
+  );
+/** Whatever can happen, and what happens to one operation that waits. */
+const stories = fc.oneof(
+  fc.tuple(policies, stepsOf(anyCluster, anyQuestion)),
+  fc.tuple(waits, stepsOf(anUpgrade, itsQuestion)),
 );
 
 function callOf(hook: HookName, version: string): HookCall {
@@ -176,32 +245,50 @@ interface Seen {
   readonly used: string;
 }
 
-async function run(objects: PolicyObject[], steps: readonly Step[], withForged: boolean): Promise<Seen> {
+function start(policyObjects: PolicyObject[]): Operators {
   const overrides = [hookOverride({ hooks: ["BeforeClusterUpgrade"], expiresAt: at("+50m").toISOString() })];
-  const operators = new Operators({ policies: objects, overrides, clusters: [cluster()] });
+  return new Operators({ policies: policyObjects, overrides, clusters: [cluster()] });
+}
+
+/** What the API server has, and what memory has seen of it. */
+function change(operators: Operators, each: Step): void {
+  if ("is" in each) operators.set(each.is);
+  else if ("written" in each) operators.write(each.written);
+  else if ("seenBy" in each) operators.catchUp(each.seenBy);
+  else if ("freezes" in each) operators.objects = each.freezes.map((name) => configMap(`freeze.${name}`));
+  else if ("objectsFail" in each) operators.objectsFail = each.objectsFail;
+  else if ("gone" in each) operators.remove("team-a/prod-1");
+  else if ("minutes" in each)
+    operators.passTo(new Date(operators.now.getTime() + each.minutes * 60_000), 600_000);
+}
+
+async function forge(
+  operators: Operators,
+  { forged }: Extract<Step, { readonly forged: unknown }>,
+): Promise<void> {
+  const { hook, version, replica: index, claims, resourceVersion, uid, settings } = forged;
+  const metadata = { ...claims.metadata, resourceVersion, uid };
+  const call = { ...callOf(hook, version), ...(settings !== undefined && { settings }) };
+  await operators.ask(index, call, { ...claims, metadata });
+}
+
+async function run(objects: PolicyObject[], story: readonly Step[], withForged: boolean): Promise<Seen> {
+  const operators = start(objects);
   const answers: string[] = [];
   const statuses: string[] = [];
   const settle = (): void => {
     operators.settle();
     statuses.push(JSON.stringify([...operators.policies.values()].map(({ status }) => status)));
   };
-  for (const each of steps) {
-    if ("is" in each) operators.set(each.is);
-    else if ("gone" in each) operators.remove("team-a/prod-1");
-    else if ("minutes" in each)
-      operators.passTo(new Date(operators.now.getTime() + each.minutes * 60_000), 600_000);
-    else if ("settle" in each) settle();
+  for (const each of story) {
+    if ("settle" in each) settle();
     else if ("real" in each) {
       const { hook, version, replica: index } = each.real;
       const on = operators.clusters.get("team-a/prod-1");
       if (on !== undefined)
         answers.push(JSON.stringify(await operators.ask(index, callOf(hook, version), on)));
-    } else if (withForged) {
-      const { hook, version, replica: index, claims, resourceVersion, uid, settings } = each.forged;
-      const metadata = { ...claims.metadata, resourceVersion, uid };
-      const call = { ...callOf(hook, version), ...(settings !== undefined && { settings }) };
-      await operators.ask(index, call, { ...claims, metadata });
-    }
+    } else if (!("forged" in each)) change(operators, each);
+    else if (withForged) await forge(operators, each);
   }
   settle();
   operators.stop();
@@ -216,7 +303,7 @@ async function run(objects: PolicyObject[], steps: readonly Step[], withForged: 
 test(`whatever is forged, real calls get the same answers, and status and Events say the same`, async (t) => {
   let [held, went, told] = [0, 0, 0];
   await fc.assert(
-    fc.asyncProperty(policies, fc.array(step, { minLength: 3, maxLength: 16 }), async (objects, steps) => {
+    fc.asyncProperty(stories, async ([objects, steps]) => {
       const expected = await run(objects, steps, false);
       assert.deepEqual(await run(objects, steps, true), expected);
       held += expected.answers.filter((text) => /"retryAfterSeconds":[1-9]/.test(text)).length;
@@ -227,4 +314,41 @@ test(`whatever is forged, real calls get the same answers, and status and Events
   );
   t.diagnostic(`${SEQUENCES} sequences: ${held} answers held, ${went} let go, ${told} told of something`);
   assert.ok(held > SEQUENCES / 10 && went > SEQUENCES / 10 && told > SEQUENCES / 10);
+});
+
+/** It is wanted for good, and every gate holds from now on. */
+const READY: Readonly<Record<"deletion" | "upgrade", { readonly call: HookCall; readonly on: Cluster }>> = {
+  deletion: {
+    call: callOf("BeforeClusterDelete", "v1.35.0"),
+    on: cluster({ annotations: { [APPROVED]: "v1.35.0" }, deletionTimestamp: NOW.toISOString() }),
+  },
+  upgrade: {
+    call: callOf("BeforeClusterUpgrade", "v1.35.0"),
+    on: upgrading({ [APPROVED]: "v1.35.0" }),
+  },
+};
+
+test("whatever happened before, a Cluster is released when its gates have held for as long as they must", async () => {
+  const wanted = fc.constantFrom(READY.deletion, READY.upgrade);
+  const property = fc.asyncProperty(stories, wanted, async ([objects, before], { call, on }) => {
+    const operators = start(objects);
+    for (const each of before) {
+      if ("forged" in each) await forge(operators, each);
+      else if ("real" in each) await operators.ask(each.real.replica, call, on);
+      else if ("settle" in each) operators.settle();
+      else change(operators, each);
+    }
+    Object.assign(operators, { objects: [], objectsFail: false });
+    operators.set(on);
+    operators.passTo(at("+49h"), 600_000);
+    for (const index of [0, 1]) {
+      operators.objectsFail = true;
+      await operators.ask(index, call, on);
+      operators.objectsFail = false;
+      const { retryAfterSeconds, message } = await operators.ask(index, call, on);
+      assert.equal(retryAfterSeconds, 0, `replica ${index}: ${message}`);
+    }
+    operators.stop();
+  });
+  await fc.assert(property, { numRuns: SEQUENCES / 4, seed: 20_261_123 });
 });

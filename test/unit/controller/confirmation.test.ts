@@ -26,6 +26,7 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     namespace: async () => live.namespace ?? namespace(),
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
     ...over,
   };

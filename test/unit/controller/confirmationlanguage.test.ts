@@ -74,6 +74,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
       read.push(query);
       return scene.objects === undefined ? live.find(query.kind, query.namespace) : scene.objects(query);
     },
+    clockAheadMs: () => 0,
     reasonOf: () => "Unavailable",
   };
   const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });

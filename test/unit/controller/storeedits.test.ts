@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { APPROVED, at, cluster, DELETE, hookPolicy, namespace, NO_OBJECTS, NOW, rule } from "../builders.ts";
+import { APPROVED, at, cluster, hookPolicy, NOW, rule } from "../builders.ts";
 import { type Fixture, passTo, rowsOf, statusOf, storeWith } from "./fixtures.ts";
 
 const DELETED_AT = "2026-11-21T12:00:00Z";
@@ -87,20 +87,6 @@ test("a wait whose window has closed while nobody was there begins anew", () => 
   again.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
   passTo(again, at("+70m"));
   assert.deepEqual(reasons(again, policy), ["WaitPending"]);
-});
-
-test("a gate that a release has found not to hold lets the wait begin anew, although memory never saw it", () => {
-  const thawed: GateSpec = { name: "thawed", label: { key: "thawed", from: "Namespace" } };
-  const policy = policyOf([thawed, soak]);
-  const known = namespace({ labels: { thawed: "true" } });
-  const fixture = storeWith({ policies: [policy], clusters: [deleting()], namespaces: [known] });
-  passTo(fixture, at("+31m"));
-  const request = { call: DELETE, cluster: deleting() };
-  const world = { cluster: deleting(), objects: NO_OBJECTS, overrides: [] };
-  const { store } = fixture;
-  assert.equal(store.decideLive(request, { ...world, namespace: namespace() }, at("+31m")).holds, true);
-  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+32m")).holds, true);
-  assert.equal(store.decideLive(request, { ...world, namespace: known }, at("+63m")).holds, false);
 });
 
 test("a row tells of the rule whose verdict it shows", () => {

@@ -166,6 +166,7 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
       send(request);
     });
   const client = {
+    serverClock: { aheadMs: () => 0 },
     get: async ({ plural }: Resource, key: ObjectKey) =>
       await ask(`get ${plural}/${key.name}`, undefined, () => {
         const object = api.get(plural, keyOf(key));
