@@ -5,6 +5,7 @@ import {
   type Cluster,
   OK_TO_DELETE_ANNOTATION,
   PENDING_HOOKS_ANNOTATION,
+  UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../api/runtimehooks.ts";
@@ -98,7 +99,7 @@ export function adoptRow(
 ): Ask | undefined {
   const firstAsked = parseTime(row.firstAsked);
   if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
-  const ask = known ?? hearsay(row.hook, cluster, firstAsked);
+  const ask = known ?? hearsay(row, cluster, firstAsked);
   if (ask === undefined || !isSameStep(ask, row)) return undefined;
   const own = firstAskedBy(ask, policy.uid);
   const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
@@ -120,9 +121,18 @@ function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow
 }
 
 /** The Cluster could be waiting, and does not say so just now: Cluster API's last call has failed, for example. */
-function hearsay(hook: HookName, cluster: Cluster, firstAsked: Date): Ask | undefined {
+function hearsay(
+  { hook, targetVersion: version = "" }: DecisionRow,
+  cluster: Cluster,
+  firstAsked: Date,
+): Ask | undefined {
   if (!isPossible(hook, cluster)) return undefined;
-  return { ...newAsk(shownCall(hook, cluster), cluster, firstAsked, undefined), hearsay: true };
+  const shown = shownCall(hook, cluster);
+  const isShown = !STEPS.has(hook) || targetVersion(shown) !== undefined;
+  // The version of the row stands until the Cluster shows another one; that of the step before is over.
+  if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
+  const call = isShown ? shown : about(shown, version);
+  return { ...newAsk(call, cluster, firstAsked, undefined), hearsay: true };
 }
 
 /** Those that are called for every step of an upgrade. */
@@ -133,9 +143,16 @@ const STEPS: ReadonlySet<HookName> = new Set([
   "AfterWorkersUpgrade",
 ]);
 
-function stepOf(hook: HookName, { topology, progress }: Cluster): string {
-  if (!STEPS.has(hook)) return VERSIONED.has(hook) ? (topology?.version ?? "") : "";
-  return [topology?.version ?? "", ...(progress?.plan ?? [])].join(" ");
+/** The control plane's version in this step of an upgrade: of it, or from it where the next one has not begun. */
+function stepVersion({ metadata }: Cluster): string | undefined {
+  const version = lookup(metadata.annotations, UPGRADE_STEP_ANNOTATION);
+  return version !== undefined && isVersion(version) ? version : undefined;
+}
+
+function stepOf(hook: HookName, cluster: Cluster): string {
+  const target = cluster.topology?.version ?? "";
+  if (STEPS.has(hook)) return `${target} ${stepVersion(cluster) ?? ""}`;
+  return VERSIONED.has(hook) ? target : "";
 }
 
 const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);
@@ -147,14 +164,26 @@ const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([
 
 /** As Cluster API would call, as far as the Cluster shows it. */
 export function shownCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
-  const to = shownVersion(hook, cluster);
-  const from = cluster.progress?.version;
-  const isFromTo = ASKS_ABOUT_TARGET.has(hook);
-  return {
+  const from = shownFrom(hook, cluster);
+  const call = {
     hook,
-    ...(isFromTo && hook !== "BeforeWorkersUpgrade" && from !== undefined && { fromKubernetesVersion: from }),
-    ...(to !== undefined && { [isFromTo ? "toKubernetesVersion" : "kubernetesVersion"]: to }),
+    ...(from !== undefined && { fromKubernetesVersion: from }),
     ...(settings !== undefined && { settings }),
+  };
+  return about(call, shownVersion(hook, cluster));
+}
+
+/** What the Cluster shows by now of the same operation. */
+export function shownSince(ask: Ask, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
+  const call = shownCall(ask.call.hook, cluster, settings);
+  return about(call, targetVersion(call) ?? targetVersion(ask.call));
+}
+
+function about(call: HookCall, version: string | undefined): HookCall {
+  if (version === undefined) return call;
+  return {
+    ...call,
+    [ASKS_ABOUT_TARGET.has(call.hook) ? "toKubernetesVersion" : "kubernetesVersion"]: version,
   };
 }
 
@@ -163,20 +192,26 @@ export function shownCall(hook: HookName, cluster: Cluster, settings?: HookCall[
  * still shows the plan of before, and more than once, so that the upgrade's version stands for that of its steps.
  */
 export function passedCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
-  const { topology } = cluster;
-  if (!STEPS.has(hook) || topology === undefined) return shownCall(hook, cluster, settings);
-  const plan = hook === "BeforeControlPlaneUpgrade" && isVersion(topology.version) ? [topology.version] : [];
-  return shownCall(hook, { ...cluster, progress: { plan } }, settings);
+  if (!STEPS.has(hook)) return shownCall(hook, cluster, settings);
+  return about({ hook, ...(settings !== undefined && { settings }) }, wantedVersion(cluster));
 }
 
-function shownVersion(hook: HookName, { topology, progress }: Cluster): string | undefined {
-  const target = topology !== undefined && isVersion(topology.version) ? topology.version : undefined;
-  if (VERSIONED.has(hook)) return target;
+function wantedVersion({ topology }: Cluster): string | undefined {
+  return topology !== undefined && isVersion(topology.version) ? topology.version : undefined;
+}
+
+function shownFrom(hook: HookName, cluster: Cluster): string | undefined {
+  if (hook === "BeforeControlPlaneUpgrade") return stepVersion(cluster);
+  return hook === "BeforeClusterUpgrade" ? cluster.progress?.version : undefined;
+}
+
+function shownVersion(hook: HookName, cluster: Cluster): string | undefined {
+  if (VERSIONED.has(hook)) return wantedVersion(cluster);
   if (!STEPS.has(hook)) return undefined;
-  const [next] = progress?.plan ?? [];
-  if (hook === "BeforeControlPlaneUpgrade") return next;
-  // The control plane has the version of the step; without any to come, it is the last one.
-  return next === undefined ? target : progress?.version;
+  const { plan } = cluster.progress ?? {};
+  if (hook === "BeforeControlPlaneUpgrade") return plan?.[0];
+  // Without a version of the step, and without any to come, it is the last one.
+  return stepVersion(cluster) ?? (plan?.length === 0 ? wantedVersion(cluster) : undefined);
 }
 
 /**
@@ -186,6 +221,9 @@ function shownVersion(hook: HookName, { topology, progress }: Cluster): string |
 export function hasEnded(ask: Ask, cluster: Cluster): boolean {
   const { hook } = ask.call;
   if (cluster.metadata.uid !== ask.clusterUID || stepOf(hook, cluster) !== ask.step) return true;
+  const version = shownVersion(hook, cluster);
+  // A condition that tells of an error shows no version, and so no other one.
+  if (version !== undefined && version !== targetVersion(ask.call)) return true;
   return SHOWS_END[hook](ask, cluster);
 }
 
@@ -201,7 +239,13 @@ export function isAsked(hook: HookName, cluster: Cluster): boolean {
   // The condition says the same of this annotation, because of which nobody is asked.
   if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
     return false;
-  return progress?.heldAt === hook;
+  return progress?.heldAt === hook && !(STEPS.has(hook) && isOfEarlierStep(cluster));
+}
+
+/** The annotation of a step is written before the status: a plan that still has the step's version is of the one before. */
+function isOfEarlierStep(cluster: Cluster): boolean {
+  const version = stepVersion(cluster);
+  return version !== undefined && cluster.progress?.plan?.includes(version) === true;
 }
 
 function isOwnHold(annotation: string): boolean {
@@ -283,10 +327,7 @@ const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster,
 const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
   BeforeClusterCreate: (_, cluster) => cluster.created,
   AfterControlPlaneInitialized: markIsGone,
-  BeforeClusterUpgrade: ({ call }, cluster) =>
-    isPending(cluster, "AfterClusterUpgrade") ||
-    cluster.topology?.version !== targetVersion(call) ||
-    isAtVersion(cluster),
+  BeforeClusterUpgrade: (_, cluster) => isPending(cluster, "AfterClusterUpgrade") || isAtVersion(cluster),
   BeforeControlPlaneUpgrade: (ask, cluster) =>
     isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(ask, cluster),
   AfterControlPlaneUpgrade: markIsGone,

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { editOf, forgetEdited, forgetPolicy } from "../policy/timers.ts";
-import { type Ask, shownAsk, shownCall } from "./asks.ts";
+import { type Ask, shownAsk, shownSince } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 export class AskSet {
@@ -72,7 +72,7 @@ export class AskSet {
 
   /** The same step, of which the Cluster shows more by now. */
   #follow(ask: Ask, cluster: Cluster, settings: HookCall["settings"]): void {
-    const call = shownCall(ask.call.hook, cluster, settings);
+    const call = shownSince(ask, cluster, settings);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
   }
 }

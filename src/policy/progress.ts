@@ -5,7 +5,7 @@ import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { isVersion } from "./call.ts";
 
-const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
+const AT_REST: TopologyProgress = { reconciled: true };
 
 /**
  * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
@@ -13,17 +13,16 @@ const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
   const newer = { ...status, ...record(status["v1beta2"]) };
-  const condition = viewCondition(newer["conditions"], generation);
+  const { message, heldAt, reconciled } = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
-  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(condition.message);
+  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []);
   const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
-  const { heldAt, reconciled } = condition;
   const isOne = version !== undefined && others.length === 0;
-  if (heldAt === undefined && plan.length === 0 && !isOne) return reconciled ? AT_REST : undefined;
+  if (plan === undefined && !isOne) return reconciled ? AT_REST : undefined;
   return {
     ...(heldAt !== undefined && { heldAt }),
     ...(reconciled && { reconciled }),
-    plan,
+    ...(plan !== undefined && { plan }),
     ...(isOne && { version }),
   };
 }
@@ -57,8 +56,11 @@ function heldAtIn(message: string): HookName | undefined {
   return HOOK_NAMES.find((hook) => hook === name);
 }
 
-/** Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13). */
-function planIn(message: string): readonly string[] {
+/**
+ * Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13), unless it tells of
+ * an error instead. A condition that names a hook has the line if there is a plan.
+ */
+function planIn(message: string): readonly string[] | undefined {
   for (const line of message.split("\n").slice(1)) {
     const [, plan = ""] =
       /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/.exec(
@@ -70,7 +72,7 @@ function planIn(message: string): readonly string[] {
         .map((text) => text.trim())
         .filter(isVersion);
   }
-  return [];
+  return undefined;
 }
 
 function versionsIn(raw: unknown): readonly string[] | undefined {
