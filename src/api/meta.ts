@@ -62,6 +62,8 @@ export interface TopologyProgress {
   readonly heldAt?: HookName;
   /** TopologyReconciled is True for the present generation. */
   readonly reconciled?: boolean;
+  /** TopologyReconciled names what comes after the control plane has taken the topology's version, up to Cluster API 1.11. */
+  readonly begun?: boolean;
   /** The versions that the control plane has still to take; empty: at most the one that it is taking; absent: not shown. */
   readonly plan?: readonly string[];
   /** Of the kubelets of the whole control plane; absent: not shown, or several. */

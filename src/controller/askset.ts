@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { editOf, forgetEdited, forgetPolicy } from "../policy/timers.ts";
-import { type Ask, shownAsk, shownSince } from "./asks.ts";
+import { type Ask, shownAsk, type ShownContext, shownSince } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 export class AskSet {
@@ -52,16 +52,16 @@ export class AskSet {
   }
 
   /** What the Cluster shows begins now, unless it has begun before. Whether something has. */
-  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, now: Date, settings?: HookCall["settings"]): boolean {
+  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
     for (const hook of hooks) {
       const known = this.get(uid, hook);
       if (known !== undefined && known.hearsay !== true) {
-        this.#follow(known, cluster, settings);
+        this.#follow(known, cluster, context.settings);
         continue;
       }
-      const shown = shownAsk(hook, cluster, now, settings);
+      const shown = shownAsk(hook, cluster, context);
       if (shown === undefined) continue;
       begun = true;
       const { saidBy, rules } = known ?? {};

@@ -282,8 +282,9 @@ export class Evaluator {
       status: entry.object.status,
       known: this.#memory.asks.get(row.clusterUID, row.hook),
       now: this.#options.now(),
+      served: this.#options.served,
     });
-    if (ask === undefined || hasEnded(ask, cluster)) return;
+    if (ask === undefined || hasEnded(ask, cluster, this.#options.served)) return;
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
     const holds = row.verdict === "Blocked";
     if (holds) entry.hasHeld.add(key);

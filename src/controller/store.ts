@@ -237,14 +237,17 @@ export class DecisionStore {
 
   /** Operations end and begin as the Cluster shows it, and are evaluated again. */
   #follow(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid)) if (hasEnded(ask, cluster)) this.#end(ask);
+    for (const ask of this.#asks.of(cluster.metadata.uid))
+      if (hasEnded(ask, cluster, this.#options.served)) this.#end(ask);
     if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
     this.#evaluator.evaluateCluster(cluster);
   }
 
   #begin(cluster: Cluster): boolean {
     const { served, settings, now } = this.#options;
-    return this.#asks.begin(cluster, served.blocking, now(), settings?.(cluster.metadata.namespace ?? ""));
+    const told = settings?.(cluster.metadata.namespace ?? "");
+    const context = { now: now(), served, ...(told !== undefined && { settings: told }) };
+    return this.#asks.begin(cluster, served.blocking, context);
   }
 
   /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
@@ -252,7 +255,7 @@ export class DecisionStore {
     const { served, settings } = this.#options;
     const cluster = now ?? before;
     const { namespace = "", uid } = cluster.metadata;
-    for (const hook of passedHooks(before, now)) {
+    for (const hook of passedHooks(before, now, served)) {
       if (!served.advertised.has(hook)) continue;
       const ask = this.#asks.get(uid, hook);
       const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
@@ -378,7 +381,8 @@ export class DecisionStore {
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
     const remembered = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const ask = remembered !== undefined && !hasEnded(remembered, live.cluster) ? remembered : undefined;
+    const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#options.served);
+    const ask = isOver ? undefined : remembered;
     const asked = answering(ask, call, now);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };

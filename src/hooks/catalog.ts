@@ -29,6 +29,9 @@ export const CATALOG: Readonly<Record<HookName, CatalogEntry>> = {
   BeforeClusterDelete: { since: 2, blocksSince: 2, versions: [] },
 };
 
+/** The first minor that looks at its mark of an upgrade before it calls BeforeClusterUpgrade. */
+const MARKS_UPGRADES_SINCE = 12;
+
 /** The set of hooks is fixed per process by `--capi-version` and never detected. */
 export function servedHooks(capiMinor: number): ServedHooks {
   const served = HOOK_NAMES.filter((hook) => CATALOG[hook].since <= capiMinor);
@@ -36,6 +39,7 @@ export function servedHooks(capiMinor: number): ServedHooks {
     capiVersion: `1.${capiMinor}`,
     advertised: new Set(served),
     blocking: new Set(served.filter((hook) => (CATALOG[hook].blocksSince ?? Infinity) <= capiMinor)),
+    marksUpgrades: capiMinor >= MARKS_UPGRADES_SINCE,
   };
 }
 

@@ -35,6 +35,11 @@ export interface ServedHooks {
   readonly capiVersion: string;
   readonly advertised: ReadonlySet<HookName>;
   readonly blocking: ReadonlySet<HookName>;
+  /**
+   * Once an upgrade is marked (AfterClusterUpgrade), BeforeClusterUpgrade is not called again. Cluster API up to 1.11 calls it
+   * again where what comes after the mark fails (exp/topology/desiredstate/desired_state.go, computeControlPlaneVersion).
+   */
+  readonly marksUpgrades: boolean;
 }
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;

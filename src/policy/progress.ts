@@ -13,15 +13,16 @@ const AT_REST: TopologyProgress = { reconciled: true };
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
   const newer = { ...status, ...record(status["v1beta2"]) };
-  const { message, heldAt, reconciled } = viewCondition(newer["conditions"], generation);
+  const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
   const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []);
   const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
   const isOne = version !== undefined && others.length === 0;
-  if (plan === undefined && !isOne) return reconciled ? AT_REST : undefined;
+  if (plan === undefined && !isOne && !begun) return reconciled ? AT_REST : undefined;
   return {
     ...(heldAt !== undefined && { heldAt }),
     ...(reconciled && { reconciled }),
+    ...(begun && { begun }),
     ...(plan !== undefined && { plan }),
     ...(isOne && { version }),
   };
@@ -31,20 +32,27 @@ interface Condition {
   readonly message: string;
   readonly heldAt: HookName | undefined;
   readonly reconciled: boolean;
+  readonly begun: boolean;
 }
+
+/** Cluster API 1.11: internal/controllers/topology/cluster/conditions.go tells of workers after the control plane only. */
+const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
 
 /** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
 function viewCondition(conditions: unknown, generation: number | undefined): Condition {
   const found = list(conditions)
     .map(record)
     .find(({ type }) => type === "TopologyReconciled");
-  const { status, observedGeneration, message: text } = found ?? {};
+  const { status, reason, observedGeneration, message: text } = found ?? {};
   const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
   const message = typeof text === "string" ? text : "";
+  const heldAt = isCurrent && status === "False" ? heldAtIn(message) : undefined;
+  const isAboutWorkers = status === "False" && typeof reason === "string" && ABOUT_WORKERS.test(reason);
   return {
     message,
-    heldAt: isCurrent && status === "False" ? heldAtIn(message) : undefined,
+    heldAt,
     reconciled: isCurrent && status === "True" && observedGeneration !== undefined,
+    begun: isCurrent && (isAboutWorkers || heldAt === "AfterControlPlaneUpgrade"),
   };
 }
 

@@ -292,7 +292,7 @@ describe("the command line's answers are the operator's", () => {
   const expectedRows = (fleet: Fleet, cluster: Cluster, held: Held): [string, Row][] =>
     [...SERVED.blocking]
       // The operator remembers only what the Cluster itself shows, and has shown before.
-      .filter((hook) => isAsked(hook, cluster) || held.has(nameOf(cluster, hook)))
+      .filter((hook) => isAsked(hook, cluster, SERVED) || held.has(nameOf(cluster, hook)))
       .flatMap((hook) => {
         const now = Date.now();
         const [decision] = decisionsBetween(fleet, cluster, callOf(hook), [now, now]);

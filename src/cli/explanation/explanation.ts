@@ -171,7 +171,7 @@ function explainOperation(
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     ...(isAsked && { firstAsked: before.firstAsked }),
-    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster),
+    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, options.unread),
     retryAfterSeconds: decision.retryAfterSeconds,
     message: decision.message,

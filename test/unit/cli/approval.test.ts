@@ -309,7 +309,7 @@ test("how an operation ends shows in the Cluster", () => {
       maxOverrideMs: 1,
       now: NOW,
     });
-    return endingOf(operation, fleet.cluster("team-a", "prod-1"));
+    return endingOf(operation, fleet.cluster("team-a", "prod-1"), ALL_HOOKS);
   };
   const pending = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
   assert.equal(ending(rawCluster()), undefined);
@@ -323,7 +323,7 @@ test("how an operation ends shows in the Cluster", () => {
     rawCluster({ deletionTimestamp: FIRST_ASKED }),
   ).operations[0];
   assert.ok(deletion);
-  assert.equal(endingOf(deletion, undefined), "WentOn");
+  assert.equal(endingOf(deletion, undefined, ALL_HOOKS), "WentOn");
 });
 
 test("an override is for this very Cluster, and its name is one, however long the Cluster's", () => {

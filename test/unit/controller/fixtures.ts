@@ -8,6 +8,7 @@ import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/con
 import { computeStatus, knownOf } from "../../../src/controller/status.ts";
 import { DecisionStore, type Lister } from "../../../src/controller/store.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
+import type { ServedHooks } from "../../../src/policy/compile.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 
@@ -63,6 +64,7 @@ const DEFAULTS = {
   overrides: [],
   clusters: [],
   objects: NO_OBJECTS,
+  served: ALL_HOOKS,
   load: true,
   turnMs: Infinity,
   compileMs: Infinity,
@@ -74,6 +76,7 @@ interface Given {
   clusters?: Cluster[];
   namespaces?: Namespace[];
   objects?: ObjectReader;
+  served?: ServedHooks;
   load?: boolean;
   turnMs?: number;
   compileMs?: number;
@@ -89,13 +92,13 @@ export function storeWith(given: Given = {}): Fixture {
   const holds: Transition[] = [];
   const latencies: number[] = [];
   const gone: string[] = [];
-  const { objects, turnMs, compileMs } = world;
+  const { objects, served, turnMs, compileMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
     namespaces,
     objects,
-    served: ALL_HOOKS,
+    served,
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
     compileMs,
