@@ -66,8 +66,10 @@ export interface TopologyProgress {
   readonly begun?: boolean;
   /** The versions that the control plane has still to take; empty: at most the one that it is taking; absent: not shown. */
   readonly plan?: readonly string[];
-  /** Of the kubelets of the whole control plane; absent: not shown, or several. */
+  /** Of the kubelets of the whole control plane (Cluster API 1.14); absent: not shown, or several. */
   readonly version?: string;
+  /** Of those of all workers. */
+  readonly workersVersion?: string;
 }
 
 export interface ClusterTopology {

@@ -8,7 +8,7 @@ import {
   UPGRADE_STEP_ANNOTATION,
 } from "../api/meta.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 import { isVersion, targetVersion } from "../policy/call.ts";
 import type { ServedHooks } from "../policy/compile.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -66,20 +66,15 @@ function isAbout(ask: Ask, call: HookCall): boolean {
 export interface ShownContext {
   readonly now: Date;
   readonly served: Served;
-  readonly settings?: HookCall["settings"];
 }
 
 /**
  * The operation on which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
  * sees that by itself, also after a restart. Calls have no say in it.
  */
-export function shownAsk(
-  hook: HookName,
-  cluster: Cluster,
-  { now, served, settings }: ShownContext,
-): Ask | undefined {
+export function shownAsk(hook: HookName, cluster: Cluster, { now, served }: ShownContext): Ask | undefined {
   return isAsked(hook, cluster, served)
-    ? newAsk(shownCall(hook, cluster, settings), cluster, now, undefined)
+    ? newAsk(shownCall(hook, cluster), cluster, now, undefined)
     : undefined;
 }
 
@@ -167,26 +162,20 @@ function stepOf(hook: HookName, cluster: Cluster): string {
 }
 
 const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);
-const ASKS_ABOUT_TARGET: ReadonlySet<HookName> = new Set([
-  "BeforeClusterUpgrade",
-  "BeforeControlPlaneUpgrade",
-  "BeforeWorkersUpgrade",
-]);
 
-/** As Cluster API would call, as far as the Cluster shows it. */
-export function shownCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
+/** As Cluster API would call, as far as the Cluster shows it: settings are no matter of the Cluster. */
+export function shownCall(hook: HookName, cluster: Cluster): HookCall {
   const from = shownFrom(hook, cluster);
   const call = {
     hook,
     ...(from !== undefined && { fromKubernetesVersion: from }),
-    ...(settings !== undefined && { settings }),
   };
   return about(call, shownVersion(hook, cluster));
 }
 
 /** What the Cluster shows by now of the same operation. */
-export function shownSince(ask: Ask, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
-  const call = shownCall(ask.call.hook, cluster, settings);
+export function shownSince(ask: Ask, cluster: Cluster): HookCall {
+  const call = shownCall(ask.call.hook, cluster);
   return about(call, targetVersion(call) ?? targetVersion(ask.call));
 }
 
@@ -194,7 +183,8 @@ function about(call: HookCall, version: string | undefined): HookCall {
   if (version === undefined) return call;
   return {
     ...call,
-    [ASKS_ABOUT_TARGET.has(call.hook) ? "toKubernetesVersion" : "kubernetesVersion"]: version,
+    [VERSION_FIELDS[call.hook].includes("toKubernetesVersion") ? "toKubernetesVersion" : "kubernetesVersion"]:
+      version,
   };
 }
 
@@ -202,9 +192,8 @@ function about(call: HookCall, version: string | undefined): HookCall {
  * The call after which the Cluster went on, where nothing had held it: the marks of a step come and go while the status
  * still shows the plan of before, and more than once, so that the upgrade's version stands for that of its steps.
  */
-export function passedCall(hook: HookName, cluster: Cluster, settings?: HookCall["settings"]): HookCall {
-  if (!STEPS.has(hook)) return shownCall(hook, cluster, settings);
-  return about({ hook, ...(settings !== undefined && { settings }) }, wantedVersion(cluster));
+export function passedCall(hook: HookName, cluster: Cluster): HookCall {
+  return STEPS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
 }
 
 function wantedVersion({ topology }: Cluster): string | undefined {
@@ -213,6 +202,7 @@ function wantedVersion({ topology }: Cluster): string | undefined {
 
 function shownFrom(hook: HookName, cluster: Cluster): string | undefined {
   if (hook === "BeforeControlPlaneUpgrade") return stepVersion(cluster);
+  if (hook === "BeforeWorkersUpgrade") return cluster.progress?.workersVersion;
   return hook === "BeforeClusterUpgrade" ? cluster.progress?.version : undefined;
 }
 

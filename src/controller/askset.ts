@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { editOf, forgetEdited, forgetPolicy } from "../policy/timers.ts";
 import { type Ask, shownAsk, type ShownContext, shownSince } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
@@ -58,7 +58,7 @@ export class AskSet {
     for (const hook of hooks) {
       const known = this.get(uid, hook);
       if (known !== undefined && known.hearsay !== true) {
-        this.#follow(known, cluster, context.settings);
+        this.#follow(known, cluster);
         continue;
       }
       const shown = shownAsk(hook, cluster, context);
@@ -71,8 +71,8 @@ export class AskSet {
   }
 
   /** The same step, of which the Cluster shows more by now. */
-  #follow(ask: Ask, cluster: Cluster, settings: HookCall["settings"]): void {
-    const call = shownSince(ask, cluster, settings);
+  #follow(ask: Ask, cluster: Cluster): void {
+    const call = shownSince(ask, cluster);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
   }
 }

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { DecisionRow } from "../api/hookpolicy.ts";
 import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -72,6 +73,16 @@ export class Evaluator {
       overrides: this.#memory.overrides.ofCluster(cluster),
       ...(asked !== undefined && { asked }),
     };
+  }
+
+  /** As Cluster API would call now: what the ExtensionConfigs say is no part of what is remembered. */
+  withSettings(call: HookCall, namespace: string): HookCall {
+    const settings = this.#options.settings?.(namespace);
+    return settings === undefined ? call : { ...call, settings };
+  }
+
+  #callOf({ call, namespace }: Ask): HookCall {
+    return this.withSettings(call, namespace);
   }
 
   evaluatePolicy(entry: PolicyEntry): void {
@@ -173,7 +184,7 @@ export class Evaluator {
   #evaluate(ask: Ask, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
     const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
+    const decision = decide(candidates.compiled, this.world(cluster, ask), this.#callOf(ask), now);
     const remembered = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(remembered);
     this.#report(remembered, candidates, decision, now);
@@ -182,7 +193,7 @@ export class Evaluator {
   /** What a live read says of it: a gate that did not hold for a moment stops clocks all the same. */
   remember(ask: Ask, world: World, now: Date): void {
     const { compiled } = knowing(ask, this.#candidates(ask.namespace));
-    const { trace } = decide(compiled, { ...world, asked: ask }, ask.call, now);
+    const { trace } = decide(compiled, { ...world, asked: ask }, this.#callOf(ask), now);
     this.#memory.asks.put(remember(ask, compiled, trace));
   }
 
@@ -229,7 +240,7 @@ export class Evaluator {
     const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), this.#callOf(ask), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 

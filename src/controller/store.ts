@@ -45,7 +45,7 @@ export interface StoreOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Those with which Cluster API calls about the Clusters of a namespace. */
+  /** Those with which Cluster API calls about the Clusters of a namespace; `undefined`: nobody can tell. */
   readonly settings?: (namespace: string) => HookCall["settings"];
   readonly log: Logger;
   readonly now: () => Date;
@@ -244,21 +244,19 @@ export class DecisionStore {
   }
 
   #begin(cluster: Cluster): boolean {
-    const { served, settings, now } = this.#options;
-    const told = settings?.(cluster.metadata.namespace ?? "");
-    const context = { now: now(), served, ...(told !== undefined && { settings: told }) };
-    return this.#asks.begin(cluster, served.blocking, context);
+    const { served, now } = this.#options;
+    return this.#asks.begin(cluster, served.blocking, { now: now(), served });
   }
 
   /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
   #recordPassed(before: Cluster, now: Cluster | undefined): void {
-    const { served, settings } = this.#options;
+    const { served } = this.#options;
     const cluster = now ?? before;
     const { namespace = "", uid } = cluster.metadata;
     for (const hook of passedHooks(before, now, served)) {
       if (!served.advertised.has(hook)) continue;
       const ask = this.#asks.get(uid, hook);
-      const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
+      const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
       const at = this.#options.now();
       const world = this.#evaluator.world(cluster, answering(ask, call, at));
       const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
@@ -272,6 +270,13 @@ export class DecisionStore {
     this.#evaluator.because(this.#options.now(), () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });
+  }
+
+  /** Those with which Cluster API calls. */
+  settingsChanged(): void {
+    const now = this.#options.now();
+    for (const { key, compiled } of this.policies.entries())
+      if (compiled.hasExpressions) this.#alarm.set(`objects ${key}`, now);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {

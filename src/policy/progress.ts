@@ -16,15 +16,17 @@ export function viewProgress(status: Fields, generation: number | undefined): To
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
   const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []);
-  const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
-  const isOne = version !== undefined && others.length === 0;
-  if (plan === undefined && !isOne && !begun) return reconciled ? AT_REST : undefined;
+  const version = onlyVersion(controlPlane);
+  const workersVersion = onlyVersion(record(newer["workers"]));
+  if ([plan, version, workersVersion].every((each) => each === undefined) && !begun)
+    return reconciled ? AT_REST : undefined;
   return {
     ...(heldAt !== undefined && { heldAt }),
     ...(reconciled && { reconciled }),
     ...(begun && { begun }),
     ...(plan !== undefined && { plan }),
-    ...(isOne && { version }),
+    ...(version !== undefined && { version }),
+    ...(workersVersion !== undefined && { workersVersion }),
   };
 }
 
@@ -81,6 +83,11 @@ function planIn(message: string): readonly string[] | undefined {
         .filter(isVersion);
   }
   return undefined;
+}
+
+function onlyVersion({ versions }: Fields): string | undefined {
+  const [version, ...others] = versionsIn(versions) ?? [];
+  return others.length === 0 ? version : undefined;
 }
 
 function versionsIn(raw: unknown): readonly string[] | undefined {

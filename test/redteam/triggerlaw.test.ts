@@ -8,9 +8,8 @@ import test from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { CATALOG } from "../../src/hooks/catalog.ts";
 import { APPROVED, at, cluster, clusterHookPolicy, hookOverride, hookPolicy, NOW } from "../unit/builders.ts";
 import { Operators } from "./operators.ts";
 
@@ -24,7 +23,7 @@ const night: GateSpec = {
   window: { allow: [{ from: at("+40m").toISOString(), to: at("+3h").toISOString() }] },
 };
 const clock: GateSpec = { name: "clock", expression: "now > timestamp('2026-11-21T12:20:00Z')" };
-const STEPPED = HOOK_NAMES.filter((hook) => CATALOG[hook].versions.length > 0);
+const STEPPED = HOOK_NAMES.filter((hook) => VERSION_FIELDS[hook].length > 0);
 
 function all([first = "BeforeClusterDelete", ...rest]: readonly HookName[]): RuleSpec["hooks"] {
   return [first, ...rest];
@@ -166,7 +165,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 function callOf(hook: HookName, version: string): HookCall {
-  return { hook, ...Object.fromEntries(CATALOG[hook].versions.map((field) => [field, version])) };
+  return { hook, ...Object.fromEntries(VERSION_FIELDS[hook].map((field) => [field, version])) };
 }
 
 interface Seen {

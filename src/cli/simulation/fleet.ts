@@ -106,4 +106,5 @@ const EVERY_HOOK: ServedHooks = {
   advertised: new Set(HOOK_NAMES),
   blocking: new Set(HOOK_NAMES),
   marksUpgrades: true,
+  showsVersions: true,
 };

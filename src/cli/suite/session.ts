@@ -98,7 +98,7 @@ export class Session {
     return {
       policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
       world: fleet.world(cluster),
-      call: ask.call,
+      call: { settings: {}, ...ask.call },
       asked: ask,
       ...(usesNow && { lookAgain: asOftenAsAsked }),
     };

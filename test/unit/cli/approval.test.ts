@@ -39,7 +39,7 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
     cluster: "prod-1",
     clusterUID: "u1",
     hook,
-    ...(hook === UPGRADE && { targetVersion: "v1.35.0" }),
+    ...(hook.endsWith("Upgrade") && { targetVersion: "v1.35.0" }),
     firstAsked: FIRST_ASKED,
     rule: "r",
     verdict: "Blocked",
@@ -173,9 +173,10 @@ test("what does not hold the Cluster is not approved: Audit, an override, gates 
 });
 
 test("of one hook only; what the same marks let go on besides is told", () => {
-  const deletion = { deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] };
-  const objects = [policy("p", [annotation()]), policy("d", [annotation()], DELETE, false)];
-  const given = plan(objects, UPGRADE, rawCluster(deletion));
+  const STEP = "BeforeControlPlaneUpgrade";
+  const upgrading = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
+  const objects = [policy("p", [annotation()], STEP), policy("d", [annotation()], "AfterClusterUpgrade")];
+  const given = plan(objects, STEP, rawCluster(upgrading));
   assert.deepEqual(
     [given.operations, given.alsoReleases].map((calls) => calls.length),
     [1, 1],
@@ -183,10 +184,10 @@ test("of one hook only; what the same marks let go on besides is told", () => {
   const text = planText(given, { now: NOW, colour: PLAIN });
   assert.match(
     text,
-    /^BeforeClusterUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades the Cluster to v1.35.0\n/,
+    /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
   );
-  assert.match(text, /\nlets go on, too: BeforeClusterDelete: deletes the Cluster and its machines\n$/);
-  assert.equal(plan(objects, undefined, rawCluster(deletion)).operations.length, 2);
+  assert.match(text, /\nlets go on, too: AfterClusterUpgrade: /);
+  assert.equal(plan(objects, undefined, rawCluster(upgrading)).operations.length, 2);
 });
 
 test("what is not asked for yet is told, too, if the same mark will let it go on by time alone", () => {

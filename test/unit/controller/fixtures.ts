@@ -3,6 +3,7 @@
 import type { HookOverride, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { HeldRow } from "../../../src/controller/held.ts";
 import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
 import { computeStatus, knownOf } from "../../../src/controller/status.ts";
@@ -77,6 +78,7 @@ interface Given {
   namespaces?: Namespace[];
   objects?: ObjectReader;
   served?: ServedHooks;
+  settings?: (namespace: string) => HookCall["settings"];
   load?: boolean;
   turnMs?: number;
   compileMs?: number;
@@ -99,6 +101,7 @@ export function storeWith(given: Given = {}): Fixture {
     namespaces,
     objects,
     served,
+    ...(given.settings && { settings: given.settings }),
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
     compileMs,
