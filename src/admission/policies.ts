@@ -20,7 +20,7 @@ export interface PolicyFindings {
 /** `old`: what the update would replace. */
 export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
   const schemaErrors = specErrors(policy);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
   const { introduced, kept } = ratchet(errors, known);
   const compiled = compilePolicy(policy.kind, policy, served);

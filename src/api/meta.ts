@@ -62,10 +62,14 @@ export interface TopologyProgress {
   readonly heldAt?: HookName;
   /** TopologyReconciled is True for the present generation. */
   readonly reconciled?: boolean;
-  /** The versions that the control plane has still to take; empty: at most the one that it is taking. */
-  readonly plan: readonly string[];
-  /** Of the whole control plane; absent: not shown, or several. */
+  /** TopologyReconciled names what comes after the control plane has taken the topology's version, up to Cluster API 1.11. */
+  readonly begun?: boolean;
+  /** The versions that the control plane has still to take; empty: at most the one that it is taking; absent: not shown. */
+  readonly plan?: readonly string[];
+  /** Of the kubelets of the whole control plane (Cluster API 1.14); absent: not shown, or several. */
   readonly version?: string;
+  /** Of those of all workers. */
+  readonly workersVersion?: string;
 }
 
 export interface ClusterTopology {
@@ -104,6 +108,11 @@ export const CLUSTER_API_GROUP = "cluster.x-k8s.io";
 /** Marks that Cluster API writes on a Cluster (core:internal/hooks/tracking.go). */
 export const OK_TO_DELETE_ANNOTATION = "runtime.cluster.x-k8s.io/ok-to-delete";
 export const PENDING_HOOKS_ANNOTATION = "runtime.cluster.x-k8s.io/pending-hooks";
+/**
+ * The control plane's spec.version while an upgrade is under way, written by Cluster API since 1.12 before it writes its
+ * condition (exp/topology/desiredstate/desired_state.go, computeCluster). 1.13 leaves it empty between upgrades.
+ */
+export const UPGRADE_STEP_ANNOTATION = "topology.internal.cluster.x-k8s.io/upgrade-step";
 /** Prefix: Cluster API holds an upgrade by itself, without asking anybody. */
 export const BEFORE_UPGRADE_ANNOTATION = "before-upgrade.hook.cluster.cluster.x-k8s.io";
 export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";

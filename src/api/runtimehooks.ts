@@ -30,6 +30,24 @@ export interface HookCall {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+export type VersionField = Exclude<keyof HookCall, "hook" | "settings">;
+
+const FROM_TO = ["fromKubernetesVersion", "toKubernetesVersion"] as const;
+const OF_CLUSTER = ["kubernetesVersion"] as const;
+
+/** The fields of the hook's requests that say which version they are about: each request has all of them. */
+export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>> = {
+  BeforeClusterCreate: [],
+  AfterControlPlaneInitialized: [],
+  BeforeClusterUpgrade: FROM_TO,
+  BeforeControlPlaneUpgrade: FROM_TO,
+  AfterControlPlaneUpgrade: OF_CLUSTER,
+  BeforeWorkersUpgrade: FROM_TO,
+  AfterWorkersUpgrade: OF_CLUSTER,
+  AfterClusterUpgrade: OF_CLUSTER,
+  BeforeClusterDelete: [],
+};
+
 /** The JSON of a blocking hook's response; AfterControlPlaneInitialized has no retryAfterSeconds. */
 export interface HookResponse {
   readonly apiVersion: typeof HOOKS_GROUP_VERSION;

@@ -52,6 +52,7 @@ export class Fleet {
   readonly overrides: readonly Override[];
   /** Objects that occur again later, where they count. */
   readonly duplicates: readonly RawObject[];
+  readonly served: ServedHooks;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
@@ -62,6 +63,7 @@ export class Fleet {
   constructor(given: readonly RawObject[], options: FleetOptions) {
     const { unique, duplicates } = distinct(given.map((raw) => placed(raw, options.namespace ?? "default")));
     this.duplicates = duplicates;
+    this.served = options.served;
     this.#now = options.now;
     this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
     this.overrides = unique
@@ -122,16 +124,17 @@ export class Fleet {
   /** The operations that wait, as the statuses of policies and a deletion that has begun tell: what the operator would know after a restart. */
   asked(cluster: Cluster): readonly Ask[] {
     const asks = new Map<HookName, Ask>();
-    const deletion = deletionAsk(cluster);
+    const deletion = deletionAsk(cluster, this.served);
     if (deletion !== undefined) asks.set("BeforeClusterDelete", deletion);
     for (const { compiled, status } of this.policies) {
       for (const row of rowsOf(status, cluster)) {
         const known = asks.get(row.hook);
-        const ask = adoptRow(row, { cluster, policy: compiled, status, known, now: this.#now });
+        const context = { cluster, policy: compiled, status, known, now: this.#now, served: this.served };
+        const ask = adoptRow(row, context);
         if (ask !== undefined) asks.set(row.hook, ask);
       }
     }
-    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster)).map(firstOfAll);
+    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster, this.served)).map(firstOfAll);
   }
 }
 

@@ -47,7 +47,7 @@ function endsWithin({ goesOnAt, obstacles }: OperationPlan, timeoutMs: number): 
 }
 
 async function watchEnds(
-  { cluster }: ApprovalPlan,
+  { cluster, served }: ApprovalPlan,
   operations: readonly OperationPlan[],
   { client }: LiveCluster,
   { timeoutMs, say }: Waiting,
@@ -61,7 +61,7 @@ async function watchEnds(
   const ended: ApprovalOutcome["ended"][number][] = [];
   const until = (seen: Cluster | undefined): boolean => {
     for (const operation of left) {
-      const how = endingOf(operation, seen);
+      const how = endingOf(operation, seen, served);
       if (how === undefined) continue;
       left.delete(operation);
       const { hook } = operation.call;

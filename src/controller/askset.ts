@@ -3,9 +3,9 @@
 import { isDeepStrictEqual } from "node:util";
 
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { editOf, forgetEdited, forgetPolicy } from "../policy/timers.ts";
-import { type Ask, shownAsk, shownCall } from "./asks.ts";
+import { type Ask, shownAsk, type ShownContext, shownSince } from "./asks.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 export class AskSet {
@@ -52,16 +52,16 @@ export class AskSet {
   }
 
   /** What the Cluster shows begins now, unless it has begun before. Whether something has. */
-  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, now: Date, settings?: HookCall["settings"]): boolean {
+  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
     for (const hook of hooks) {
       const known = this.get(uid, hook);
       if (known !== undefined && known.hearsay !== true) {
-        this.#follow(known, cluster, settings);
+        this.#follow(known, cluster);
         continue;
       }
-      const shown = shownAsk(hook, cluster, now, settings);
+      const shown = shownAsk(hook, cluster, context);
       if (shown === undefined) continue;
       begun = true;
       const { saidBy, rules } = known ?? {};
@@ -71,8 +71,8 @@ export class AskSet {
   }
 
   /** The same step, of which the Cluster shows more by now. */
-  #follow(ask: Ask, cluster: Cluster, settings: HookCall["settings"]): void {
-    const call = shownCall(ask.call.hook, cluster, settings);
+  #follow(ask: Ask, cluster: Cluster): void {
+    const call = shownSince(ask, cluster);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
   }
 }

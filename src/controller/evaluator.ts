@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { DecisionRow } from "../api/hookpolicy.ts";
 import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -72,6 +73,16 @@ export class Evaluator {
       overrides: this.#memory.overrides.ofCluster(cluster),
       ...(asked !== undefined && { asked }),
     };
+  }
+
+  /** As Cluster API would call now: what the ExtensionConfigs say is no part of what is remembered. */
+  withSettings(call: HookCall, namespace: string): HookCall {
+    const settings = this.#options.settings?.(namespace);
+    return settings === undefined ? call : { ...call, settings };
+  }
+
+  #callOf({ call, namespace }: Ask): HookCall {
+    return this.withSettings(call, namespace);
   }
 
   evaluatePolicy(entry: PolicyEntry): void {
@@ -174,7 +185,7 @@ export class Evaluator {
     const now = this.#options.now();
     const ask = notAhead(remembered, now);
     const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, this.world(cluster, ask), ask.call, now);
+    const decision = decide(candidates.compiled, this.world(cluster, ask), this.#callOf(ask), now);
     const next = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(next);
     this.#report(next, candidates, decision, now);
@@ -223,7 +234,7 @@ export class Evaluator {
     const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), ask.call, now);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), this.#callOf(ask), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -276,8 +287,9 @@ export class Evaluator {
       status: entry.object.status,
       known: this.#memory.asks.get(row.clusterUID, row.hook),
       now: this.#options.now(),
+      served: this.#options.served,
     });
-    if (ask === undefined || hasEnded(ask, cluster)) return;
+    if (ask === undefined || hasEnded(ask, cluster, this.#options.served)) return;
     // Evaluated as if it had been here before, so that `since` stays what users have seen.
     const holds = row.verdict === "Blocked";
     if (holds) entry.hasHeld.add(key);

@@ -45,7 +45,7 @@ export interface StoreOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Those with which Cluster API calls about the Clusters of a namespace. */
+  /** Those with which Cluster API calls about the Clusters of a namespace; `undefined`: nobody can tell. */
   readonly settings?: (namespace: string) => HookCall["settings"];
   readonly log: Logger;
   readonly now: () => Date;
@@ -242,25 +242,26 @@ export class DecisionStore {
 
   /** Operations end and begin as the Cluster shows it, and are evaluated again. */
   #follow(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid)) if (hasEnded(ask, cluster)) this.#end(ask);
+    for (const ask of this.#asks.of(cluster.metadata.uid))
+      if (hasEnded(ask, cluster, this.#options.served)) this.#end(ask);
     if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
     this.#evaluator.evaluateCluster(cluster);
   }
 
   #begin(cluster: Cluster): boolean {
-    const { served, settings, now } = this.#options;
-    return this.#asks.begin(cluster, served.blocking, now(), settings?.(cluster.metadata.namespace ?? ""));
+    const { served, now } = this.#options;
+    return this.#asks.begin(cluster, served.blocking, { now: now(), served });
   }
 
   /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
   #recordPassed(before: Cluster, now: Cluster | undefined): void {
-    const { served, settings } = this.#options;
+    const { served } = this.#options;
     const cluster = now ?? before;
     const { namespace = "", uid } = cluster.metadata;
-    for (const hook of passedHooks(before, now)) {
+    for (const hook of passedHooks(before, now, served)) {
       if (!served.advertised.has(hook)) continue;
       const ask = this.#asks.get(uid, hook);
-      const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
+      const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
       const at = this.#options.now();
       const world = this.#evaluator.world(cluster, answering(ask, call, at));
       const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
@@ -274,6 +275,13 @@ export class DecisionStore {
     this.#evaluator.because(this.#options.now(), () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });
+  }
+
+  /** Those with which Cluster API calls. */
+  settingsChanged(): void {
+    const now = this.#options.now();
+    for (const { key, compiled } of this.policies.entries())
+      if (compiled.hasExpressions) this.#alarm.set(`objects ${key}`, now);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {
@@ -384,7 +392,8 @@ export class DecisionStore {
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled } = this.policies.candidates(namespace);
     const remembered = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const ask = remembered !== undefined && !hasEnded(remembered, live.cluster) ? remembered : undefined;
+    const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#options.served);
+    const ask = isOver ? undefined : remembered;
     const asked = answering(ask, call, now);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };

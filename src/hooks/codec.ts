@@ -10,10 +10,10 @@ import {
   type HookCall,
   type HookName,
   type HookResponse,
+  VERSION_FIELDS,
 } from "../api/runtimehooks.ts";
 import { MAX_VERSION, VERSION_PATTERN } from "../policy/call.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
-import { CATALOG } from "./catalog.ts";
 
 export interface HookRequest {
   readonly call: HookCall;
@@ -57,7 +57,7 @@ const VALIDATORS = new Map<HookName, ValidateFunction<RawRequest>>(
 );
 
 function requestSchema(hook: HookName): object {
-  const { versions } = CATALOG[hook];
+  const versions = VERSION_FIELDS[hook];
   return {
     type: "object",
     required: ["cluster", ...versions],
@@ -92,9 +92,8 @@ export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | u
   const validate = VALIDATORS.get(hook);
   if (validate === undefined || !validate(raw)) return undefined;
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
-  const versions = CATALOG[hook].versions.map((field) => [field, raw[field]]);
-  const settings = raw.settings === undefined ? {} : { settings: raw.settings };
-  const call = { hook, ...Object.fromEntries(versions), ...settings };
+  const versions = VERSION_FIELDS[hook].map((field) => [field, raw[field]]);
+  const call = { hook, ...Object.fromEntries(versions), settings: raw.settings ?? {} };
   const { namespace, name, uid, resourceVersion } = raw.cluster.metadata;
   return {
     clusterUID: uid,

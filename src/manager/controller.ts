@@ -89,7 +89,11 @@ export function createController(options: ControllerOptions): Controller {
   };
   const informers = createInformers(options, clusterResource, { store: () => store, lookAgain });
   const { clusters, namespaces } = informers;
-  const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: lookAgain });
+  const registered = (): void => {
+    store.settingsChanged();
+    lookAgain();
+  };
+  const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: registered });
   const { notCalled } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
   const store = new DecisionStore({
@@ -134,7 +138,7 @@ export function createController(options: ControllerOptions): Controller {
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: async (signal) => {
-      const parts = { informers, objects, registrations, named, store, queue, lookAgain, log };
+      const parts = { informers, objects, registrations, named, store, queue, lookAgain, registered, log };
       await run(parts, signal);
     },
   };
@@ -236,7 +240,7 @@ function nameInformers(informers: Informers): readonly Named[] {
   ];
 }
 
-/** Nothing waits for it: policies decide without knowing whether they are asked. */
+/** No call waits for it: policies decide without knowing whether they are asked. */
 function nameOf({ informer }: Registrations): Named {
   return ["extensionconfigs.runtime.cluster.x-k8s.io", informer];
 }
@@ -250,13 +254,15 @@ interface Parts {
   readonly queue: WorkQueue;
   /** All policies. */
   readonly lookAgain: () => void;
+  /** What ExtensionConfigs say, or whether they can be read, is another now. */
+  readonly registered: () => void;
   readonly log: Logger;
 }
 
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   const { informers, objects, registrations, named, store, queue, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
-  const load = whenRead({ named, objects, store }, signal).then(
+  const load = whenRead(parts, signal).then(
     () => {
       store.load();
       log.info("Loaded policies, Clusters and Namespaces", {
@@ -272,7 +278,7 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   store.stop();
 }
 
-function watchAvailability({ informers, registrations, lookAgain, log }: Parts): () => void {
+function watchAvailability({ informers, registrations, lookAgain, registered, log }: Parts): () => void {
   const clusters = onChange(
     () => clustersUnavailable(informers.clusters)?.reason,
     (reason) => {
@@ -280,27 +286,22 @@ function watchAvailability({ informers, registrations, lookAgain, log }: Parts):
       lookAgain();
     },
   );
-  const registered = onChange(
-    () => registrations.state,
-    () => lookAgain(),
-  );
+  const state = onChange(() => registrations.state, registered);
   return () => {
     clusters();
-    registered();
+    state();
   };
 }
 
 /**
- * Rejects when it is stopped. Objects, too: a gate that cannot be evaluated would stop the waits that the status
- * remembers.
+ * Rejects when it is stopped. Objects and ExtensionConfigs, too, but not for long: a gate that cannot be evaluated would
+ * stop the waits that the status remembers.
  */
-async function whenRead(
-  { named, objects, store }: Pick<Parts, "named" | "objects" | "store">,
-  signal: AbortSignal,
-): Promise<void> {
+async function whenRead({ named, objects, registrations, store }: Parts, signal: AbortSignal): Promise<void> {
   await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
   if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
-  await objects.whenAnswered(AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]));
+  const budget = AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]);
+  await Promise.all([objects.whenAnswered(budget), registrations.whenKnown(budget)]);
   signal.throwIfAborted();
 }
 

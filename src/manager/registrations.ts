@@ -1,5 +1,6 @@
 /** Cluster API's ExtensionConfigs in memory: whether policies are asked at all. */
 
+import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
@@ -24,6 +25,7 @@ import {
 
 const GROUP = "runtime.cluster.x-k8s.io";
 export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
+const KNOWN_POLL_MS = 50;
 /** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
 const VERSIONS = ["v1beta2", "v1alpha1"];
 
@@ -83,12 +85,20 @@ export class Registrations {
     }
   };
 
-  /** Of the ExtensionConfig by which Clusters of the namespace come here; none, where several could be it. */
+  /** Of the ExtensionConfig by which Clusters of the namespace come here; none, where several could be it, and differ. */
   readonly settings = (namespace: string): Registration["settings"] => {
     const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
-    const [only, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
-    return others.length === 0 ? only?.settings : undefined;
+    const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
+    if (first === undefined) return undefined;
+    const { settings = {} } = first;
+    return others.every((other) => isDeepStrictEqual(other.settings ?? {}, settings)) ? settings : undefined;
   };
+
+  /** Resolves when it is known what there is, or that it cannot be known, or when `signal` aborts. */
+  async whenKnown(signal: AbortSignal): Promise<void> {
+    while (this.state === "Unknown" && !signal.aborted)
+      await pause(KNOWN_POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
 
   #ours(): Registration[] {
     const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };

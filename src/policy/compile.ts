@@ -35,6 +35,13 @@ export interface ServedHooks {
   readonly capiVersion: string;
   readonly advertised: ReadonlySet<HookName>;
   readonly blocking: ReadonlySet<HookName>;
+  /**
+   * Once an upgrade is marked (AfterClusterUpgrade), BeforeClusterUpgrade is not called again. Cluster API up to 1.11 calls it
+   * again where what comes after the mark fails (exp/topology/desiredstate/desired_state.go, computeControlPlaneVersion).
+   */
+  readonly marksUpgrades: boolean;
+  /** The status of a Cluster shows the versions of its control plane and its workers (Cluster API 1.14). */
+  readonly showsVersions: boolean;
 }
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
@@ -52,8 +59,43 @@ export function compilePolicy(
   return atOnce(compileInSteps(kind, object, served));
 }
 
-/** The same, a field or an expression at a time: the largest policies take longer than calls can wait. */
+/** The same, a field or an expression at a time: the largest policies take longer than calls can wait. Never throws. */
 export function* compileInSteps(
+  kind: PolicyKind,
+  object: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+): Steps<CompiledPolicy> {
+  try {
+    return yield* compileEachRule(kind, object, served);
+  } catch {
+    return brokenPolicy(kind, object, served);
+  }
+}
+
+/** A bug of ours: it must neither let anything go nor keep all other policies from being loaded. */
+function brokenPolicy(
+  kind: PolicyKind,
+  { metadata }: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+): CompiledPolicy {
+  const { name, namespace, uid, generation = 0 } = metadata;
+  const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
+  return {
+    ref: { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) },
+    uid,
+    generation,
+    mode: "Enforce",
+    failurePolicy: "Fail",
+    selectsCluster: everything,
+    ...(kind === "ClusterHookPolicy" && { selectsNamespace: everything }),
+    rules: brokenRules(errors, served),
+    hasExpressions: false,
+    errors,
+    notEnforceable: [],
+  };
+}
+
+function* compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
@@ -65,7 +107,7 @@ export function* compileInSteps(
   const { name, namespace, uid, generation } = object.metadata;
   const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const { errors: semanticErrors } = yield* checkInSteps(rules, schemaErrors);
+  const { errors: semanticErrors } = yield* checkInSteps(rules, schemaErrors, served);
   const errors = [...schemaErrors, ...semanticErrors];
   const compiled = yield* compileRules(rules, { ref, errors, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
@@ -159,7 +201,13 @@ function compileCondition({ name, expression: source }: MatchConditionSpec): Mat
 
 function broken(source: string): Expression {
   const result = { ok: false, problem: "the expression does not compile" } as const;
-  return { source, usesNow: false, readsWholeObject: false, evaluate: () => result };
+  return {
+    source,
+    usesNow: false,
+    readsWholeObject: false,
+    requestFields: new Set(),
+    evaluate: () => result,
+  };
 }
 
 /** The schema admits only durations that can be read; another one must not pass early. */

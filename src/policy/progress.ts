@@ -5,7 +5,7 @@ import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { isVersion } from "./call.ts";
 
-const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
+const AT_REST: TopologyProgress = { reconciled: true };
 
 /**
  * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
@@ -13,18 +13,20 @@ const AT_REST: TopologyProgress = { reconciled: true, plan: [] };
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
   const newer = { ...status, ...record(status["v1beta2"]) };
-  const condition = viewCondition(newer["conditions"], generation);
+  const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
-  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(condition.message);
-  const [version, ...others] = versionsIn(controlPlane["versions"]) ?? [];
-  const { heldAt, reconciled } = condition;
-  const isOne = version !== undefined && others.length === 0;
-  if (heldAt === undefined && plan.length === 0 && !isOne) return reconciled ? AT_REST : undefined;
+  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []);
+  const version = onlyVersion(controlPlane);
+  const workersVersion = onlyVersion(record(newer["workers"]));
+  if ([plan, version, workersVersion].every((each) => each === undefined) && !begun)
+    return reconciled ? AT_REST : undefined;
   return {
     ...(heldAt !== undefined && { heldAt }),
     ...(reconciled && { reconciled }),
-    plan,
-    ...(isOne && { version }),
+    ...(begun && { begun }),
+    ...(plan !== undefined && { plan }),
+    ...(version !== undefined && { version }),
+    ...(workersVersion !== undefined && { workersVersion }),
   };
 }
 
@@ -32,20 +34,27 @@ interface Condition {
   readonly message: string;
   readonly heldAt: HookName | undefined;
   readonly reconciled: boolean;
+  readonly begun: boolean;
 }
+
+/** Cluster API 1.11: internal/controllers/topology/cluster/conditions.go tells of workers after the control plane only. */
+const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
 
 /** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
 function viewCondition(conditions: unknown, generation: number | undefined): Condition {
   const found = list(conditions)
     .map(record)
     .find(({ type }) => type === "TopologyReconciled");
-  const { status, observedGeneration, message: text } = found ?? {};
+  const { status, reason, observedGeneration, message: text } = found ?? {};
   const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
   const message = typeof text === "string" ? text : "";
+  const heldAt = isCurrent && status === "False" ? heldAtIn(message) : undefined;
+  const isAboutWorkers = status === "False" && typeof reason === "string" && ABOUT_WORKERS.test(reason);
   return {
     message,
-    heldAt: isCurrent && status === "False" ? heldAtIn(message) : undefined,
+    heldAt,
     reconciled: isCurrent && status === "True" && observedGeneration !== undefined,
+    begun: isCurrent && (isAboutWorkers || heldAt === "AfterControlPlaneUpgrade"),
   };
 }
 
@@ -57,8 +66,11 @@ function heldAtIn(message: string): HookName | undefined {
   return HOOK_NAMES.find((hook) => hook === name);
 }
 
-/** Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13). */
-function planIn(message: string): readonly string[] {
+/**
+ * Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13), unless it tells of
+ * an error instead. A condition that names a hook has the line if there is a plan.
+ */
+function planIn(message: string): readonly string[] | undefined {
   for (const line of message.split("\n").slice(1)) {
     const [, plan = ""] =
       /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/.exec(
@@ -70,7 +82,12 @@ function planIn(message: string): readonly string[] {
         .map((text) => text.trim())
         .filter(isVersion);
   }
-  return [];
+  return undefined;
+}
+
+function onlyVersion({ versions }: Fields): string | undefined {
+  const [version, ...others] = versionsIn(versions) ?? [];
+  return others.length === 0 ? version : undefined;
 }
 
 function versionsIn(raw: unknown): readonly string[] | undefined {

@@ -4,6 +4,7 @@ import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../api
 import { atOnce, type Steps } from "../api/steps.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "./cel/expression.ts";
+import type { ServedHooks } from "./compile.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { rangeProblem } from "./versionrange.ts";
 import { windowProblems, windowWarnings } from "./window/window.ts";
@@ -18,14 +19,19 @@ export interface Semantics {
 /** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
 const MAX_EXPRESSION_LETTERS = 16 * 1024;
 
-/** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). */
-export function checkRules(rules: readonly RuleSpec[], schemaErrors: readonly FieldError[]): Semantics {
-  return atOnce(checkInSteps(rules, schemaErrors));
+/** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: by any version. */
+export function checkRules(
+  rules: readonly RuleSpec[],
+  schemaErrors: readonly FieldError[],
+  served?: ServedHooks,
+): Semantics {
+  return atOnce(checkInSteps(rules, schemaErrors, served));
 }
 
 export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
+  served?: ServedHooks,
 ): Steps<Semantics> {
   const sound = rules
     .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
@@ -35,7 +41,7 @@ export function* checkInSteps(
   const letters = sound.flatMap(({ rule }) => expressionsOf(rule)).join("").length;
   if (letters > MAX_EXPRESSION_LETTERS) return { errors: [TOO_MANY_LETTERS], warnings: [] };
   const checked: Semantics[] = [];
-  for (const { rule, path } of sound) checked.push(yield* checkRule(rule, path));
+  for (const { rule, path } of sound) checked.push(yield* checkRule(rule, path, served));
   return merge(checked);
 }
 
@@ -65,7 +71,7 @@ function merge(parts: readonly Semantics[]): Semantics {
   };
 }
 
-function* checkRule(rule: RuleSpec, path: string): Steps<Semantics> {
+function* checkRule(rule: RuleSpec, path: string, served: ServedHooks | undefined): Steps<Semantics> {
   const parts: Semantics[] = [];
   for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
     yield;
@@ -73,7 +79,11 @@ function* checkRule(rule: RuleSpec, path: string): Steps<Semantics> {
   }
   for (const [index, gate] of (rule.until ?? []).entries())
     parts.push(yield* checkGate(gate, rule, `${path}.until[${index}]`));
-  return merge([...parts, midUpgrade(rule, path)]);
+  return merge([
+    ...parts,
+    midUpgrade(rule, path),
+    served === undefined ? NOTHING : unshown(rule, path, served),
+  ]);
 }
 
 function* checkGate(gate: GateSpec, rule: RuleSpec, path: string): Steps<Semantics> {
@@ -160,4 +170,30 @@ function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
   if (until === undefined || index < 0) return NOTHING;
   const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, the Cluster stays between two versions and cannot take another one. To stop an upgrade before anything changes, hold BeforeClusterUpgrade`;
   return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+}
+
+/** Those whose fromKubernetesVersion no annotation shows. */
+const SHOWN_BY_STATUS: readonly HookName[] = ["BeforeClusterUpgrade", "BeforeWorkersUpgrade"];
+
+/** Clocks run by what the Cluster shows, so a rule that needs more of the call than that never begins to wait. */
+function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: ServedHooks): Semantics {
+  const { hooks, until, deadline } = rule;
+  const index = hooks.findIndex((hook) => SHOWN_BY_STATUS.includes(hook));
+  const hasClock = deadline !== undefined || until?.some(({ wait }) => wait !== undefined) === true;
+  if (showsVersions || index < 0 || !hasClock || !readsFrom(rule)) return NOTHING;
+  const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
+  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+}
+
+function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
+  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+  return [
+    ...matchConditions.map(({ expression }) => compileExpression(expression, "matchCondition")),
+    ...gates.flatMap(({ expression }) =>
+      expression === undefined ? [] : [compileExpression(expression, "gate")],
+    ),
+    ...gates.flatMap(({ object }) =>
+      object?.nameExpression === undefined ? [] : [compileExpression(object.nameExpression, "objectName")],
+    ),
+  ].some(({ expression }) => expression?.requestFields.has("fromKubernetesVersion"));
 }

@@ -8,11 +8,16 @@ import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
 import type { DecisionRow } from "../../src/api/hookpolicy.ts";
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import type { HookCall, HookName, HookResponse } from "../../src/api/runtimehooks.ts";
+import {
+  type HookCall,
+  type HookName,
+  type HookResponse,
+  VERSION_FIELDS,
+} from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
 import { isAsked, newAsk } from "../../src/controller/asks.ts";
-import { CATALOG, servedHooks } from "../../src/hooks/catalog.ts";
+import { servedHooks } from "../../src/hooks/catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/policy/message.ts";
@@ -95,7 +100,7 @@ function hooksOf({ metadata: { annotations = {} } }: Cluster): readonly HookName
 
 /** As Cluster API would call. */
 function callOf(hook: HookName): HookCall {
-  const versions = CATALOG[hook].versions.map((field) => [
+  const versions = VERSION_FIELDS[hook].map((field) => [
     field,
     field === "fromKubernetesVersion" ? FIRST_VERSION : NEXT_VERSION,
   ]);
@@ -292,7 +297,7 @@ describe("the command line's answers are the operator's", () => {
   const expectedRows = (fleet: Fleet, cluster: Cluster, held: Held): [string, Row][] =>
     [...SERVED.blocking]
       // The operator remembers only what the Cluster itself shows, and has shown before.
-      .filter((hook) => isAsked(hook, cluster) || held.has(nameOf(cluster, hook)))
+      .filter((hook) => isAsked(hook, cluster, SERVED) || held.has(nameOf(cluster, hook)))
       .flatMap((hook) => {
         const now = Date.now();
         const [decision] = decisionsBetween(fleet, cluster, callOf(hook), [now, now]);

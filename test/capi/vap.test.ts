@@ -26,7 +26,7 @@ import { applyPolicy, APPROVED, approvalRule, approve, policyRef } from "../cont
 
 const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
 const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
-const MARKS = [OK_TO_DELETE, PENDING_HOOKS];
+const MARKS = [OK_TO_DELETE, PENDING_HOOKS, "topology.internal.cluster.x-k8s.io/upgrade-step"];
 const FINALIZER = "cluster.cluster.x-k8s.io";
 const DELETE_APPROVED = "hooks.example.com/delete-approved";
 /** One of the group that docs/recipes/protect-marks.md lists. */

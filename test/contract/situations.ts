@@ -2,7 +2,7 @@
 
 import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../src/controller/livereads.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
@@ -15,7 +15,7 @@ import { goldenRequest } from "./golden.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests
 const waiting = HOOK_NAMES.filter((hook) => CATALOG[hook].blocksSince !== undefined);
-const upgrading = waiting.filter((hook) => CATALOG[hook].versions.length > 0);
+const upgrading = waiting.filter((hook) => VERSION_FIELDS[hook].length > 0);
 
 function all([first = "BeforeClusterDelete", ...rest]: readonly HookName[]): RuleSpec["hooks"] {
   return [first, ...rest];

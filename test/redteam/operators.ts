@@ -12,6 +12,7 @@ import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/handler.ts";
 import { describeTransition } from "../../src/manager/eventtext.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
+import type { ServedHooks } from "../../src/policy/compile.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
 import { type Fixture, keyOf, passTo, silent, statusOf, storeWith } from "../unit/controller/fixtures.ts";
 
@@ -33,6 +34,8 @@ interface Given {
   readonly clusters?: readonly Cluster[];
   readonly objects?: readonly WatchedObject[];
   readonly count?: number;
+  /** Absent: by the newest Cluster API. */
+  readonly served?: ServedHooks;
 }
 
 /** They see each change at once, but for what is only written; and each other's statuses when these are written. */
@@ -56,15 +59,24 @@ export class Operators {
   readonly policies = new Map<string, PolicyObject>();
   readonly #overrides: readonly HookOverride[];
   readonly #operators: readonly Operator[];
+  readonly #served: ServedHooks;
   #now = NOW;
   #version = 1000;
 
-  constructor({ policies, overrides = [], clusters = [], objects = [], count = 2 }: Given) {
+  constructor({
+    policies,
+    overrides = [],
+    clusters = [],
+    objects = [],
+    count = 2,
+    served = ALL_HOOKS,
+  }: Given) {
     this.objects = objects;
     this.#seenObjects = objects;
     for (const policy of policies) this.policies.set(keyOf(policy), policy);
     for (const cluster of clusters) this.clusters.set(clusterKey(cluster), cluster);
     this.#overrides = overrides;
+    this.#served = served;
     this.#operators = Array.from({ length: count }, () => this.#start());
   }
 
@@ -74,6 +86,7 @@ export class Operators {
       overrides: [...this.#overrides],
       clusters: [...this.clusters.values()],
       objects: { find: () => ({ ok: true, namespaced: true, objects: this.#seenObjects }) },
+      served: this.#served,
     });
     const { store } = fixture;
     const now = (): Date => this.#now;
@@ -98,7 +111,7 @@ export class Operators {
       now,
     };
     const handlers = new Map(
-      HOOK_NAMES.map((hook) => [hook, createHandler(hook, ALL_HOOKS.blocking.has(hook), deps)]),
+      HOOK_NAMES.map((hook) => [hook, createHandler(hook, this.#served.blocking.has(hook), deps)]),
     );
     return { fixture, handlers };
   }

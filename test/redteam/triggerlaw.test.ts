@@ -9,9 +9,8 @@ import test from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec, HookPolicySpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { CATALOG } from "../../src/hooks/catalog.ts";
 import {
   ALL_HOOKS,
   APPROVED,
@@ -48,7 +47,7 @@ const thawed: GateSpec = {
   },
 };
 const clock: GateSpec = { name: "clock", expression: "now > timestamp('2026-11-21T12:20:00Z')" };
-const STEPPED = HOOK_NAMES.filter((hook) => CATALOG[hook].versions.length > 0);
+const STEPPED = HOOK_NAMES.filter((hook) => VERSION_FIELDS[hook].length > 0);
 
 function all([first = "BeforeClusterDelete", ...rest]: readonly HookName[]): RuleSpec["hooks"] {
   return [first, ...rest];
@@ -235,7 +234,7 @@ const stories = fc.oneof(
 );
 
 function callOf(hook: HookName, version: string): HookCall {
-  return { hook, ...Object.fromEntries(CATALOG[hook].versions.map((field) => [field, version])) };
+  return { hook, ...Object.fromEntries(VERSION_FIELDS[hook].map((field) => [field, version])) };
 }
 
 interface Seen {

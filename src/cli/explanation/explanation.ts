@@ -1,9 +1,8 @@
 /** Why a Cluster may go on or not: what every policy says of an operation, and what lets it go on. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import { type Ask, hasEnded, newAsk } from "../../controller/asks.ts";
-import { CATALOG } from "../../hooks/catalog.ts";
 import { targetVersion } from "../../policy/call.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
@@ -151,7 +150,7 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
 
 /** Nothing tells which version an upgrade comes from: an expression that looks at it is not evaluable. */
 function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
-  const has = fromVersion !== undefined && CATALOG[call.hook].versions.includes("fromKubernetesVersion");
+  const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
   return has ? { ...call, fromKubernetesVersion: fromVersion } : call;
 }
 
@@ -171,7 +170,7 @@ function explainOperation(
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     ...(isAsked && { firstAsked: before.firstAsked }),
-    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster),
+    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, options.unread),
     retryAfterSeconds: decision.retryAfterSeconds,
     message: decision.message,

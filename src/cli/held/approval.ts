@@ -5,6 +5,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { type Ask, hasEnded, newAsk } from "../../controller/asks.ts";
 import { targetVersion } from "../../policy/call.ts";
+import type { ServedHooks } from "../../policy/compile.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../policy/forecast.ts";
@@ -60,6 +61,7 @@ export interface OperationPlan extends Operation {
 export interface ApprovalPlan {
   readonly cluster: Cluster;
   readonly namespace: Namespace | undefined;
+  readonly served: ServedHooks;
   /** Those that are held. */
   readonly operations: readonly OperationPlan[];
   readonly marks: readonly Mark[];
@@ -110,6 +112,7 @@ export function planApproval(
   return {
     cluster,
     namespace: fleet.world(cluster).namespace,
+    served: fleet.served,
     operations: held.map(({ decision, ...operation }, index) => ({
       ...operation,
       approvals: approvals[index] ?? [],
@@ -127,7 +130,7 @@ export function planApproval(
 
 /** Those that wait, and those that are still to come: a mark that is there then has approved them. */
 function otherOperations(
-  { cluster, now }: Scene,
+  { fleet, cluster, now }: Scene,
   asks: readonly Ask[],
   chosen: readonly Operation[],
 ): readonly Operation[] {
@@ -135,7 +138,7 @@ function otherOperations(
   const known = new Set([...chosen, ...waiting].map(({ call }) => call.hook));
   const future = HOOK_NAMES.filter((hook) => !known.has(hook))
     .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
-    .filter(({ call }) => !hasEnded(newAsk(call, cluster, now, undefined), cluster));
+    .filter(({ call }) => !hasEnded(newAsk(call, cluster, now, undefined), cluster, fleet.served));
   return [...waiting.filter(({ ask }) => !chosen.some((operation) => operation.ask === ask)), ...future];
 }
 
@@ -322,12 +325,18 @@ function identityOf({ call }: Operation): string {
 export type Ending = "WentOn" | "NotWanted" | "Gone";
 
 /** How the operation has ended, as the Cluster shows; `undefined` for the Cluster: it is gone. */
-export function endingOf({ call, ask }: OperationPlan, cluster: Cluster | undefined): Ending | undefined {
+export function endingOf(
+  { call, ask }: OperationPlan,
+  cluster: Cluster | undefined,
+  served: ServedHooks,
+): Ending | undefined {
   if (ask === undefined) return undefined;
   if (cluster === undefined || cluster.metadata.uid !== ask.clusterUID) {
     return call.hook === "BeforeClusterDelete" ? "WentOn" : "Gone";
   }
-  if (!hasEnded(ask, cluster)) return undefined;
+  if (!hasEnded(ask, cluster, served)) return undefined;
+  if (cluster.metadata.deletionTimestamp !== undefined && call.hook !== "BeforeClusterDelete")
+    return "NotWanted";
   const wanted = call.hook !== "BeforeClusterUpgrade" || cluster.topology?.version === targetVersion(call);
   return wanted ? "WentOn" : "NotWanted";
 }

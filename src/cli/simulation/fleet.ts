@@ -105,4 +105,6 @@ const EVERY_HOOK: ServedHooks = {
   capiVersion: "",
   advertised: new Set(HOOK_NAMES),
   blocking: new Set(HOOK_NAMES),
+  marksUpgrades: true,
+  showsVersions: true,
 };

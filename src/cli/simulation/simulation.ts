@@ -1,9 +1,8 @@
 /** What new policies would change: the old and the new ones over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import { type Ask, newAsk } from "../../controller/asks.ts";
-import { CATALOG } from "../../hooks/catalog.ts";
 import type { ServedHooks } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
@@ -213,7 +212,7 @@ function operationOf(
 /** As if Cluster API asked for the version that the Cluster's topology wants. */
 function callFor(hook: HookName, { topology }: Cluster, version = topology?.version ?? ""): HookCall {
   const from = topology?.version ?? "";
-  const fields = CATALOG[hook].versions.map((field) => [
+  const fields = VERSION_FIELDS[hook].map((field) => [
     field,
     field === "fromKubernetesVersion" ? from : version,
   ]);

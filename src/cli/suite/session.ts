@@ -52,8 +52,8 @@ export class Session {
     this.#uids = uids;
     for (const cluster of clusters) {
       for (const ask of this.#asks.of(cluster.metadata.uid))
-        if (hasEnded(ask, cluster)) this.#asks.delete(ask);
-      this.#asks.begin(cluster, this.served.blocking, this.#now);
+        if (hasEnded(ask, cluster, this.served)) this.#asks.delete(ask);
+      this.#asks.begin(cluster, this.served.blocking, { now: this.#now, served: this.served });
     }
     for (const operation of this.#operations()) this.#asks.put(lookAt(operation, this.#now).asked);
   }
@@ -73,7 +73,7 @@ export class Session {
     const ask = this.#newAsk(cluster, call);
     const { decision, asked } = lookAt(this.#operation(cluster, ask), this.#now);
     const waits = this.served.blocking.has(call.hook) && decision.trace.some(speaks);
-    if (waits && !hasEnded(ask, cluster)) this.#asks.put(asked);
+    if (waits && !hasEnded(ask, cluster, this.served)) this.#asks.put(asked);
     return decision;
   }
 
@@ -98,7 +98,7 @@ export class Session {
     return {
       policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
       world: fleet.world(cluster),
-      call: ask.call,
+      call: { settings: {}, ...ask.call },
       asked: ask,
       ...(usesNow && { lookAgain: asOftenAsAsked }),
     };

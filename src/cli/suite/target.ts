@@ -1,8 +1,7 @@
 /** The Cluster that a step is about, and the call that Cluster API would make. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
-import { CATALOG } from "../../hooks/catalog.ts";
+import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import { nearest } from "../../policy/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { SuiteError } from "./error.ts";
@@ -46,7 +45,7 @@ function clusterOf({ world }: Session, key: string): Cluster {
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
 
 function versionsOf(spec: CallSpec, wanted: string): Omit<HookCall, "hook" | "settings"> {
-  const fields: readonly string[] = CATALOG[spec.hook].versions;
+  const fields: readonly string[] = VERSION_FIELDS[spec.hook];
   const entries = VERSIONS.flatMap((field) => {
     if (!fields.includes(field)) {
       if (spec[field] !== undefined) throw new SuiteError(`${spec.hook} has no such field`, field);

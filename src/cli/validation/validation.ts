@@ -107,7 +107,7 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
 function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
   const schemaErrors = validatePolicy(kind, object);
   const policy = viewPolicy(kind, object);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
   return { errors: [...all, ...notEnforceable], warnings };

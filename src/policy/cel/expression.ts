@@ -3,6 +3,7 @@
  * within a fixed number of steps.
  */
 
+import { type RequestField, REQUEST_FIELDS, unknownField } from "../call.ts";
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { Checker, type Finding } from "./check.ts";
 import { environment } from "./environment.ts";
@@ -47,6 +48,8 @@ export interface Expression {
   readonly usesNow: boolean;
   /** For use "object": whether more of the object than metadata is read, so that whole objects must be watched. */
   readonly readsWholeObject: boolean;
+  /** The fields of `request` that it reads, or asks whether they are there. */
+  readonly requestFields: ReadonlySet<RequestField>;
   /** Never throws; the same variables give the same result, whatever was evaluated before. */
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
@@ -137,11 +140,15 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
   const evaluate = plan(environment, instrument(root));
   const cost = EVALUATION_STEPS + countNodes(root);
   const used = variables.filter((name) => mentions(root, name));
+  const requestFields = new Set(requestFieldsIn(root));
   return {
     source,
     usesNow: used.includes("now"),
     readsWholeObject: readsWholeObject(root),
+    requestFields,
     evaluate: (values) => {
+      const unknown = unknownIn(requestFields, values);
+      if (unknown !== undefined) return fails(unknown);
       meter.start();
       if (!meter.afford(cost)) return TOO_MANY_STEPS;
       try {
@@ -159,6 +166,26 @@ const TOO_MANY_STEPS: ExpressionResult = { ok: false, problem: STEPS_EXCEEDED, e
 
 function fails(problem: string): ExpressionResult {
   return { ok: false, problem };
+}
+
+/** A field that is not known is not absent either, so that not even has() can tell. */
+function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariables): string | undefined {
+  if (call === undefined) return undefined;
+  return fields
+    .values()
+    .map((field) => unknownField(call, field))
+    .find((problem) => problem !== undefined);
+}
+
+/** All of them, where the request is not asked for one. */
+function requestFieldsIn(expr: Expr): readonly RequestField[] {
+  if (identifier(expr) === "request") return REQUEST_FIELDS;
+  const { exprKind } = expr;
+  if (exprKind.case === "selectExpr" && identifier(exprKind.value.operand) === "request") {
+    const { field: name } = exprKind.value;
+    return REQUEST_FIELDS.filter((field) => field === name);
+  }
+  return children(expr).flatMap(requestFieldsIn);
 }
 
 /** Without a prototype, so that no name but these is found. */

@@ -40,7 +40,7 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
     cluster: "prod-1",
     clusterUID: "u1",
     hook,
-    ...(hook === UPGRADE && { targetVersion: "v1.35.0" }),
+    ...(hook.endsWith("Upgrade") && { targetVersion: "v1.35.0" }),
     firstAsked: FIRST_ASKED,
     rule: "r",
     verdict: "Blocked",
@@ -174,9 +174,10 @@ test("what does not hold the Cluster is not approved: Audit, an override, gates 
 });
 
 test("of one hook only; what the same marks let go on besides is told", () => {
-  const deletion = { deletionTimestamp: "2026-11-21T11:30:00Z", finalizers: ["x"] };
-  const objects = [policy("p", [annotation()]), policy("d", [annotation()], DELETE, false)];
-  const given = plan(objects, UPGRADE, rawCluster(deletion));
+  const STEP = "BeforeControlPlaneUpgrade";
+  const upgrading = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
+  const objects = [policy("p", [annotation()], STEP), policy("d", [annotation()], "AfterClusterUpgrade")];
+  const given = plan(objects, STEP, rawCluster(upgrading));
   assert.deepEqual(
     [given.operations, given.alsoReleases].map((calls) => calls.length),
     [1, 1],
@@ -184,10 +185,10 @@ test("of one hook only; what the same marks let go on besides is told", () => {
   const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
-    /^BeforeClusterUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades the Cluster to v1.35.0\n/,
+    /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
   );
-  assert.match(text, /\nlets go on, too: BeforeClusterDelete: deletes the Cluster and its machines\n$/);
-  assert.equal(plan(objects, undefined, rawCluster(deletion)).operations.length, 2);
+  assert.match(text, /\nlets go on, too: AfterClusterUpgrade: /);
+  assert.equal(plan(objects, undefined, rawCluster(upgrading)).operations.length, 2);
 });
 
 test("what is not asked for yet is told, too, if the same mark will let it go on by time alone", () => {
@@ -310,7 +311,7 @@ test("how an operation ends shows in the Cluster", () => {
       maxOverrideMs: 1,
       now: NOW,
     });
-    return endingOf(operation, fleet.cluster("team-a", "prod-1"));
+    return endingOf(operation, fleet.cluster("team-a", "prod-1"), ALL_HOOKS);
   };
   const pending = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
   assert.equal(ending(rawCluster()), undefined);
@@ -324,7 +325,7 @@ test("how an operation ends shows in the Cluster", () => {
     rawCluster({ deletionTimestamp: FIRST_ASKED }),
   ).operations[0];
   assert.ok(deletion);
-  assert.equal(endingOf(deletion, undefined), "WentOn");
+  assert.equal(endingOf(deletion, undefined, ALL_HOOKS), "WentOn");
 });
 
 test("an override is for this very Cluster, and its name is one, however long the Cluster's", () => {

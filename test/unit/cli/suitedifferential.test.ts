@@ -100,7 +100,7 @@ function ofStore(objects: PolicyObject[]): Told {
           fixture.store.wake();
         }
       }
-      if (!("call" in told) || !isAsked(told.call.hook, viewCluster(raw.object))) return undefined;
+      if (!("call" in told) || !isAsked(told.call.hook, viewCluster(raw.object), ALL_HOOKS)) return undefined;
       const request = { call: told.call, cluster: viewCluster(raw.object) };
       const { basis: _, ...decision } = fixture.store.ask(request, fixture.clock.now);
       return decision;
@@ -131,7 +131,7 @@ function ofSuite(objects: PolicyObject[]): Told {
       if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
       const cluster = world.fleet.cluster("team-a", "prod-1");
       // A suite takes every call for Cluster API's; the operator, only what the Cluster itself confirms.
-      const wanted = "call" in told && isAsked(told.call.hook, viewCluster(raw.object));
+      const wanted = "call" in told && isAsked(told.call.hook, viewCluster(raw.object), ALL_HOOKS);
       return wanted && cluster !== undefined ? session.ask(cluster, told.call) : undefined;
     },
   };

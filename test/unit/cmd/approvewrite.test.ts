@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ApprovalPlan, Mark } from "../../../src/cli/held/approval.ts";
 import { writeMarks, type Writing } from "../../../src/cmd/approvewrite.ts";
+import { ALL_HOOKS } from "../builders.ts";
 
 const onCluster: Mark = { on: "Cluster", field: "annotation", key: "a", value: "1" };
 const onNamespace: Mark = { on: "Namespace", field: "label", key: "b", value: "2" };
@@ -11,6 +12,7 @@ function plan(marks: readonly Mark[], over: Partial<ApprovalPlan> = {}): Approva
   return {
     cluster: { metadata, paused: false, created: false },
     namespace: { metadata: { name: "team-a", uid: "n", resourceVersion: "1" } },
+    served: ALL_HOOKS,
     operations: [],
     marks,
     alsoReleases: [],

@@ -3,11 +3,13 @@
 import type { HookOverride, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { HeldRow } from "../../../src/controller/held.ts";
 import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
 import { computeStatus, knownOf } from "../../../src/controller/status.ts";
 import { DecisionStore, type Lister } from "../../../src/controller/store.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
+import type { ServedHooks } from "../../../src/policy/compile.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 
@@ -63,6 +65,7 @@ const DEFAULTS = {
   overrides: [],
   clusters: [],
   objects: NO_OBJECTS,
+  served: ALL_HOOKS,
   load: true,
   turnMs: Infinity,
   compileMs: Infinity,
@@ -74,6 +77,8 @@ interface Given {
   clusters?: Cluster[];
   namespaces?: Namespace[];
   objects?: ObjectReader;
+  served?: ServedHooks;
+  settings?: (namespace: string) => HookCall["settings"];
   load?: boolean;
   turnMs?: number;
   compileMs?: number;
@@ -89,13 +94,14 @@ export function storeWith(given: Given = {}): Fixture {
   const holds: Transition[] = [];
   const latencies: number[] = [];
   const gone: string[] = [];
-  const { objects, turnMs, compileMs } = world;
+  const { objects, served, turnMs, compileMs } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
     namespaces,
     objects,
-    served: ALL_HOOKS,
+    served,
+    ...(given.settings && { settings: given.settings }),
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
     compileMs,

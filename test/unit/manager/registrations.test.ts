@@ -150,3 +150,33 @@ test("what changes nothing for policies is no change", async (t) => {
   await until("the second one", () => reasonOf(registrations) === "NotDiscovered");
   assert.equal(changes(), 2);
 });
+
+test("the settings are those of the one ExtensionConfig that leads here, or of several that agree", async (t) => {
+  const settingsOf = async (...each: readonly (Record<string, string> | undefined)[]): Promise<unknown> => {
+    const items = each.map((settings, index) => {
+      const clientConfig = { service: { namespace: "n", name: "s" } };
+      const object = extension({ clientConfig, ...(settings !== undefined && { settings }) });
+      return { ...object, metadata: { ...object.metadata, name: `e${index}` } };
+    });
+    const { registrations } = running(t, { items });
+    await registrations.whenKnown(AbortSignal.timeout(5000));
+    assert.equal(registrations.state, "Known");
+    return registrations.settings("team-a");
+  };
+  const [eu, us] = [{ region: "eu" }, { region: "us" }];
+  assert.deepEqual(await settingsOf(eu), eu);
+  assert.deepEqual(await settingsOf(undefined), {});
+  assert.deepEqual(await settingsOf(eu, eu), eu);
+  assert.equal(await settingsOf(eu, us), undefined);
+  assert.equal(await settingsOf(), undefined);
+});
+
+test("nothing is waited for where ExtensionConfigs are not served, or longer than is wanted", async (t) => {
+  const { registrations } = running(t, { versions: [] });
+  await registrations.whenKnown(AbortSignal.timeout(5000));
+  assert.equal(registrations.state, "NotServed");
+  const away = new KubeError("no contact", { code: 503, reason: "ServiceUnavailable" });
+  const unknown = running(t, { fails: () => away }).registrations;
+  await unknown.whenKnown(AbortSignal.timeout(100));
+  assert.equal(unknown.state, "Unknown");
+});

@@ -12,9 +12,11 @@ import { isGated, windowsOf } from "../../../src/policy/policy.ts";
 import { kindOf } from "../../corpus/corpus.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import {
+  ALL_HOOKS,
   APPROVED,
   at,
   cluster,
+  clusterHookPolicy,
   compiled,
   DELETE,
   gated,
@@ -193,4 +195,16 @@ test("every policy that the API server takes can be compiled and decided, and so
     }),
     runs(400),
   );
+});
+
+test("a bug of the compiler makes a policy hold, and keeps nobody from going on", () => {
+  const spec = Object.defineProperty({}, "rules", { enumerable: true, get: () => assert.fail("a bug") });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as no object from an API server is
+  const object = { ...clusterHookPolicy(), spec } as PolicyObject;
+  const { rules, mode, selectsNamespace, errors } = compilePolicy("ClusterHookPolicy", object, ALL_HOOKS);
+  assert.equal(mode, "Enforce");
+  assert.equal(selectsNamespace?.({}), true);
+  assert.deepEqual(rules[0]?.hooks, ALL_HOOKS.blocking);
+  assert.match(rules[0]?.problem ?? "", /InternalError/);
+  assert.equal(errors.length, 1);
 });

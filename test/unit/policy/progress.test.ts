@@ -62,6 +62,31 @@ describe("the steps of an upgrade", () => {
     assert.deepEqual(viewProgress({ conditions: [topology(on)] }, 1)?.plan, ["v1.36.0"]);
   });
 
+  test("are not known from an error, and none where a hook is named without them", () => {
+    const plan = (text: string): unknown => viewProgress({ conditions: [topology(text)] }, 1)?.plan;
+    assert.equal(plan("error reconciling the Cluster topology: no"), undefined);
+    assert.deepEqual(plan("Following hooks are blocking upgrade: AfterWorkersUpgrade: no"), []);
+  });
+
+  test("begin up to 1.11 when the condition names what comes after the control plane", () => {
+    const begun = (reason: string, text = "", over: object = {}): unknown =>
+      viewProgress({ conditions: [topology(text, { reason, ...over })] }, 3)?.begun;
+    assert.equal(begun("MachineDeploymentsUpgradePending"), true);
+    assert.equal(begun("MachinePoolsCreatePending"), true);
+    assert.equal(begun("LifecycleHookBlocking", 'hook "AfterControlPlaneUpgrade" is blocking: no'), true);
+    assert.equal(begun("LifecycleHookBlocking", 'hook "BeforeClusterUpgrade" is blocking: no'), undefined);
+    assert.equal(begun("ControlPlaneUpgradePending"), undefined);
+    assert.equal(begun("MachineDeploymentsUpgradePending", "", { observedGeneration: 2 }), undefined);
+  });
+
+  test("show the one version that all workers have", () => {
+    const read = (...list: string[]): unknown =>
+      viewProgress({ workers: { versions: list.map((version) => ({ version })) } }, 1)?.workersVersion;
+    assert.equal(read("v1.34.0"), "v1.34.0");
+    assert.equal(read("v1.34.0", "v1.35.0"), undefined);
+    assert.equal(read(), undefined);
+  });
+
   test("are done where the condition is True and names the present generation", () => {
     const read = (over: object): unknown =>
       viewProgress({ conditions: [topology("", { status: "True", ...over })] }, 3)?.reconciled;
