@@ -164,7 +164,7 @@ function stepOf(hook: HookName, cluster: Cluster): string {
 const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);
 
 /** As Cluster API would call, as far as the Cluster shows it: settings are no matter of the Cluster. */
-export function shownCall(hook: HookName, cluster: Cluster): HookCall {
+function shownCall(hook: HookName, cluster: Cluster): HookCall {
   const from = shownFrom(hook, cluster);
   const call = {
     hook,

@@ -94,7 +94,7 @@ export function createController(options: ControllerOptions): Controller {
     lookAgain();
   };
   const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: registered });
-  const { notCalled } = registrations;
+  const { notCalled, settings } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
   const store = new DecisionStore({
     clusters,
@@ -102,7 +102,7 @@ export function createController(options: ControllerOptions): Controller {
     objects,
     served,
     maxOverrideMs,
-    settings: registrations.settings,
+    settings,
     log,
     now,
     onDirty: (key) => queue.add(key),
@@ -122,14 +122,7 @@ export function createController(options: ControllerOptions): Controller {
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     onTransition,
   });
-  const queue = new WorkQueue({
-    reconcile: async (key) => {
-      await nextTurn(); // calls are answered between a change and its status
-      return await reconciler.reconcile(key);
-    },
-    log,
-    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
-  });
+  const queue = createQueue(options, reconciler, api);
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
@@ -142,6 +135,17 @@ export function createController(options: ControllerOptions): Controller {
       await run(parts, signal);
     },
   };
+}
+
+function createQueue({ log, metrics }: ControllerOptions, reconciler: Reconciler, api: ApiServer): WorkQueue {
+  return new WorkQueue({
+    reconcile: async (key) => {
+      await nextTurn(); // calls are answered between a change and its status
+      return await reconciler.reconcile(key);
+    },
+    log,
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
 }
 
 function keysIn({ policies }: DecisionStore, namespace: string | undefined): string[] {

@@ -15,19 +15,23 @@ export function viewProgress(status: Fields, generation: number | undefined): To
   const newer = { ...status, ...record(status["v1beta2"]) };
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
   const controlPlane = record(newer["controlPlane"]);
-  const plan = versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []);
-  const version = onlyVersion(controlPlane);
-  const workersVersion = onlyVersion(record(newer["workers"]));
-  if ([plan, version, workersVersion].every((each) => each === undefined) && !begun)
-    return reconciled ? AT_REST : undefined;
-  return {
-    ...(heldAt !== undefined && { heldAt }),
-    ...(reconciled && { reconciled }),
-    ...(begun && { begun }),
-    ...(plan !== undefined && { plan }),
-    ...(version !== undefined && { version }),
-    ...(workersVersion !== undefined && { workersVersion }),
-  };
+  const progress = present({
+    heldAt,
+    begun: begun || undefined,
+    plan: versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []),
+    version: onlyVersion(controlPlane),
+    workersVersion: onlyVersion(record(newer["workers"])),
+  });
+  if (progress === undefined) return reconciled ? AT_REST : undefined;
+  return { ...progress, ...(reconciled && { reconciled }) };
+}
+
+type Shown = { readonly [K in keyof TopologyProgress]: TopologyProgress[K] | undefined };
+
+/** Thousands of Clusters are kept: what is not shown takes no place. */
+function present(progress: Shown): TopologyProgress | undefined {
+  const shown = Object.entries(progress).filter(([, value]) => value !== undefined);
+  return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }
 
 interface Condition {

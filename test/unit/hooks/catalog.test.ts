@@ -58,7 +58,7 @@ describe("a request", () => {
 
   test("needs no more than the Cluster's name, namespace and uid", () => {
     const request = decodeRequest("BeforeClusterDelete", body({}))?.read();
-    assert.deepEqual(request?.call, { hook: "BeforeClusterDelete" });
+    assert.deepEqual(request?.call, { hook: "BeforeClusterDelete", settings: {} });
     assert.equal(request?.cluster.metadata.uid, "u");
   });
 
