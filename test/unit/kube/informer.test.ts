@@ -100,6 +100,24 @@ test("keeps no managedFields, even when the projection does", async (t) => {
   for (const object of informer.list()) assert.equal("managedFields" in object.metadata, false);
 });
 
+test("an event is projected beside what it follows on, a list anew", async (t) => {
+  const known: (number | undefined)[] = [];
+  const { server, informer, caughtUp } = await startInformer(t, {
+    project: (raw, before) => {
+      known.push(before?.size);
+      return toSize(raw);
+    },
+    tuning: { refreshIntervalMs: 0 },
+    prepare: (fake) => void fake.put("team-a/w1", 1),
+  });
+  await informer.whenSynced(new AbortController().signal);
+  server.put("team-a/w1", 2);
+  await caughtUp();
+  informer.refresh();
+  await until("relisted", () => server.count("list") === 2 && known.length === 3);
+  assert.deepEqual(known, [undefined, 1, undefined]);
+});
+
 test("an object that cannot be projected does not cost the others, and is counted", async (t) => {
   const { server, informer, log, caughtUp } = await startInformer(t, {
     prepare: (fake) => void (fake.put("team-a/bad", -1), fake.put("team-a/good", 1)),
