@@ -107,15 +107,9 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       deps.log.error("Failed to decide", { hook, error });
       return undecided("InternalError", waits);
     };
-    /** Leaves no trace but this: the last answer about the Cluster, and what is kept of it, stay as they are. */
     const refuse = (): string => {
-      deps.metrics.unconfirmed("TooManyCalls");
       deps.metrics.answered(hook, "NotConfirmed", secondsSince(started));
-      deps.complain("Holding a Cluster because too many calls about it wait", {
-        hook,
-        cluster: nameOf(request),
-      });
-      return encodeResponse(hook, undecided("TooManyCalls", waits).answer, waits);
+      return encodeResponse(hook, refused(request, deps, waits), waits);
     };
     const decide = (): string | Promise<string> => {
       const meanwhile = digest === undefined ? undefined : replays.findSubject(received, digest, deps.now());
@@ -164,6 +158,16 @@ function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): O
     reason,
   });
   return undecided("NotConfirmed", true);
+}
+
+/** Leaves no other trace: the last answer about the Cluster, and what is kept of it, stay as they are. */
+function refused(request: HookRequest, deps: HandlerDeps, waits: boolean): Answer {
+  deps.metrics.unconfirmed("TooManyCalls");
+  deps.complain("Holding a Cluster because too many calls about it wait", {
+    hook: request.call.hook,
+    cluster: nameOf(request),
+  });
+  return undecided("TooManyCalls", waits).answer;
 }
 
 function nameOf({ cluster: { metadata } }: HookRequest): string {

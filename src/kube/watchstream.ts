@@ -18,21 +18,11 @@ export async function* watchEvents(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const decoder = new TextDecoder();
-  // In the pieces in which it came: joined once, when its end is there.
-  let [pending, length]: [string[], number] = [[], 0];
+  const lines = new Lines();
   try {
     for await (const chunk of body) {
-      const text = decoder.decode(chunk, { stream: true });
-      let from = 0;
-      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-        const line = pending.join("") + text.slice(from, end);
-        from = end + 1;
-        [pending, length] = [[], 0];
-        if (line.trim() !== "") yield parseEvent(attempt, line);
-      }
-      pending.push(text.slice(from));
-      length += text.length - from;
-      if (length > MAX_EVENT_CHARS) {
+      for (const line of lines.of(decoder.decode(chunk, { stream: true }))) yield parseEvent(attempt, line);
+      if (lines.pending > MAX_EVENT_CHARS) {
         throw new KubeError(
           `${attempt}: response too large: an event of more than ${MAX_EVENT_CHARS} characters`,
           {
@@ -46,6 +36,25 @@ export async function* watchEvents(
     throw fromTransport(attempt, error);
   }
   // Half a line at the end is a cut connection: the event comes again after the last resourceVersion.
+}
+
+/** Lines as their ends come; a line is joined once, when all of it is there. */
+class Lines {
+  /** Letters of a line whose end has not come. */
+  pending = 0;
+  #pieces: string[] = [];
+
+  *of(text: string): Generator<string> {
+    let from = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+      const line = this.#pieces.join("") + text.slice(from, end);
+      from = end + 1;
+      [this.#pieces, this.pending] = [[], 0];
+      if (line.trim() !== "") yield line;
+    }
+    this.#pieces.push(text.slice(from));
+    this.pending += text.length - from;
+  }
 }
 
 function parseEvent(attempt: Attempt, line: string): WatchEvent {

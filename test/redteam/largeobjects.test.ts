@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { describe, test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { sameCluster } from "../../src/controller/samecluster.ts";

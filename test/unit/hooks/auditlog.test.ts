@@ -70,7 +70,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
     const { handle } = createHandler("BeforeClusterDelete", true, {
       source: {
         loaded: () => true,
-        inTurn: (_, decide) => decide(),
+        inTurn: (_, work) => work(),
         ask: () => decision,
         standing: () => undefined,
         confirm: async () => ({ ok: true, decision }),

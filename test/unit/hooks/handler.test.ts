@@ -39,7 +39,7 @@ async function run(
   const { handle, repeat, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
-      inTurn: (_, decide) => decide(),
+      inTurn: (_, work) => work(),
       ask: () => blocked,
       standing: () => undefined,
       confirm: async () => ({ ok: true, decision: allowed }),

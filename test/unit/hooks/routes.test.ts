@@ -43,7 +43,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
   const routes = createRoutes(servedHooks(14), {
     source: {
       loaded: () => true,
-      inTurn: (_, decide) => decide(),
+      inTurn: (_, work) => work(),
       ask: ({ call }, now) => {
         asked.push(call.hook);
         return decide(policies, world(), call, now);
