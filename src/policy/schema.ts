@@ -60,8 +60,12 @@ export function* validateInSteps(kind: Kind, object: unknown): Steps<readonly Fi
 function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
+  yield;
   const places = [...placesOf(schema, input, "")];
-  const misfits = [...schemaErrors(kind, input), ...places.flatMap(duplicates)];
+  yield;
+  const misfitting = schemaErrors(kind, input);
+  yield;
+  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], MAX_ERRORS);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
   const broken: FieldError[] = [];
@@ -73,6 +77,20 @@ function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   }
   const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
+}
+
+/** Of one rule: nobody reads more, and to sort tens of thousands takes long. */
+const MAX_ERRORS = 100;
+
+/** At most so many of each rule, and of the rest: a rule with errors keeps some. */
+export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {
+  const counts = new Map<string, number>();
+  return errors.filter(({ path }) => {
+    const [rule = ""] = /^spec\.rules\[\d+\]/.exec(path) ?? [];
+    const count = (counts.get(rule) ?? 0) + 1;
+    counts.set(rule, count);
+    return count <= max;
+  });
 }
 
 /**

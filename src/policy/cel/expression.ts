@@ -4,6 +4,7 @@
  */
 
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
+import { preparedFor } from "./calls.ts";
 import { Checker, type Finding } from "./check.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
@@ -47,6 +48,8 @@ export interface Expression {
   readonly usesNow: boolean;
   /** For use "object": whether more of the object than metadata is read, so that whole objects must be watched. */
   readonly readsWholeObject: boolean;
+  /** What its calls need, made once: its patterns, windows and calendars. */
+  readonly prepared: readonly object[];
   /** Never throws; the same variables give the same result, whatever was evaluated before. */
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
@@ -57,6 +60,7 @@ export interface CompiledExpression {
   readonly problems: readonly ExpressionProblem[];
   /** Legal, but perhaps not what was meant. */
   readonly warnings: readonly string[];
+  readonly patternWeight: number;
 }
 
 interface Contract {
@@ -76,6 +80,8 @@ const EVALUATION_STEPS = 15;
 
 /** More than a policy may have: each is compiled to be checked and to be used, by admission and by the store. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
+/** What a compiled pattern weighs in memory. */
+const LETTERS_PER_WEIGHT = 4;
 const remembered = new Map<string, CompiledExpression>();
 let rememberedLetters = 0;
 
@@ -86,29 +92,36 @@ export function compileExpression(source: string, use: ExpressionUse): CompiledE
   if (known !== undefined) return known;
   const compiled = compile(source, use);
   remembered.set(key, compiled);
-  rememberedLetters += key.length;
-  for (const oldest of remembered.keys()) {
+  rememberedLetters += lettersOf(key, compiled);
+  for (const [oldest, each] of remembered) {
     if (rememberedLetters <= MAX_REMEMBERED_LETTERS) break;
     remembered.delete(oldest);
-    rememberedLetters -= oldest.length;
+    rememberedLetters -= lettersOf(oldest, each);
   }
   return compiled;
 }
 
+function lettersOf(key: string, { expression, patternWeight }: CompiledExpression): number {
+  return key.length + (expression === undefined ? 0 : patternWeight * LETTERS_PER_WEIGHT);
+}
+
 function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
-  if (!parsed.ok) return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [] };
+  if (!parsed.ok)
+    return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [], patternWeight: 0 };
   const { syntax } = parsed;
   const contract = CONTRACTS[use];
   const checker = new Checker();
   const type = checker.check(syntax.root, scopeOf(contract));
   const problems = [...checker.problems, ...resultProblem(syntax.root, type, contract)];
-  if (problems.length > 0) return { problems: problems.map((each) => locate(each, syntax)), warnings: [] };
+  const { patternWeight } = checker;
+  if (problems.length > 0)
+    return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
   const warnings = [
     ...checker.warnings.map(({ message }) => message),
     ...constantWarning(syntax.root, contract),
   ];
-  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings };
+  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
 }
 
 function scopeOf({ variables }: Contract): Record<string, Type> {
@@ -141,6 +154,7 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
     source,
     usesNow: used.includes("now"),
     readsWholeObject: readsWholeObject(root),
+    prepared: preparedIn(root),
     evaluate: (values) => {
       meter.start();
       if (!meter.afford(cost)) return TOO_MANY_STEPS;
@@ -153,6 +167,11 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
       }
     },
   };
+}
+
+function preparedIn(expr: Expr): readonly object[] {
+  const own = expr.exprKind.case === "callExpr" ? preparedFor(expr.exprKind.value) : undefined;
+  return [...(own === undefined ? [] : [own]), ...children(expr).flatMap(preparedIn)];
 }
 
 const TOO_MANY_STEPS: ExpressionResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
