@@ -61,7 +61,7 @@ function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   yield;
-  const places = [...placesOf(schema, input, "")];
+  const places = yield* placesOf({ schema, value: input, path: "" });
   yield;
   const misfitting = schemaErrors(kind, input);
   yield;
@@ -123,16 +123,37 @@ function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: stri
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-function* placesOf(schema: CrdSchema, value: unknown, path: string): Generator<Place> {
-  yield { schema, value, path };
-  if (Array.isArray(value) && schema.items !== undefined) {
-    for (const [index, item] of value.entries()) yield* placesOf(schema.items, item, `${path}[${index}]`);
-  } else if (isFields(value)) {
-    for (const [key, field] of Object.entries(value)) {
-      const fieldSchema = fieldOf(schema, key);
-      if (fieldSchema !== undefined) yield* placesOf(fieldSchema, field, child(schema, path, key));
-    }
+/** Between two pauses. */
+const PLACES = 500;
+
+/** Those about which the schema says more than ajv judges. */
+function* placesOf(root: Place): Steps<Place[]> {
+  const found: Place[] = [];
+  const open = [root];
+  for (let count = 1; ; count += 1) {
+    const place = open.pop();
+    if (place === undefined) return found;
+    const { schema } = place;
+    if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) found.push(place);
+    for (const below of placesIn(place)) open.push(below);
+    if (count % PLACES === 0) yield;
   }
+}
+
+function placesIn({ schema, value, path }: Place): Place[] {
+  const { items } = schema;
+  if (Array.isArray(value)) {
+    return items === undefined
+      ? []
+      : value.map((item: unknown, index) => ({ schema: items, value: item, path: `${path}[${index}]` }));
+  }
+  if (!isFields(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => {
+    const fieldSchema = fieldOf(schema, key);
+    return fieldSchema === undefined
+      ? []
+      : [{ schema: fieldSchema, value: field, path: child(schema, path, key) }];
+  });
 }
 
 /** The keys of a map stand in brackets, as they can contain dots. */

@@ -31,7 +31,7 @@ export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
-const ZONE_STEPS = 40;
+const ZONE_STEPS = 100;
 const WINDOW_STEPS = 1000;
 
 export function timeFunctions(meter: Meter): CelFunc[] {

@@ -32,24 +32,25 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
-/** There are some hundred, and to look one up takes long. */
-const goodZones = new Set<string>(["UTC"]);
+/** To look one up takes long: there are some hundred, and those of ICU are known to have a clock. */
 let zoneNames: readonly string[] | undefined;
+let goodZones: Set<string> | undefined;
 
 /** What is wrong with the name of a time zone; `undefined` when it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
+  zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
+  goodZones ??= new Set(zoneNames.filter((name) => name === "UTC" || AREAS.test(name)));
   if (goodZones.has(zone)) return undefined;
-  const message = findProblem(zone);
+  const message = findProblem(zone, zoneNames);
   if (message === undefined) goodZones.add(zone);
   return message;
 }
 
-function findProblem(zone: string): string | undefined {
+function findProblem(zone: string, names: readonly string[]): string | undefined {
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
   if (resolved !== undefined && !misspelt) return undefined;
-  zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
-  const meant = resolved ?? nearest(zone, zoneNames);
+  const meant = resolved ?? nearest(zone, names);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
