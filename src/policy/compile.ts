@@ -14,7 +14,7 @@ import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
 import { compileExpression, type Expression } from "./cel/expression.ts";
-import { compileGate } from "./gates.ts";
+import { compileGateInSteps } from "./gates.ts";
 import { describeErrors } from "./message.ts";
 import type {
   CompiledGate,
@@ -26,7 +26,7 @@ import type {
   PolicyRef,
   Wait,
 } from "./policy.ts";
-import { type FieldError, isWithin, validateInSteps } from "./schema.ts";
+import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
 import { checkInSteps } from "./semantics.ts";
 
@@ -100,16 +100,19 @@ function* compileEachRule(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): Steps<CompiledPolicy> {
-  const schemaErrors = (yield* validateInSteps(kind, object)).filter(
-    ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
+  const schemaErrors = firstOfEachRule(
+    (yield* validateInSteps(kind, object)).filter(
+      ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
+    ),
+    MAX_ERRORS,
   );
   const spec: Partial<ClusterHookPolicy["spec"]> = isFields(object.spec) ? withoutNulls(object.spec) : {};
   const { name, namespace, uid, generation } = object.metadata;
   const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const { errors: semanticErrors } = yield* checkInSteps(rules, schemaErrors, served);
-  const errors = [...schemaErrors, ...semanticErrors];
-  const compiled = yield* compileRules(rules, { ref, errors, served });
+  const { errors: semanticErrors, asks } = yield* checkInSteps(rules, schemaErrors, served);
+  const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
+  const compiled = yield* compileRules(rules, { ref, errors, asks, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
     errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
       ? everything
@@ -130,6 +133,9 @@ function* compileEachRule(
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
   };
 }
+
+/** Of one rule, or of the rest of the spec: more than a condition can tell. */
+const MAX_ERRORS = 32;
 
 function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
   const { errors, served } = surroundings;
@@ -153,6 +159,8 @@ function brokenRule(name: string, hooks: CompiledRule["hooks"], errors: readonly
 interface Surroundings {
   readonly ref: PolicyRef;
   readonly errors: readonly FieldError[];
+  /** How often each window may ask its entries. */
+  readonly asks: number;
   readonly served: ServedHooks;
 }
 
@@ -165,7 +173,7 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
 function* compileRule(
   spec: RuleSpec,
   index: number,
-  { ref, errors, served }: Surroundings,
+  { ref, errors, asks, served }: Surroundings,
 ): Steps<CompiledRule> {
   yield;
   const mine = problemsOf(index, errors);
@@ -175,22 +183,32 @@ function* compileRule(
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
+  const matchConditions = yield* compileConditions(spec.matchConditions);
   const gates: CompiledGate[] = [];
   for (const gate of until) {
     if (gate.wait !== undefined) continue;
     yield;
-    gates.push(compileGate(gate, ref));
+    gates.push(yield* compileGateInSteps(gate, { policy: ref, asks }));
   }
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
-    matchConditions: (spec.matchConditions ?? []).map(compileCondition),
+    matchConditions,
     gates,
     waits: until.flatMap(({ name, wait }) => (wait === undefined ? [] : [compileWait(name, wait)])),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
   };
+}
+
+function* compileConditions(specs: readonly MatchConditionSpec[] = []): Steps<MatchCondition[]> {
+  const conditions: MatchCondition[] = [];
+  for (const spec of specs) {
+    yield;
+    conditions.push(compileCondition(spec));
+  }
+  return conditions;
 }
 
 /** The expression has been checked; one that does not compile all the same is never evaluable. */
@@ -206,6 +224,7 @@ function broken(source: string): Expression {
     usesNow: false,
     readsWholeObject: false,
     requestFields: new Set(),
+    prepared: [],
     evaluate: () => result,
   };
 }

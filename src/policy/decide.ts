@@ -7,7 +7,7 @@ import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
-import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, within } from "./steps.ts";
+import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./steps.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -57,15 +57,16 @@ function judgePolicy(
   if (matched === "no") {
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
-  const rules = policy.rules
-    .filter(({ hooks }) => hooks.has(situation.call.hook))
-    .map((rule) => {
-      const finding =
-        matched === "unknown"
-          ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
-          : tryJudge(policy, rule, situation);
-      return { ...finding, holds: isHeld(finding, policy, rule) };
-    });
+  const speaking = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
+  const unread = matched === "yes" && isUsedUp() ? outOfSteps(policy, speaking) : undefined;
+  if (unread !== undefined) return overridden(unread, overrides);
+  const rules = speaking.map((rule) => {
+    const finding =
+      matched === "unknown"
+        ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
+        : tryJudge(policy, rule, situation);
+    return { ...finding, holds: isHeld(finding, policy, rule) };
+  });
   const trace: PolicyTrace = {
     policy: ref,
     mode,
@@ -76,6 +77,30 @@ function judgePolicy(
     ...changesAtEarliest(rules.map(({ changesAt }) => changesAt)),
   };
   return overridden(trace, overrides);
+}
+
+/** One finding for all rules of a policy whose turn comes too late: thousands of them would take long to write down. */
+function outOfSteps({ ref, mode }: CompiledPolicy, rules: readonly CompiledRule[]): PolicyTrace | undefined {
+  const sound = rules.filter(({ problem }) => problem === undefined);
+  const rule = sound.find(isGated) ?? sound[0];
+  if (rule === undefined) return undefined;
+  const holds = isGated(rule);
+  const finding = {
+    ...notEvaluable(rule, BUDGET_EXHAUSTED, describeExhausted(ref)),
+    retryAfterSeconds: Math.min(
+      ...(holds ? sound.filter(isGated) : sound).map(({ retryAfterSeconds }) => retryAfterSeconds),
+    ),
+    holds,
+  };
+  return {
+    policy: ref,
+    mode,
+    matched: true,
+    verdict: policyVerdict(mode, [finding]),
+    holds: mode === "Enforce" && holds,
+    rules: [finding],
+    unread: true,
+  };
 }
 
 /** A rule never takes decide() down: a bug of ours makes it not evaluable. */

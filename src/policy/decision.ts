@@ -46,6 +46,8 @@ export interface PolicyTrace {
   readonly holds: boolean;
   /** The rules on this hook; empty when not matched. */
   readonly rules: readonly RuleTrace[];
+  /** No steps were left for it: one rule stands for all, and what the others remember goes on. */
+  readonly unread?: true;
   /** The HookOverride that keeps the policy from holding the operation; its rules say what they would do. */
   readonly overriddenBy?: string;
   /** The earliest instant at which time alone changes what the policy says; absent: never. */

@@ -59,9 +59,9 @@ export function found(value: unknown): string {
     : typeof value;
 }
 
-/** Cut between code points, so that a message stays valid Unicode. */
+/** Cut between code points, so that a message stays valid Unicode. A code point has at most two units. */
 function quote(text: string): string {
-  const letters = Array.from(text);
+  const letters = Array.from(text.slice(0, 2 * MAX_QUOTED + 1));
   return JSON.stringify(letters.length > MAX_QUOTED ? `${letters.slice(0, MAX_QUOTED).join("")}…` : text);
 }
 
@@ -73,11 +73,21 @@ function noun(type: string): string {
 /** The word that was perhaps meant: wrong case, or about every third letter mistyped. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   if (word.length > MAX_QUOTED) return undefined;
-  const distances = words.map((w) => ({ word: w, distance: distance(word.toLowerCase(), w.toLowerCase()) }));
-  const [best] = distances.toSorted((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(best.word.length / 3))
-    ? best.word
-    : undefined;
+  const lower = word.toLowerCase();
+  let best: string | undefined;
+  let least = 1 + Math.max(...words.map(tolerated));
+  for (const each of words) {
+    // Each letter too many is a mistake.
+    if (Math.abs(each.length - word.length) >= least) continue;
+    const mistakes = distance(lower, each.toLowerCase());
+    if (mistakes < least) [best, least] = [each, mistakes];
+  }
+  return best !== undefined && least <= tolerated(best) ? best : undefined;
+}
+
+/** Mistakes in a word. */
+function tolerated({ length }: string): number {
+  return Math.max(1, Math.floor(length / 3));
 }
 
 /** Levenshtein's. Of our own: the dependencies export none, and a package for ten lines is not worth its upkeep. */

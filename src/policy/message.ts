@@ -54,12 +54,18 @@ export function truncateBytes(text: string, max: number): string {
 
 /** Cuts to a number of characters (code points, as the API server counts maxLength). */
 export function truncate(text: string, max: number): string {
-  const points = Array.from(text);
+  if (text.length <= max) return text;
+  // A code point has at most two units.
+  const points = Array.from(text.slice(0, 2 * max + 1));
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
 
+/** More than fit into a condition. */
+const MAX_DESCRIBED = 32;
+
 export function describeErrors(errors: readonly FieldError[]): string {
-  return errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  const described = errors.slice(0, MAX_DESCRIBED).map(({ path, message }) => `${path}: ${message}`);
+  return `${described.join(SEPARATOR)}${andMore(errors.length - described.length)}`;
 }
 
 const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;

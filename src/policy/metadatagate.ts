@@ -5,8 +5,10 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { MetadataGateSpec } from "../api/hookpolicy.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import { targetVersion } from "./call.ts";
+import { found as shortForm } from "./fieldmessage.ts";
 import { shellQuote } from "./message.ts";
 import { lookup } from "./selector.ts";
+import { affordComparison, exhausted } from "./steps.ts";
 import type { World } from "./world.ts";
 
 export type MetadataField = "annotation" | "label";
@@ -37,14 +39,20 @@ function evaluateMetadata(
   }
   const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
   const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
+  if (!affordComparison(found, value)) return exhausted();
   const holds = found !== undefined && (value === undefined || found === value);
   return {
     holds,
     reason: holds ? "Holds" : reason,
     wanted,
-    observed: found === undefined ? "absent" : `present: ${JSON.stringify(found)}`,
+    observed: describeValue(found),
     ...(!holds && { remedy: remedy(field, spec, target, { value, overwrite: found !== undefined }) }),
   };
+}
+
+/** In its short form: every gate keeps a copy. */
+function describeValue(value: string | undefined): string {
+  return value === undefined ? "absent" : `present: ${shortForm(value)}`;
 }
 
 /** Set where any value will do. */

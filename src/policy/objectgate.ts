@@ -180,7 +180,12 @@ function fulfils(
   if (expression === undefined) return true;
   const raw = object.raw ?? (expression.readsWholeObject ? undefined : { metadata: object.metadata });
   if (raw === undefined) return undefined;
-  const result = expression.evaluate({ cluster: world.cluster, object: raw, now });
+  const result = expression.evaluate({
+    cluster: world.cluster,
+    object: raw,
+    objectMetadata: object.metadata,
+    now,
+  });
   return result.ok ? result.value === true : undefined;
 }
 

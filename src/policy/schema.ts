@@ -60,8 +60,12 @@ export function* validateInSteps(kind: Kind, object: unknown): Steps<readonly Fi
 function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
-  const places = [...placesOf(schema, input, "")];
-  const misfits = [...schemaErrors(kind, input), ...places.flatMap(duplicates)];
+  yield;
+  const places = yield* placesOf({ schema, value: input, path: "" });
+  yield;
+  const misfitting = schemaErrors(kind, input);
+  yield;
+  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], MAX_ERRORS);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
   const broken: FieldError[] = [];
@@ -73,6 +77,20 @@ function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   }
   const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
+}
+
+/** Of one rule: nobody reads more, and to sort tens of thousands takes long. */
+const MAX_ERRORS = 100;
+
+/** At most so many of each rule, and of the rest: a rule with errors keeps some. */
+export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {
+  const counts = new Map<string, number>();
+  return errors.filter(({ path }) => {
+    const [rule = ""] = /^spec\.rules\[\d+\]/.exec(path) ?? [];
+    const count = (counts.get(rule) ?? 0) + 1;
+    counts.set(rule, count);
+    return count <= max;
+  });
 }
 
 /**
@@ -105,16 +123,37 @@ function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: stri
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-function* placesOf(schema: CrdSchema, value: unknown, path: string): Generator<Place> {
-  yield { schema, value, path };
-  if (Array.isArray(value) && schema.items !== undefined) {
-    for (const [index, item] of value.entries()) yield* placesOf(schema.items, item, `${path}[${index}]`);
-  } else if (isFields(value)) {
-    for (const [key, field] of Object.entries(value)) {
-      const fieldSchema = fieldOf(schema, key);
-      if (fieldSchema !== undefined) yield* placesOf(fieldSchema, field, child(schema, path, key));
-    }
+/** Between two pauses. */
+const PLACES = 500;
+
+/** Those about which the schema says more than ajv judges. */
+function* placesOf(root: Place): Steps<Place[]> {
+  const found: Place[] = [];
+  const open = [root];
+  for (let count = 1; ; count += 1) {
+    const place = open.pop();
+    if (place === undefined) return found;
+    const { schema } = place;
+    if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) found.push(place);
+    for (const below of placesIn(place)) open.push(below);
+    if (count % PLACES === 0) yield;
   }
+}
+
+function placesIn({ schema, value, path }: Place): Place[] {
+  const { items } = schema;
+  if (Array.isArray(value)) {
+    return items === undefined
+      ? []
+      : value.map((item: unknown, index) => ({ schema: items, value: item, path: `${path}[${index}]` }));
+  }
+  if (!isFields(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => {
+    const fieldSchema = fieldOf(schema, key);
+    return fieldSchema === undefined
+      ? []
+      : [{ schema: fieldSchema, value: field, path: child(schema, path, key) }];
+  });
 }
 
 /** The keys of a map stand in brackets, as they can contain dots. */

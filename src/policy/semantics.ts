@@ -7,6 +7,7 @@ import { compileExpression, type ExpressionUse } from "./cel/expression.ts";
 import type { ServedHooks } from "./compile.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { rangeProblem } from "./versionrange.ts";
+import { countWindows, MAX_WINDOW_ENTRIES } from "./window/limits.ts";
 import { windowProblems, windowWarnings } from "./window/window.ts";
 
 export interface Semantics {
@@ -18,6 +19,8 @@ export interface Semantics {
 
 /** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
 const MAX_EXPRESSION_LETTERS = 16 * 1024;
+/** Of all patterns of a policy: compiled, they take about 100 bytes for each unit of weight. */
+const MAX_PATTERN_WEIGHT = 8000;
 
 /** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: by any version. */
 export function checkRules(
@@ -28,26 +31,55 @@ export function checkRules(
   return atOnce(checkInSteps(rules, schemaErrors, served));
 }
 
+/** And how often a search in a window may ask its entries. */
 export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
-): Steps<Semantics> {
+): Steps<Semantics & { readonly asks: number }> {
   const sound = rules
     .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
     .filter(
       ({ path }) => !schemaErrors.some((each) => isWithin(each.path, path) || isWithin(path, each.path)),
     );
-  const letters = sound.flatMap(({ rule }) => expressionsOf(rule)).join("").length;
-  if (letters > MAX_EXPRESSION_LETTERS) return { errors: [TOO_MANY_LETTERS], warnings: [] };
+  const letters = sound
+    .flatMap(({ rule }) => expressionsOf(rule))
+    .reduce((sum, { length }) => sum + length, 0);
+  if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
+  const { tooMany, asks } = yield* countWindows(sound.map(({ rule }) => rule));
+  if (tooMany) return refused(TOO_MANY_ENTRIES);
   const checked: Semantics[] = [];
-  for (const { rule, path } of sound) checked.push(yield* checkRule(rule, path, served));
-  return merge(checked);
+  const patterns: Patterns = { weight: 0 };
+  for (const { rule, path } of sound) {
+    checked.push(yield* checkRule(rule, { path, patterns }, served));
+    if (patterns.weight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
+  }
+  return { ...merge(checked), asks };
+}
+
+/** No rule is evaluable. */
+function refused(error: FieldError): Semantics & { readonly asks: number } {
+  return { errors: [error], warnings: [], asks: 0 };
+}
+
+/** The patterns of a policy so far. */
+interface Patterns {
+  weight: number;
 }
 
 const TOO_MANY_LETTERS: FieldError = {
   path: "spec.rules",
   message: `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together: split the policy`,
+};
+
+const TOO_MANY_ENTRIES: FieldError = {
+  path: "spec.rules",
+  message: `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together: split the policy`,
+};
+
+const TOO_MANY_PATTERNS: FieldError = {
+  path: "spec.rules",
+  message: "the patterns of all expressions together repeat too much: split the policy",
 };
 
 function expressionsOf({ matchConditions = [], until = [] }: RuleSpec): string[] {
@@ -71,14 +103,19 @@ function merge(parts: readonly Semantics[]): Semantics {
   };
 }
 
-function* checkRule(rule: RuleSpec, path: string, served: ServedHooks | undefined): Steps<Semantics> {
+function* checkRule(
+  rule: RuleSpec,
+  { path, patterns }: Place,
+  served: ServedHooks | undefined,
+): Steps<Semantics> {
   const parts: Semantics[] = [];
   for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
     yield;
-    parts.push(checkExpression(expression, "matchCondition", `${path}.matchConditions[${index}].expression`));
+    const at = { path: `${path}.matchConditions[${index}].expression`, patterns };
+    parts.push(checkExpression(expression, "matchCondition", at));
   }
   for (const [index, gate] of (rule.until ?? []).entries())
-    parts.push(yield* checkGate(gate, rule, `${path}.until[${index}]`));
+    parts.push(yield* checkGate(gate, rule, { path: `${path}.until[${index}]`, patterns }));
   return merge([
     ...parts,
     midUpgrade(rule, path),
@@ -86,22 +123,28 @@ function* checkRule(rule: RuleSpec, path: string, served: ServedHooks | undefine
   ]);
 }
 
-function* checkGate(gate: GateSpec, rule: RuleSpec, path: string): Steps<Semantics> {
+interface Place {
+  readonly path: string;
+  readonly patterns: Patterns;
+}
+
+function* checkGate(gate: GateSpec, rule: RuleSpec, { path, patterns }: Place): Steps<Semantics> {
   yield;
-  const parts = [checkSimpleGate(gate, rule, path)];
+  const parts = [checkSimpleGate(gate, rule, { path, patterns })];
   for (const [index, member] of (gate.anyOf ?? []).entries()) {
     yield;
-    parts.push(checkSimpleGate(member, rule, `${path}.anyOf[${index}]`));
+    parts.push(checkSimpleGate(member, rule, { path: `${path}.anyOf[${index}]`, patterns }));
   }
   return merge(parts);
 }
 
-function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, path: string): Semantics {
+function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }: Place): Semantics {
+  const below = (field: string): Place => ({ path: `${path}.${field}`, patterns });
   const { expression, window, version, object } = gate;
   const parts: Semantics[] = [];
   if (gate.annotation !== undefined) parts.push(outlives(gate.annotation, rule, `${path}.annotation`));
   if (gate.label !== undefined) parts.push(outlives(gate.label, rule, `${path}.label`));
-  if (expression !== undefined) parts.push(checkExpression(expression, "gate", `${path}.expression`));
+  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression")));
   if (window !== undefined) {
     const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
     const errors = windowProblems(window).map(at);
@@ -109,16 +152,17 @@ function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, path: string): Sem
   }
   if (version !== undefined) parts.push(checkRange(version.range, `${path}.version.range`));
   if (object?.nameExpression !== undefined) {
-    parts.push(checkExpression(object.nameExpression, "objectName", `${path}.object.nameExpression`));
+    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression")));
   }
   if (object?.expression !== undefined) {
-    parts.push(checkExpression(object.expression, "object", `${path}.object.expression`));
+    parts.push(checkExpression(object.expression, "object", below("object.expression")));
   }
   return merge(parts);
 }
 
-function checkExpression(source: string, use: ExpressionUse, path: string): Semantics {
-  const { problems, warnings } = compileExpression(source, use);
+function checkExpression(source: string, use: ExpressionUse, { path, patterns }: Place): Semantics {
+  const { problems, warnings, patternWeight } = compileExpression(source, use);
+  patterns.weight += patternWeight;
   return {
     errors: problems.map(({ message, line, column }) => ({
       path,

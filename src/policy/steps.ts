@@ -3,6 +3,7 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
 import { type CompiledGate, type GateResult, type PolicyRef, unevaluable } from "./policy.ts";
+import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: what data can bring about is no reason to release. */
@@ -11,6 +12,8 @@ export const BUDGET_EXHAUSTED = "BudgetExhausted";
 /** What a rule, or a gate, costs beside its expressions, objects and windows. */
 const RULE_STEPS = 10;
 const GATE_STEPS = 10;
+/** An entry of a window that is asked for its next start or end. */
+const ASK_STEPS = 2;
 /** A forecast follows a policy from edge to edge. */
 const FORECAST_STEPS = MAX_STEPS / 2;
 
@@ -39,6 +42,11 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(meter.budget(FORECAST_STEPS), work);
 }
 
+/** No steps are left, so that no rule and no gate is evaluated any more. */
+export function isUsedUp(): boolean {
+  return meter.exhausted;
+}
+
 /** Whether there are steps left for a rule. */
 export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
@@ -47,6 +55,16 @@ export function affordRule(): boolean {
 /** Whether there are steps left for that many objects, labels, entries … that a gate looks at. */
 export function afford(steps: number): boolean {
   return meter.afford(steps);
+}
+
+/** Whether there are steps left to compare two texts: of different lengths, they are not read. */
+export function affordComparison(a: string | undefined, b: string | undefined): boolean {
+  return a?.length !== b?.length || meter.affordText(a?.length ?? 0);
+}
+
+/** What an hour of a window costs, once for each budget: windows of one spec are one. */
+export function affordWindow(window: Window, now: Date): boolean {
+  return meter.affordOnce(window, () => window.asks(now) * ASK_STEPS);
 }
 
 /** The one way to evaluate a gate. Steps that run out make it not evaluable, whatever it has seen before. */

@@ -24,12 +24,24 @@ export function remember<T extends Asked>(
 ): T {
   const rules = new Map<string, RuleTimers>(before.rules);
   for (const [index, { uid }] of policies.entries()) {
+    if (trace[index]?.unread === true) {
+      breakOff(rules, uid);
+      continue;
+    }
     forget(rules, uid);
     for (const { rule, timers } of trace[index]?.rules ?? []) {
       if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
     }
   }
   return { ...before, rules };
+}
+
+/** Nothing is known of the gates, so that no wait goes on; a deadline does. */
+function breakOff(rules: Map<string, RuleTimers>, policyUID: string): void {
+  const prefix = timerKey(policyUID, "");
+  for (const [key, { blockedSince }] of rules) {
+    if (key.startsWith(prefix)) rules.set(key, present({ blockedSince }));
+  }
 }
 
 /** Policies come and go, while an operation can be held for months. */

@@ -3,11 +3,12 @@
 import type { WindowGateSpec } from "../api/hookpolicy.ts";
 import { timestamp } from "./instant.ts";
 import type { CompiledGate, GateResult } from "./policy.ts";
+import { affordWindow, exhausted } from "./steps.ts";
 import { compileWindow, type Window } from "./window/window.ts";
 
 /** The spec has been checked (semantics.ts). */
-export function windowGate(name: string, spec: WindowGateSpec): CompiledGate {
-  const window = compileWindow(spec);
+export function windowGate(name: string, spec: WindowGateSpec, asks?: number): CompiledGate {
+  const window = compileWindow(spec, asks);
   return {
     name,
     windows: [{ gate: name, alone: true, window }],
@@ -17,6 +18,7 @@ export function windowGate(name: string, spec: WindowGateSpec): CompiledGate {
 }
 
 function evaluate(window: Window, now: Date): GateResult {
+  if (!affordWindow(window, now)) return exhausted();
   const { open, changesAt } = window.at(now);
   const edge = changesAt === undefined ? {} : { changesAt };
   if (open) {

@@ -56,7 +56,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** The pure core: no IO, no clock, no logger. */
 const PURE = {
   folders: ["api", "policy"],
-  packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "croner", "semver"],
+  packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "semver"],
 };
 
 interface Import {

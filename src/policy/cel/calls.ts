@@ -4,8 +4,14 @@ import { isCelError, plan } from "@bufbuild/cel";
 import { environment } from "./environment.ts";
 import { meter } from "./meter.ts";
 import { type Call, callOf, type Expr, stringLiteral } from "./syntax.ts";
-import { patternProblem } from "./text.ts";
-import { CALENDAR_FUNCTIONS, calendarZoneProblem, windowArgumentsProblem } from "./time.ts";
+import { compilePattern, patternProblem, patternWeight } from "./text.ts";
+import {
+  CALENDAR_FUNCTIONS,
+  calendarOf,
+  calendarZoneProblem,
+  windowArgumentsProblem,
+  windowOfLiterals,
+} from "./time.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./types.ts";
 import { found, nearest } from "../fieldmessage.ts";
 import { rangeProblem } from "../versionrange.ts";
@@ -139,6 +145,22 @@ const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => st
     windowArgumentsProblem({ schedule, duration, timeZone }),
   ...Object.fromEntries(CALENDAR_FUNCTIONS.map((name) => [name, ([zone = ""]) => calendarZoneProblem(zone)])),
 };
+
+/** What the pattern weighs that the call compiles; 0: it compiles none. */
+export function weightOf({ function: name, args }: Call): number {
+  const pattern = stringLiteral(args[0]);
+  return name === "matches" && pattern !== undefined ? patternWeight(pattern) : 0;
+}
+
+/** What the checked call needs and is costly to make. As long as its expression holds it, each evaluation finds it. */
+export function preparedFor({ function: name, args }: Call): object | undefined {
+  const literals = args.flatMap((arg) => stringLiteral(arg) ?? []);
+  const [first] = literals;
+  if (first === undefined || literals.length < args.length) return undefined;
+  if (name === "matches") return compilePattern(first);
+  if (name === "inWindow") return windowOfLiterals(literals);
+  return CALENDAR_FUNCTIONS.includes(name) ? calendarOf(first) : undefined;
+}
 
 function isConstant(expr: Expr): boolean {
   return expr.exprKind.case === "constExpr" || callOf(expr, "-_")?.args.every(isConstant) === true;

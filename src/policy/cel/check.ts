@@ -3,10 +3,11 @@
  * types that do not fit. What cannot be told for certain passes.
  */
 
-import { argumentProblem, callType, displayName, isFunction } from "./calls.ts";
+import { argumentProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
 import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
+import { MAX_PATTERN_WEIGHT } from "./text.ts";
 import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./types.ts";
 import { found, nearest } from "../fieldmessage.ts";
 
@@ -38,6 +39,9 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   nullValue: { kind: "null_type" },
 };
 
+/** Of one expression: more of them help nobody. */
+const MAX_PROBLEMS = 8;
+
 const MAX_INT = 2n ** 63n - 1n;
 const MIN_INT = -(2n ** 63n);
 const MAX_UINT = 2n ** 64n - 1n;
@@ -45,6 +49,8 @@ const MAX_UINT = 2n ** 64n - 1n;
 export class Checker {
   readonly problems: Finding[] = [];
   readonly warnings: Finding[] = [];
+  /** Of all patterns so far. */
+  patternWeight = 0;
 
   /** The type of the expression, with these variables in scope. */
   check(expr: Expr, variables: Readonly<Record<string, Type>>): Type {
@@ -52,7 +58,7 @@ export class Checker {
   }
 
   #problem(expr: Expr, message: string): Type {
-    this.problems.push({ expr, message });
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ expr, message });
     return DYN;
   }
 
@@ -192,7 +198,13 @@ export class Checker {
     const types = call.args.map((arg) => this.#infer(arg, place));
     const result = callType(name, receiver, types);
     if ("problem" in result) return this.#problem(expr, result.problem);
-    const problem = argumentProblem(expr, call);
+    const weight = weightOf(call);
+    this.patternWeight += weight;
+    if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {
+      const isFirst = this.patternWeight - weight <= MAX_PATTERN_WEIGHT;
+      return isFirst ? this.#problem(expr, "the patterns of the expression together repeat too much") : BOOL;
+    }
+    const problem = this.problems.length < MAX_PROBLEMS ? argumentProblem(expr, call) : undefined;
     return problem === undefined ? result.type : this.#problem(expr, problem);
   }
 

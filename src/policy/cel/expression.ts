@@ -5,6 +5,7 @@
 
 import { type RequestField, REQUEST_FIELDS, unknownField } from "../call.ts";
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
+import { preparedFor } from "./calls.ts";
 import { Checker, type Finding } from "./check.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
@@ -50,6 +51,8 @@ export interface Expression {
   readonly readsWholeObject: boolean;
   /** The fields of `request` that it reads, or asks whether they are there. */
   readonly requestFields: ReadonlySet<RequestField>;
+  /** What its calls need, made once: its patterns, windows and calendars. */
+  readonly prepared: readonly object[];
   /** Never throws; the same variables give the same result, whatever was evaluated before. */
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
@@ -60,6 +63,7 @@ export interface CompiledExpression {
   readonly problems: readonly ExpressionProblem[];
   /** Legal, but perhaps not what was meant. */
   readonly warnings: readonly string[];
+  readonly patternWeight: number;
 }
 
 interface Contract {
@@ -79,6 +83,8 @@ const EVALUATION_STEPS = 15;
 
 /** More than a policy may have: each is compiled to be checked and to be used, by admission and by the store. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
+/** What a compiled pattern weighs in memory. */
+const LETTERS_PER_WEIGHT = 4;
 const remembered = new Map<string, CompiledExpression>();
 let rememberedLetters = 0;
 
@@ -89,29 +95,36 @@ export function compileExpression(source: string, use: ExpressionUse): CompiledE
   if (known !== undefined) return known;
   const compiled = compile(source, use);
   remembered.set(key, compiled);
-  rememberedLetters += key.length;
-  for (const oldest of remembered.keys()) {
+  rememberedLetters += lettersOf(key, compiled);
+  for (const [oldest, each] of remembered) {
     if (rememberedLetters <= MAX_REMEMBERED_LETTERS) break;
     remembered.delete(oldest);
-    rememberedLetters -= oldest.length;
+    rememberedLetters -= lettersOf(oldest, each);
   }
   return compiled;
 }
 
+function lettersOf(key: string, { expression, patternWeight }: CompiledExpression): number {
+  return key.length + (expression === undefined ? 0 : patternWeight * LETTERS_PER_WEIGHT);
+}
+
 function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
-  if (!parsed.ok) return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [] };
+  if (!parsed.ok)
+    return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [], patternWeight: 0 };
   const { syntax } = parsed;
   const contract = CONTRACTS[use];
   const checker = new Checker();
   const type = checker.check(syntax.root, scopeOf(contract));
   const problems = [...checker.problems, ...resultProblem(syntax.root, type, contract)];
-  if (problems.length > 0) return { problems: problems.map((each) => locate(each, syntax)), warnings: [] };
+  const { patternWeight } = checker;
+  if (problems.length > 0)
+    return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
   const warnings = [
     ...checker.warnings.map(({ message }) => message),
     ...constantWarning(syntax.root, contract),
   ];
-  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings };
+  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
 }
 
 function scopeOf({ variables }: Contract): Record<string, Type> {
@@ -146,6 +159,7 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
     usesNow: used.includes("now"),
     readsWholeObject: readsWholeObject(root),
     requestFields,
+    prepared: preparedIn(root),
     evaluate: (values) => {
       const unknown = unknownIn(requestFields, values);
       if (unknown !== undefined) return fails(unknown);
@@ -160,6 +174,11 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
       }
     },
   };
+}
+
+function preparedIn(expr: Expr): readonly object[] {
+  const own = expr.exprKind.case === "callExpr" ? preparedFor(expr.exprKind.value) : undefined;
+  return [...(own === undefined ? [] : [own]), ...children(expr).flatMap(preparedIn)];
 }
 
 const TOO_MANY_STEPS: ExpressionResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };

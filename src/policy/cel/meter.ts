@@ -122,6 +122,15 @@ export class Meter {
     return !this.#budget.exhausted;
   }
 
+  affordText(letters: number): boolean {
+    return this.afford(Math.ceil(letters / LETTERS_PER_STEP));
+  }
+
+  /** What is paid for once by each budget. */
+  affordOnce(made: object, steps: () => number): boolean {
+    return !this.#budget.owes(made) || this.afford(steps());
+  }
+
   /** Made once for a decision, and paid for by each budget, so that no budget depends on what others have read. */
   once<T extends object>(from: object, length: number, make: () => T): T {
     if (this.#budget.owes(from)) this.chargeText({ length });

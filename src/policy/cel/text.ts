@@ -17,6 +17,7 @@ import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/prot
 import { RE2JS } from "@bufbuild/re2";
 import type { Meter } from "./meter.ts";
 import { found } from "../fieldmessage.ts";
+import { Shared } from "../shared.ts";
 
 const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);
@@ -124,26 +125,24 @@ function replace(text: string, { part, by, limit }: Replacement, meter: Meter): 
   );
 }
 
-const MAX_PATTERN_WEIGHT = 1000;
+/** Of one pattern, and of those of an expression together. */
+export const MAX_PATTERN_WEIGHT = 1000;
 /** How many letters times parts of a pattern take as long as a step. */
 const TRIALS_PER_STEP = 2;
-const MAX_PATTERNS = 100;
 
-/** The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. */
-const patterns = new Map<string, RE2JS>();
+/**
+ * The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. An expression
+ * holds its patterns.
+ */
+const patterns = new Shared((pattern) => RE2JS.compile(pattern));
 
 function matches(text: string, pattern: string, meter: Meter): boolean {
   meter.charge(Math.ceil(((text.length + 1) * patternWeight(pattern)) / TRIALS_PER_STEP));
   return compilePattern(pattern).test(text);
 }
 
-function compilePattern(pattern: string): RE2JS {
-  const known = patterns.get(pattern);
-  if (known !== undefined) return known;
-  const compiled = RE2JS.compile(pattern);
-  if (patterns.size >= MAX_PATTERNS) patterns.clear();
-  patterns.set(pattern, compiled);
-  return compiled;
+export function compilePattern(pattern: string): RE2JS {
+  return patterns.get(pattern);
 }
 
 /** What is wrong with a regular expression; `undefined` when it can be used. */
@@ -164,7 +163,7 @@ const ATOM =
   /\\Q.*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|.)|\\x\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{(?<low>\d+)(?:,(?<high>\d*))?\}|./gsu;
 
 /** About as many parts as the pattern is compiled to: its length, with counted repetitions written out. */
-function patternWeight(pattern: string): number {
+export function patternWeight(pattern: string): number {
   const groups: Group[] = [{ sum: 1, last: 0 }];
   for (const { 0: atom, groups: count } of pattern.matchAll(ATOM)) {
     const [group = { sum: 0, last: 0 }, outer] = groups;

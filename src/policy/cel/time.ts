@@ -7,7 +7,7 @@ import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { Meter } from "./meter.ts";
 import { compileWindow, type Window, windowProblems, type WindowSpec } from "../window/window.ts";
-import { zoneProblem } from "../window/zone.ts";
+import { offsetReader, zoneProblem } from "../window/zone.ts";
 
 const { BOOL, INT, STRING } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);
@@ -31,7 +31,7 @@ export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
 const MINUTE = 60_000;
 const DAY = 1440 * MINUTE;
-const ZONE_STEPS = 40;
+const ZONE_STEPS = 100;
 const WINDOW_STEPS = 1000;
 
 export function timeFunctions(meter: Meter): CelFunc[] {
@@ -51,7 +51,7 @@ export function timeFunctions(meter: Meter): CelFunc[] {
     BOOL,
     function (schedule, duration, timeZone) {
       meter.charge(WINDOW_STEPS);
-      return windowOf({ timeZone, schedule, duration }).at(new Date(timestampMs(this.message))).open;
+      return windowOf({ timeZone, schedule, duration }).isOpen(new Date(timestampMs(this.message)));
     },
   );
   return [...fields, inWindow];
@@ -65,48 +65,9 @@ const OFFSET = /^(?<sign>[+-]?)(?<hours>\d\d):(?<minutes>\d\d)$/;
 
 function wallTime(time: Date, zone: string): Date {
   const { sign, hours, minutes } = OFFSET.exec(zone)?.groups ?? {};
-  if (hours === undefined) return new Date(time.getTime() + zoneOffset(time, zone));
+  if (hours === undefined) return new Date(time.getTime() + offsetReader(zone)(time.getTime()));
   const offset = (Number(hours) * 60 + Number(minutes)) * MINUTE;
   return new Date(time.getTime() + (sign === "-" ? -offset : offset));
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-const MAX_FORMATS = 100;
-
-/** In milliseconds, east of Greenwich. */
-function zoneOffset(time: Date, zone: string): number {
-  const format = formats.get(zone) ?? newFormat(zone);
-  const part = (type: string): number =>
-    Number(parts.find((each) => each.type === type)?.value.replace(/\D/g, "") ?? NaN);
-  const parts = format.formatToParts(time);
-  const wall = Date.UTC(
-    part("year"),
-    part("month") - 1,
-    part("day"),
-    part("hour"),
-    part("minute"),
-    part("second"),
-  );
-  return wall - Math.floor(time.getTime() / 1000) * 1000;
-}
-
-function newFormat(timeZone: string): Intl.DateTimeFormat {
-  const digits = {
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  } as const;
-  const format = new Intl.DateTimeFormat("en-US-u-ca-iso8601-nu-latn", {
-    timeZone,
-    year: "numeric",
-    ...digits,
-    hourCycle: "h23",
-  });
-  if (formats.size >= MAX_FORMATS) formats.clear();
-  formats.set(timeZone, format);
-  return format;
 }
 
 /** What is wrong with the time zone that a calendar function is given; `undefined` when it has a clock. */
@@ -120,17 +81,8 @@ interface WindowArguments {
   readonly timeZone: string;
 }
 
-const windows = new Map<string, Window>();
-const MAX_WINDOWS = 100;
-
 function windowOf(args: WindowArguments): Window {
-  const key = JSON.stringify([args.schedule, args.duration, args.timeZone]);
-  const known = windows.get(key);
-  if (known !== undefined) return known;
-  const compiled = compileWindow(windowSpec(args));
-  if (windows.size >= MAX_WINDOWS) windows.clear();
-  windows.set(key, compiled);
-  return compiled;
+  return compileWindow(windowSpec(args));
 }
 
 function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSpec {
@@ -141,4 +93,13 @@ function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSp
 export function windowArgumentsProblem(args: WindowArguments): string | undefined {
   const [problem] = windowProblems(windowSpec(args));
   return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;
+}
+
+/** What a call with these literals needs: held by its expression, it is made once. */
+export function calendarOf(zone: string): object | undefined {
+  return OFFSET.test(zone) ? undefined : offsetReader(zone);
+}
+
+export function windowOfLiterals([schedule = "", duration = "", timeZone = ""]: readonly string[]): object {
+  return windowOf({ schedule, duration, timeZone });
 }

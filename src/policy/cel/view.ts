@@ -16,6 +16,8 @@ export interface ExpressionVariables {
   readonly call?: HookCall;
   /** A raw Kubernetes object. */
   readonly object?: unknown;
+  /** That of `object`, where it has been viewed already. */
+  readonly objectMetadata?: ObjectMeta;
   readonly now: Date;
 }
 
@@ -27,7 +29,7 @@ export const FOR_USERS = "hookpolicy: ";
 
 /** A variable that is not known is an error only where the expression looks at it. */
 export function viewVariable(name: VariableName, variables: ExpressionVariables): CelInput | Error {
-  const { cluster, namespace, call, object, now } = variables;
+  const { cluster, namespace, call, object, objectMetadata, now } = variables;
   switch (name) {
     case "cluster":
       return viewCluster(cluster);
@@ -38,7 +40,7 @@ export function viewVariable(name: VariableName, variables: ExpressionVariables)
     case "request":
       return call === undefined ? unknown("the hook call is not known") : viewCall(call);
     case "object":
-      return object === undefined ? unknown("the object is not known") : viewObject(object);
+      return object === undefined ? unknown("the object is not known") : viewObject(object, objectMetadata);
     case "now":
       return instant(now.getTime());
   }
@@ -136,13 +138,13 @@ function viewCall(call: HookCall): CelInput {
 }
 
 /** Its metadata is the same whether the whole object is watched or only that. */
-function viewObject(raw: unknown): CelInput {
+function viewObject(raw: unknown, metadata: ObjectMeta | undefined): CelInput {
   if (!isFields(raw)) return viewJson(raw);
   const owners = isFields(raw["metadata"]) ? raw["metadata"]["ownerReferences"] : undefined;
   return celMap(
     new LazyMap(raw, (value, key) =>
       key === "metadata"
-        ? viewObjectMeta(viewMetadata(value), {
+        ? viewObjectMeta(metadata ?? viewMetadata(value), {
             ownerReferences: owners === undefined ? undefined : () => viewJson(owners),
           })
         : viewJson(value),
@@ -225,7 +227,22 @@ class LazyMap<T> implements ReadonlyMap<string, CelInput> {
   }
 
   #names(): readonly string[] {
-    this.#keys ??= Object.keys(this.#raw);
+    this.#keys ??= chargedKeys(this.#raw);
     return this.#keys;
   }
+}
+
+/** Of objects with many keys: a large map is paid for before it is listed again. */
+const counts = new WeakMap<object, number>();
+const MANY_KEYS = 100;
+
+/** A step for each key. Every evaluation lists them anew, so that no decision keeps them. */
+function chargedKeys(raw: object): readonly string[] {
+  const known = counts.get(raw);
+  if (known !== undefined) meter.charge(known);
+  const keys = Object.keys(raw);
+  if (known !== undefined) return keys;
+  if (keys.length >= MANY_KEYS) counts.set(raw, keys.length);
+  meter.charge(keys.length);
+  return keys;
 }

@@ -1,16 +1,16 @@
 /** Schedules: the five fields of cron, and the wall times at which they start something. */
 
-import { Cron } from "croner";
 import { found } from "../fieldmessage.ts";
+import { Shared } from "../shared.ts";
 
-/** Wall times are milliseconds, as in windowzone.ts. */
+/** Wall times are milliseconds, as in zone.ts. */
 export interface Schedule {
   /** The latest start that is not after `wall`. */
   readonly latest: (wall: number) => number | undefined;
   /** The earliest start after `wall`. */
   readonly next: (wall: number) => number | undefined;
   /** The last start that is reached from `start` within its day by steps of at most `step`. */
-  readonly lastOfRun: (start: number) => number;
+  readonly lastOfRun: (start: number, step: number) => number;
 }
 
 interface Field {
@@ -86,42 +86,179 @@ export function longestPause(text: string): number | undefined {
   return Math.max(...starts.map((start, i) => (starts[i + 1] ?? first + DAY) - start));
 }
 
-/** Throws for a schedule with a problem. */
-export function compileSchedule(text: string, step: number): Schedule {
-  const fields = parseFields(text);
-  const cron = new Cron(pattern(fields), { mode: "5-part", utcOffset: 0 });
-  const runs = lastOfRuns(startsOfDay(fields), step);
+/** One object for all who ask for the same text. Throws for a schedule with a problem. */
+export function compileSchedule(text: string): Schedule {
+  return schedules.get(text);
+}
+
+const schedules = new Shared((text) => newSchedule(parseFields(text)));
+
+/** Days without a start, one after the other: 29 February, of which there is none in 2100. */
+const MAX_MONTHS = 8 * 12 + 1;
+
+function newSchedule(fields: Fields): Schedule {
+  const times = timesOfDay(fields);
+  const monthAt = monthFinder(fields);
   return {
-    // What is asked for is before that instant.
-    latest: (wall) => cron.previousRuns(1, new Date(wall + 1))[0]?.getTime(),
-    next: (wall) => cron.nextRun(new Date(wall))?.getTime(),
-    lastOfRun: (start) => {
-      const midnight = Math.floor(start / DAY) * DAY;
-      return midnight + (runs.get(start - midnight) ?? start - midnight);
+    latest: (wall) => {
+      let month = monthAt(wall);
+      const today = Math.floor((wall - month.from) / DAY);
+      const time = has(month.days, today) ? times.latest(minuteOfDay(wall)) : undefined;
+      if (time !== undefined) return month.from + today * DAY + time * MINUTE;
+      let days = month.days & (bit(today) - 1);
+      for (let i = 0; days === 0 && i < MAX_MONTHS; i++) {
+        month = monthAt(month.from - DAY);
+        ({ days } = month);
+      }
+      return days === 0 ? undefined : month.from + highest(days) * DAY + times.last * MINUTE;
+    },
+    next: (wall) => {
+      let month = monthAt(wall);
+      const today = Math.floor((wall - month.from) / DAY);
+      const time = has(month.days, today) ? times.next(minuteOfDay(wall) + 1) : undefined;
+      if (time !== undefined) return month.from + today * DAY + time * MINUTE;
+      let days = month.days & ~(bit(today + 1) - 1);
+      for (let i = 0; days === 0 && i < MAX_MONTHS; i++) {
+        month = monthAt(month.to);
+        ({ days } = month);
+      }
+      return days === 0 ? undefined : month.from + lowest(days) * DAY + times.first * MINUTE;
+    },
+    lastOfRun: (start, step) => {
+      const midnight = start - modulo(start, DAY);
+      return midnight + times.lastOfRun(minuteOfDay(start), step / MINUTE) * MINUTE;
     },
   };
 }
 
-/** In numbers, so that no other reading of a cron expression than the one of this file can matter. */
-function pattern({ minutes, hours, days, months, weekdays, anyDay, anyWeekday }: Fields): string {
-  const day = anyDay ? "*" : days.join(",");
-  const weekday = anyWeekday ? "*" : weekdays.join(",");
-  return `${minutes.join(",")} ${hours.join(",")} ${day} ${months.join(",")} ${weekday}`;
+function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by;
+}
+
+function minuteOfDay(wall: number): number {
+  return Math.floor(modulo(wall, DAY) / MINUTE);
+}
+
+/** Sets of the days of a month, from 0: a month has fewer days than a number has bits. */
+function bit(day: number): number {
+  return day > 31 ? 0 : (2 ** day) | 0;
+}
+
+function has(days: number, day: number): boolean {
+  return (days & bit(day)) !== 0;
+}
+
+function highest(days: number): number {
+  return 31 - Math.clz32(days);
+}
+
+function lowest(days: number): number {
+  return highest(days & -days);
+}
+
+interface Month {
+  readonly from: number;
+  /** Of the next month. */
+  readonly to: number;
+  /** On which it starts. */
+  readonly days: number;
+}
+
+/** Keeps the month that was asked for last. */
+function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (wall: number) => Month {
+  const ofMonth = anyDay && !anyWeekday ? 0 : days.reduce((set, day) => set | bit(day - 1), 0);
+  const onWeekdays = (first: number): number =>
+    anyWeekday
+      ? 0
+      : Array.from({ length: 31 }, (_, day) => day)
+          .filter((day) => weekdays.some((at) => at % 7 === (first + day) % 7))
+          .reduce((set, day) => set | bit(day), 0);
+  const byFirstWeekday = Array.from({ length: 7 }, (_, first) => ofMonth | onWeekdays(first));
+  let month: Month = { from: NaN, to: NaN, days: 0 };
+  return (wall) => {
+    if (wall >= month.from && wall < month.to) return month;
+    const date = new Date(wall);
+    const [year, index] = [date.getUTCFullYear(), date.getUTCMonth()];
+    const [from, to] = [Date.UTC(year, index), Date.UTC(year, index + 1)];
+    const inMonth = bit((to - from) / DAY) - 1;
+    const set = months.includes(index + 1) ? (byFirstWeekday[new Date(from).getUTCDay()] ?? 0) & inMonth : 0;
+    month = { from, to, days: set };
+    return month;
+  };
+}
+
+/** In minutes of the day. */
+interface Times {
+  readonly first: number;
+  readonly last: number;
+  /** Not after `minute`. */
+  readonly latest: (minute: number) => number | undefined;
+  /** Not before `minute`. */
+  readonly next: (minute: number) => number | undefined;
+  readonly lastOfRun: (start: number, step: number) => number;
+}
+
+/** Of the hours and the minutes, which are few: there can be 1,440 times in a day. */
+function timesOfDay({ minutes, hours }: Fields): Times {
+  const [hour, minute] = [near(hours, 24), near(minutes, 60)];
+  const [firstHour, lastHour] = [hour.notBefore(0), hour.notAfter(23)];
+  const [firstMinute, lastMinute] = [minute.notBefore(0), minute.notAfter(59)];
+  const widest = Math.max(0, ...minutes.slice(1).map((each, i) => each - (minutes[i] ?? 0)));
+  /** The last start of the hour that is reached from `start`. */
+  const reached = (start: number, step: number): number =>
+    widest <= step
+      ? lastMinute
+      : minutes.reduce((at, each) => (each > at && each - at <= step ? each : at), start);
+  return {
+    first: firstHour * 60 + firstMinute,
+    last: lastHour * 60 + lastMinute,
+    latest: (time) => {
+      const at = Math.floor(time / 60);
+      const within = hour.notAfter(at) === at ? minute.notAfter(time % 60) : NONE;
+      if (within !== NONE) return at * 60 + within;
+      const before = hour.notAfter(at - 1);
+      return before === NONE ? undefined : before * 60 + lastMinute;
+    },
+    next: (time) => {
+      const at = Math.floor(time / 60);
+      const within = hour.notBefore(at) === at ? minute.notBefore(time % 60) : NONE;
+      if (within !== NONE) return at * 60 + within;
+      const after = hour.notBefore(at + 1);
+      return after === NONE ? undefined : after * 60 + firstMinute;
+    },
+    lastOfRun: (start, step) => {
+      let at = Math.floor(start / 60);
+      for (let from = start % 60; ; from = firstMinute) {
+        const last = reached(from, step);
+        const after = hour.notBefore(at + 1);
+        const goesOn = last === lastMinute && after !== NONE;
+        if (!goesOn || (after - at) * 60 + firstMinute - last > step) return at * 60 + last;
+        at = after;
+      }
+    },
+  };
+}
+
+const NONE = -1;
+
+/** The nearest of some values below `size`; NONE where there is none. */
+interface Near {
+  readonly notAfter: (value: number) => number;
+  readonly notBefore: (value: number) => number;
+}
+
+function near(values: readonly number[], size: number): Near {
+  const all = Array.from({ length: size }, (_, value) => value);
+  const before = Int8Array.from(all, (value) => values.findLast((each) => each <= value) ?? NONE);
+  const after = Int8Array.from(all, (value) => values.find((each) => each >= value) ?? NONE);
+  return {
+    notAfter: (value) => before[value] ?? NONE,
+    notBefore: (value) => after[value] ?? NONE,
+  };
 }
 
 function startsOfDay({ minutes, hours }: Fields): number[] {
   return hours.flatMap((hour) => minutes.map((minute) => (hour * 60 + minute) * MINUTE));
-}
-
-function lastOfRuns(starts: readonly number[], step: number): ReadonlyMap<number, number> {
-  const runs = new Map<number, number>();
-  let last = 0;
-  for (const [i, start] of [...starts.entries()].toReversed()) {
-    const next = starts[i + 1];
-    if (next === undefined || next - start > step) last = start;
-    runs.set(start, last);
-  }
-  return runs;
 }
 
 function parseFields(text: string): Fields {

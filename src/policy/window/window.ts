@@ -2,6 +2,7 @@
 
 import { parseDuration } from "../duration.ts";
 import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./check.ts";
+import { Shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
 
@@ -19,8 +20,11 @@ export interface WindowState {
 /** Half-open: open at its start, closed at its end. Outside of the years 1970 to 2899 it is closed. */
 export interface Window {
   at(now: Date): WindowState;
+  isOpen(now: Date): boolean;
   /** The earliest instant, not before `from`, at which it is open; `undefined`: none, or too far to be found. */
   nextOpen(from: Date): Date | undefined;
+  /** How many times at() asks its entries for the hour of `now`: the same number wherever and whenever it is counted. */
+  asks(now: Date): number;
 }
 
 /** Some of all instants, as milliseconds. */
@@ -46,51 +50,91 @@ interface Segment {
  */
 const HOUR = 3_600_000;
 const END = Date.UTC(2900, 0);
-/** How often a search may ask an entry, at some microseconds each. */
-const ASKS = 2000;
+/** How often a search may ask an entry. */
+export const MAX_ASKS = 2000;
+/** How far a search walks from start to start: no schedule is without one for longer than eight years. */
+const HORIZON = 10 * 366 * 24 * HOUR;
 /** How many searches may follow one another. */
 const SEARCHES = 8;
 
-/** The spec must have no problem; what is returned never throws. */
-export function compileWindow(spec: WindowSpec): Window {
+const windows = new Shared(newWindow);
+
+/**
+ * The spec must have no problem; what is returned never throws. One window for all who ask for the same spec, so that
+ * an hour is searched once. A policy with many windows allows each of its searches fewer asks.
+ */
+export function compileWindow({ timeZone, allow, deny = [] }: WindowSpec, asks = MAX_ASKS): Window {
+  return windows.get(JSON.stringify([asks, { timeZone, allow, deny }]));
+}
+
+function newWindow(key: string): Window {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what compileWindow has written
+  const [asks, spec] = JSON.parse(key) as [number, WindowSpec];
   const [problem] = windowProblems(spec);
   if (problem !== undefined) throw new Error(`window${problem.path}: ${problem.message}`);
-  const segmentAt = segmentFinder(spec);
+  const covers = coversOf(spec);
+  const entries = (spec.allow?.length ?? 0) + (spec.deny?.length ?? 0);
+  const look = (start: number): Hour => lookAtHour(covers, start, Math.ceil(asks / entries));
+  let hour = NO_HOUR;
+  const hourOf = (instant: number): Hour => {
+    if (!isKnown(instant)) return NO_HOUR;
+    const start = hourBefore(instant);
+    if (hour.start !== start) hour = look(start);
+    return hour;
+  };
+  let far: { readonly from: number; readonly opening: Date | undefined } | undefined;
   return {
     at: (now) => {
-      const { open, until } = segmentAt(now.getTime());
+      const { open, until } = segmentAt(hourOf(now.getTime()), now.getTime());
       return until === Infinity ? { open } : { open, changesAt: new Date(until) };
     },
-    nextOpen: (from) => nextOpen(segmentAt, from.getTime()),
+    isOpen: (now) => isKnown(now.getTime()) && isIn(covers, now.getTime()),
+    nextOpen: (from) => {
+      const { open, until, changes } = segmentAt(hourOf(from.getTime()), from.getTime());
+      if (open) return new Date(from);
+      if (changes) return until < END ? new Date(until) : undefined;
+      if (far?.from !== until) far = { from: until, opening: nextOpen(look, until) };
+      return far.opening;
+    },
+    asks: (now) => hourOf(now.getTime()).asks,
   };
 }
 
-function nextOpen(segmentAt: (instant: number) => Segment, from: number): Date | undefined {
+/** After a first search that found none. */
+function nextOpen(look: (start: number) => Hour, from: number): Date | undefined {
   let instant = from;
-  for (let i = 0; i < SEARCHES && instant < END; i++) {
-    const { open, until, changes } = segmentAt(instant);
+  for (let i = 1; i < SEARCHES && instant < END; i++) {
+    const { open, until, changes } = segmentAt(look(hourBefore(instant)), instant);
     if (open || (changes && until < END)) return new Date(open ? instant : until);
     instant = until;
   }
   return undefined;
 }
 
-/** Keeps the segments of one hour, which is the present one almost always. */
-function segmentFinder(spec: WindowSpec): (instant: number) => Segment {
-  const allow = spec.allow === undefined ? ALWAYS : union(spec.allow, spec.timeZone);
-  const deny = union(spec.deny ?? [], spec.timeZone);
-  const steps = Math.ceil(ASKS / ((spec.allow?.length ?? 0) + (spec.deny?.length ?? 0)));
-  let hour = NaN;
-  let segments: readonly Segment[] = [];
-  return (instant) => {
-    if (!(instant >= 0 && instant < END)) return { open: false, until: Infinity, changes: false };
-    const start = instant - (instant % HOUR);
-    if (start !== hour) {
-      segments = segmentsOf(start, (from) => search(allow, deny, from, steps));
-      hour = start;
-    }
-    return segments.find(({ until }) => instant < until) ?? { open: false, until: Infinity, changes: false };
-  };
+interface Hour {
+  readonly start: number;
+  readonly segments: readonly Segment[];
+  readonly asks: number;
+}
+
+const NO_HOUR: Hour = { start: NaN, segments: [], asks: 0 };
+
+function isKnown(instant: number): boolean {
+  return instant >= 0 && instant < END;
+}
+
+function hourBefore(instant: number): number {
+  return instant - (instant % HOUR);
+}
+
+function segmentAt({ segments }: Hour, instant: number): Segment {
+  return segments.find(({ until }) => instant < until) ?? { open: false, until: Infinity, changes: false };
+}
+
+function lookAtHour(covers: Covers, start: number, rounds: number): Hour {
+  const before = covers.tally.asks;
+  const segments = segmentsOf(start, (from) => search(covers, from, rounds));
+  return { start, segments, asks: covers.tally.asks - before };
 }
 
 function segmentsOf(start: number, segmentFrom: (instant: number) => Segment): Segment[] {
@@ -103,15 +147,38 @@ function segmentsOf(start: number, segmentFrom: (instant: number) => Segment): S
   return segments;
 }
 
-function search(allow: Cover, deny: Cover, from: number, steps: number): Segment {
-  const open = allow.until(from) !== undefined && deny.until(from) === undefined;
-  return open ? searchEnd(allow, deny, from, steps) : searchStart(allow, deny, from, steps);
+interface Covers {
+  readonly allow: Cover;
+  readonly deny: Cover;
+  readonly tally: Tally;
 }
 
-function searchEnd(allow: Cover, deny: Cover, from: number, steps: number): Segment {
+/** How often entries have been asked. */
+interface Tally {
+  asks: number;
+}
+
+function coversOf({ allow, deny = [], timeZone }: WindowSpec): Covers {
+  const tally = { asks: 0 };
+  return {
+    allow: allow === undefined ? ALWAYS : union(allow, timeZone, tally),
+    deny: union(deny, timeZone, tally),
+    tally,
+  };
+}
+
+function isIn({ allow, deny }: Covers, instant: number): boolean {
+  return allow.until(instant) !== undefined && deny.until(instant) === undefined;
+}
+
+function search(covers: Covers, from: number, rounds: number): Segment {
+  return isIn(covers, from) ? searchEnd(covers, from, rounds) : searchStart(covers, from, rounds);
+}
+
+function searchEnd({ allow, deny }: Covers, from: number, rounds: number): Segment {
   const denied = deny.next(from) ?? Infinity;
   let until = from;
-  for (let i = 0; i < steps; i++) {
+  for (let i = 0; i < rounds && until < from + HORIZON; i++) {
     const end = allow.until(until);
     if (end === undefined) return { open: true, until, changes: true };
     if (end >= denied) return { open: true, until: denied, changes: true };
@@ -120,29 +187,32 @@ function searchEnd(allow: Cover, deny: Cover, from: number, steps: number): Segm
   return { open: true, until, changes: false };
 }
 
-function searchStart(allow: Cover, deny: Cover, from: number, steps: number): Segment {
+function searchStart({ allow, deny }: Covers, from: number, rounds: number): Segment {
   let until = from;
-  for (let i = 0; i < steps; i++) {
+  for (let i = 0; i < rounds && until < from + HORIZON; i++) {
     const denied = deny.until(until);
     if (denied === undefined && allow.until(until) !== undefined)
       return { open: false, until, changes: true };
     until = denied ?? allow.next(until) ?? Infinity;
-    if (until === Infinity) break;
   }
   return { open: false, until, changes: false };
 }
 
 const ALWAYS: Cover = { until: () => Infinity, next: () => undefined };
 
-function union(entries: readonly WindowEntry[], timeZone: string | undefined): Cover {
+function union(entries: readonly WindowEntry[], timeZone: string | undefined, tally: Tally): Cover {
   const covers = entries.map((entry) => cover(entry, timeZone));
   return {
     until: (instant) => {
-      const end = Math.max(...covers.map(({ until }) => until(instant) ?? -Infinity));
+      tally.asks += covers.length;
+      let end = -Infinity;
+      for (const { until } of covers) end = Math.max(end, until(instant) ?? -Infinity);
       return end > instant ? end : undefined;
     },
     next: (instant) => {
-      const start = Math.min(...covers.map(({ next }) => next(instant) ?? Infinity));
+      tally.asks += covers.length;
+      let start = Infinity;
+      for (const { next } of covers) start = Math.min(start, next(instant) ?? Infinity);
       return start < Infinity ? start : undefined;
     },
   };
@@ -164,7 +234,7 @@ function once(from: number, to: number): Cover {
 
 /** A start is read from the wall clock; the duration is time that passes, whatever clocks do meanwhile. */
 function recurring(schedule: string, duration: number, timeZone: string): Cover {
-  const { latest, next, lastOfRun } = compileSchedule(schedule, duration);
+  const { latest, next, lastOfRun } = compileSchedule(schedule);
   const clock = wallClock(timeZone);
   return {
     until: (instant) => {
@@ -172,7 +242,7 @@ function recurring(schedule: string, duration: number, timeZone: string): Cover 
       if (wall === undefined) return undefined;
       const start = clock.firstRead(wall);
       if (start + duration <= instant) return undefined;
-      const last = lastOfRun(wall);
+      const last = lastOfRun(wall, duration);
       const lastStart = clock.firstRead(last);
       // Clocks that go back in between can leave a pause.
       return (lastStart - start <= last - wall ? lastStart : start) + duration;

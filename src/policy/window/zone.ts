@@ -1,6 +1,7 @@
 /** The wall clock of a time zone, as a clock that only goes forward. */
 
 import { found, nearest } from "../fieldmessage.ts";
+import { Shared } from "../shared.ts";
 
 /** From this instant on, until the next change, the wall clock is `offset` ahead of UTC. */
 interface Offset {
@@ -31,12 +32,25 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
+/** To look one up takes long: there are some hundred, and those of ICU are known to have a clock. */
+let zoneNames: readonly string[] | undefined;
+let goodZones: Set<string> | undefined;
+
 /** What is wrong with the name of a time zone; `undefined` when it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
+  zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
+  goodZones ??= new Set(zoneNames.filter((name) => name === "UTC" || AREAS.test(name)));
+  if (goodZones.has(zone)) return undefined;
+  const message = findProblem(zone, zoneNames);
+  if (message === undefined) goodZones.add(zone);
+  return message;
+}
+
+function findProblem(zone: string, names: readonly string[]): string | undefined {
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
-  if (zone === "UTC" || (resolved !== undefined && !misspelt)) return undefined;
-  const meant = resolved ?? nearest(zone, ["UTC", ...Intl.supportedValuesOf("timeZone")]);
+  if (resolved !== undefined && !misspelt) return undefined;
+  const meant = resolved ?? nearest(zone, names);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
@@ -50,32 +64,57 @@ function resolve(zone: string): string | undefined {
   }
 }
 
-const clocks = new Map<string, WallClock>();
+const clocks = new Shared(newWallClock);
 
 /** One per zone, since it keeps the changes of the years that were asked for. */
 export function wallClock(zone: string): WallClock {
-  const clock = clocks.get(zone) ?? newWallClock(zone);
-  clocks.set(zone, clock);
-  return clock;
+  return clocks.get(zone);
+}
+
+/** Years whose changes a clock keeps: windows look some ten years ahead. */
+const MAX_YEARS = 128;
+
+/** A stretch of time with one offset, far from every change. */
+interface Steady extends Offset {
+  readonly to: number;
 }
 
 function newWallClock(zone: string): WallClock {
   const offsetAt = offsetReader(zone);
   const years = new Map<number, readonly Offset[]>();
+  let steady: Steady = { from: NaN, to: NaN, offset: 0 };
   const near = (instant: number): readonly Offset[] => {
     const first = yearOf(instant - NEAR);
     const last = yearOf(instant + NEAR);
     return first === last ? year(first) : [...year(first), ...year(last)];
   };
   const year = (number: number): readonly Offset[] => {
-    const offsets = years.get(number) ?? offsetsOf(number, offsetAt);
+    const known = years.get(number);
+    if (known !== undefined) return known;
+    const offsets = offsetsOf(number, offsetAt);
+    if (years.size >= MAX_YEARS) years.clear();
     years.set(number, offsets);
     return offsets;
   };
+  const isSteady = (instant: number): boolean => steady.from <= instant && instant < steady.to;
   return {
-    reached: (instant) => reached(near(instant), instant),
-    firstRead: (wall) => firstRead(near(wall), wall),
+    reached: (instant) => {
+      if (isSteady(instant)) return instant + steady.offset;
+      const offsets = near(instant);
+      steady = steadyAt(offsets, instant) ?? steady;
+      return reached(offsets, instant);
+    },
+    firstRead: (wall) =>
+      isSteady(wall - steady.offset) ? wall - steady.offset : firstRead(near(wall), wall),
   };
+}
+
+function steadyAt(offsets: readonly Offset[], instant: number): Steady | undefined {
+  const index = offsets.findLastIndex(({ from }) => from <= instant);
+  const [present, next] = [offsets[index], offsets[index + 1]];
+  if (present === undefined) return undefined;
+  const end = next?.from ?? Date.UTC(yearOf(instant) + 1, 0);
+  return { from: present.from + NEAR, to: end - NEAR, offset: present.offset };
 }
 
 function reached(offsets: readonly Offset[], instant: number): number {
@@ -128,7 +167,16 @@ function change(
   return high;
 }
 
-function offsetReader(timeZone: string): (instant: number) => number {
+export type OffsetReader = (instant: number) => number;
+
+const readers = new Shared<OffsetReader>(newOffsetReader);
+
+/** How far the zone's wall clock is ahead of UTC. The formats behind are large: one per zone. */
+export function offsetReader(zone: string): OffsetReader {
+  return readers.get(zone);
+}
+
+function newOffsetReader(timeZone: string): OffsetReader {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,
     calendar: "gregory",

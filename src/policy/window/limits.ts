@@ -1,0 +1,39 @@
+/** What the windows of one policy may cost together: each hour all of them are searched at once. */
+
+import type { AnyOfGateSpec, RuleSpec, WindowGateSpec } from "../../api/hookpolicy.ts";
+import type { Steps } from "../../api/steps.ts";
+import { MAX_ASKS } from "./window.ts";
+
+/** Of all different windows of a policy. */
+export const MAX_WINDOW_ENTRIES = 256;
+/** Of a search in each of them. */
+const MAX_POLICY_ASKS = 16_000;
+
+export interface WindowUse {
+  readonly tooMany: boolean;
+  /** How many asks each search has. */
+  readonly asks: number;
+}
+
+/** Of rules that fit the schema. */
+export function* countWindows(rules: Iterable<RuleSpec>): Steps<WindowUse> {
+  const different = new Set<string>();
+  let entries = 0;
+  for (const rule of rules) {
+    for (const window of windowsOf(rule)) {
+      const key = JSON.stringify(window);
+      if (different.has(key)) continue;
+      different.add(key);
+      entries += (window.allow?.length ?? 0) + (window.deny?.length ?? 0);
+      if (entries > MAX_WINDOW_ENTRIES) return { tooMany: true, asks: 0 };
+    }
+    yield;
+  }
+  const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
+  return { tooMany: false, asks: Math.min(MAX_ASKS, share) };
+}
+
+function windowsOf({ until = [] }: RuleSpec): WindowGateSpec[] {
+  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+  return gates.flatMap(({ window }) => window ?? []);
+}
