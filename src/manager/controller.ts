@@ -8,7 +8,8 @@ import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { Confirmer } from "../controller/confirmation.ts";
-import { policyKey, type PolicyObject } from "../controller/policyset.ts";
+import { finalizerIsDue } from "../controller/finalizer.ts";
+import { parsePolicyKey, policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
 import { isSameSpec } from "../controller/samespec.ts";
 import { DecisionStore } from "../controller/store.ts";
@@ -123,6 +124,8 @@ export function createController(options: ControllerOptions): Controller {
       return await reconciler.reconcile(key);
     },
     log,
+    groupOf: (key) => parsePolicyKey(key).namespace ?? "",
+    isUrgent: (key) => wantsFinalizer(store, key),
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
   const named = nameInformers(informers);
@@ -137,6 +140,12 @@ export function createController(options: ControllerOptions): Controller {
       await run(parts, signal);
     },
   };
+}
+
+/** A flood of statuses must not keep it waiting: a policy without it vanishes before the Clusters that it holds. */
+function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
+  const entry = policies.get(key);
+  return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);
 }
 
 function keysIn({ policies }: DecisionStore, namespace: string | undefined): string[] {
