@@ -1,6 +1,6 @@
 /** The policies in memory, in stable order, and which Clusters each of them matches. */
 
-import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
+import type { ClusterHookPolicy, DecisionRow, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import {
   type CompiledPolicy,
   demandsOf,
@@ -42,6 +42,12 @@ export interface PolicyEntry {
   rest: string[];
   /** Keys of Clusters that have still to be compared with its selectors. */
   unmatched: string[];
+  /** Rows of its status that have still to be adopted. */
+  rows: DecisionRow[];
+  /** Rows in `held` whose forecast has still to be made, by askKey. */
+  readonly unforeseen: Set<string>;
+  /** Since when there have been any, on the clock of `editedAt`. */
+  unforeseenSince: number;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
@@ -123,6 +129,9 @@ export class PolicySet {
       matched: new Set(),
       rest: [],
       unmatched: [],
+      rows: [],
+      unforeseen: new Set(),
+      unforeseenSince: -Infinity,
       demands,
       held: new Map(),
       hasHeld: new Set(),

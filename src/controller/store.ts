@@ -178,7 +178,7 @@ export class DecisionStore {
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
-    if (this.#loaded) this.#evaluator.adoptRows(entry);
+    if (this.#loaded) this.#evaluator.adoptWritten(entry);
     if (statusOnly) onStatusWritten(key);
     else onDirty(key);
   }
@@ -297,7 +297,7 @@ export class DecisionStore {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
+  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", hook] = alarm.split(" ");
     switch (what) {
@@ -309,6 +309,10 @@ export class DecisionStore {
         return this.#objectsDue(this.policies.get(key));
       case "rest":
         return this.#restDue(this.policies.get(key));
+      case "rows":
+        return this.#rowsDue(this.policies.get(key));
+      case "forecast":
+        return this.#forecastDue(key, hook);
       case "override":
         return this.#options.onDirty(overrideKey(key));
       case "cluster":
@@ -329,6 +333,14 @@ export class DecisionStore {
 
   #restDue(entry: PolicyEntry | undefined): void {
     if (entry !== undefined) this.#evaluator.evaluateRest(entry);
+  }
+
+  #rowsDue(entry: PolicyEntry | undefined): void {
+    if (entry !== undefined) this.#evaluator.adoptRest(entry);
+  }
+
+  #forecastDue(clusterUID: string, hook: string | undefined): void {
+    for (const ask of this.#asks.of(clusterUID)) if (ask.call.hook === hook) this.#evaluator.foreseeRest(ask);
   }
 
   #objectsDue(entry: PolicyEntry | undefined): void {
@@ -428,6 +440,7 @@ export class DecisionStore {
     for (const entry of this.policies.candidates(ask.namespace).entries) {
       entry.deadlines.delete(key);
       entry.hasHeld.delete(key);
+      entry.unforeseen.delete(key);
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }
   }
@@ -436,7 +449,7 @@ export class DecisionStore {
 /** The namespace for which an alarm rings; "" for all of them. */
 function ownerOf(alarm: string): string {
   const [what = "", key = "", , namespace = ""] = alarm.split(" ");
-  if (what === "ask") return namespace;
+  if (what === "ask" || what === "forecast") return namespace;
   return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec } from "../../src/api/hookpolicy.ts";
+import type { DecisionRow, GateSpec } from "../../src/api/hookpolicy.ts";
 import { atOnce } from "../../src/api/steps.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
@@ -19,6 +19,7 @@ import {
   rule,
 } from "../unit/builders.ts";
 import { entryOf, type Fixture, keyOf, rowsOf, storeWith } from "../unit/controller/fixtures.ts";
+import { reconcilerOf } from "../unit/controller/reconciling.ts";
 
 const deletionTimestamp = at("-1h").toISOString();
 
@@ -193,4 +194,121 @@ test("a policy is evaluated anew with those that share its steps, as a call woul
     ["WaitingForAnnotation", undefined],
     "an edit of one gives the other its steps back",
   );
+});
+
+describe("the rows of a flood of policies", () => {
+  const never = (schedule: string): GateSpec => ({
+    name: schedule.replaceAll(/\W/g, "x"),
+    window: { timeZone: "Etc/UTC", allow: [{ schedule, duration: "1h" }] },
+  });
+  const policies = Array.from({ length: 10 }, (_, n) =>
+    hookPolicy({ rules: [rule({ until: [never("0 20 * * *")] })] }, { name: `p${n}`, uid: `p${n}` }),
+  );
+  const foreseen = (fixture: Fixture): number =>
+    policies.filter((policy) => rowsOf(fixture, policy)[0]?.earliestRelease !== undefined).length;
+
+  test("get their forecasts one at a time, and the same as at once", () => {
+    const fixture = storeWith({ policies, turnMs: -1 });
+    rings(fixture, () => policies.every((policy) => entryOf(fixture, policy).unmatched.length === 0));
+    let deferred = 0;
+    for (const policy of policies) {
+      const { unforeseen } = entryOf(fixture, policy);
+      unforeseen.add = (key) => {
+        deferred += 1;
+        return Set.prototype.add.call(unforeseen, key);
+      };
+    }
+    fixture.setCluster(cluster({ deletionTimestamp }));
+    rings(fixture, () => policies.every((policy) => rowsOf(fixture, policy).length === 1));
+    assert.equal(deferred, 10, "none in the turn of the decision");
+    rings(fixture, () => foreseen(fixture) === 10);
+    const atOnceFixture = storeWith({ policies, clusters: [cluster({ deletionTimestamp })] });
+    for (const policy of policies)
+      assert.deepEqual(rowsOf(fixture, policy), rowsOf(atOnceFixture, policy), policy.metadata.name);
+    assert.ok(policies.every((policy) => entryOf(fixture, policy).unforeseen.size === 0));
+  });
+
+  test("whose Cluster has gone are not forecast any more", () => {
+    const fixture = storeWith({ policies, turnMs: -1 });
+    fixture.setCluster(cluster({ deletionTimestamp }));
+    rings(fixture, () => policies.every((policy) => rowsOf(fixture, policy).length === 1));
+    fixture.setCluster(undefined, "team-a/prod-1");
+    for (let i = 0; i < 100; i += 1) fixture.store.wake();
+    for (const policy of policies) {
+      assert.deepEqual(rowsOf(fixture, policy), []);
+      assert.equal(entryOf(fixture, policy).unforeseen.size, 0);
+    }
+  });
+});
+
+test("a status waits for the forecasts of its rows", async () => {
+  const policy = hookPolicy();
+  let writes = 0;
+  const fixture = storeWith({ policies: [policy], clusters: [cluster({ deletionTimestamp })] });
+  const reconciler = reconcilerOf(fixture, {
+    replaceStatus: async ({ object }, status) => {
+      writes += 1;
+      return { ...object, status };
+    },
+    setFinalizers: async ({ object }) => object,
+  });
+  const entry = entryOf(fixture, policy);
+  entry.editedAt = -Infinity;
+  entry.unforeseen.add("x");
+  entry.unforeseenSince = performance.now();
+  const { requeueAfterMs = 0 } = await reconciler.reconcile(keyOf(policy));
+  assert.ok(requeueAfterMs > 0);
+  assert.equal(writes, 0);
+  entry.unforeseenSince = -Infinity;
+  await reconciler.reconcile(keyOf(policy));
+  assert.equal(writes, 1, "but not for ever");
+});
+
+describe("rows that a tenant writes", () => {
+  const clusters = Array.from({ length: 20 }, (_, n) =>
+    cluster({ name: `c${n}`, uid: `c${n}`, deletionTimestamp }),
+  );
+  const policy = hookPolicy({
+    rules: [rule({ deadline: { after: "10h", onExpiry: "KeepBlocking" } })],
+  });
+  const rowOf = (n: number, since: string): DecisionRow => ({
+    namespace: "team-a",
+    cluster: `c${n}`,
+    clusterUID: `c${n}`,
+    hook: "BeforeClusterDelete",
+    verdict: "Blocked",
+    rule: "hold",
+    reason: "x",
+    message: "",
+    firstAsked: since,
+    since,
+  });
+  const settled = (turnMs: number): Fixture => {
+    const fixture = storeWith({ policies: [policy], clusters, turnMs });
+    for (let i = 0; i < 200; i += 1) fixture.store.wake();
+    return fixture;
+  };
+  const write = (fixture: Fixture, decisions: DecisionRow[]): void =>
+    fixture.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
+
+  test("are adopted one at a time", () => {
+    const fixture = settled(-1);
+    write(
+      fixture,
+      clusters.map((_, n) => rowOf(n, at("-2h").toISOString())),
+    );
+    assert.equal(entryOf(fixture, policy).rows.length, 20);
+    fixture.store.wake();
+    assert.ok(entryOf(fixture, policy).rows.length < 20);
+    rings(fixture, () => entryOf(fixture, policy).rows.length === 0);
+  });
+
+  test("count once for each operation", () => {
+    const fixture = settled(-1);
+    write(
+      fixture,
+      Array.from({ length: 50 }, (_, n) => rowOf(0, at(`-${n + 2}h`).toISOString())),
+    );
+    assert.equal(entryOf(fixture, policy).rows.length, 1);
+  });
 });
