@@ -170,9 +170,13 @@ export class PolicySet {
   candidates(namespace: string): Candidates {
     const cached = this.#candidates.get(namespace);
     if (cached !== undefined) return cached;
-    const entries = [...this.#entries.values()]
-      .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
-      .toSorted((a, b) => (policyName(a.compiled.ref) < policyName(b.compiled.ref) ? -1 : 1));
+    const named: (readonly [name: string, entry: PolicyEntry])[] = [];
+    for (const entry of this.#entries.values()) {
+      const { ref } = entry.compiled;
+      if (ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
+        named.push([policyName(ref), entry]);
+    }
+    const entries = named.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);

@@ -21,9 +21,10 @@ export function remember<T extends Asked>(
   policies: readonly CompiledPolicy[],
   trace: readonly PolicyTrace[],
 ): T {
-  const rules = new Map<string, RuleTimers>(before.rules);
+  const looked = new Set(policies.map(({ uid }) => uid));
+  const rules = new Map<string, RuleTimers>();
+  for (const [key, timers] of before.rules) if (!looked.has(policyOf(key))) rules.set(key, timers);
   for (const [index, { uid }] of policies.entries()) {
-    forget(rules, uid);
     for (const { rule, timers } of trace[index]?.rules ?? []) {
       if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
     }
@@ -33,8 +34,10 @@ export function remember<T extends Asked>(
 
 /** Policies come and go, while an operation can be held for months. */
 export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
+  const prefix = timerKey(policyUID, "");
+  if (!ask.rules.keys().some((key) => key.startsWith(prefix))) return ask;
   const rules = new Map(ask.rules);
-  forget(rules, policyUID);
+  for (const key of ask.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
   return { ...ask, rules };
 }
 
@@ -95,8 +98,9 @@ function conditionsOf(spec: PolicySpec, name: string): string {
   return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
 }
 
-function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
-  for (const key of rules.keys()) if (key.startsWith(timerKey(policyUID, ""))) rules.delete(key);
+/** The uid in a timerKey(). */
+function policyOf(key: string): string {
+  return key.slice(0, key.indexOf("/"));
 }
 
 /**
