@@ -63,6 +63,11 @@ export class Evaluator {
     }
   }
 
+  /** Nothing more may be decided in this turn of the event loop. */
+  isTurnOver(): boolean {
+    return this.#turn.isOver();
+  }
+
   world(cluster: Cluster, asked?: Asked): World {
     const { namespaces, objects } = this.#options;
     return {

@@ -26,6 +26,7 @@ import { askAlarm, Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
+import { decidePassed, PassedOperations } from "./passed.ts";
 import { Results } from "./results.ts";
 import { type Inputs, type Standing, standing } from "./standing.ts";
 import { sameCluster } from "./samecluster.ts";
@@ -82,6 +83,7 @@ export class DecisionStore {
   readonly #alarm: Alarm;
   readonly #evaluator: Evaluator;
   readonly #results: Results;
+  readonly #passed = new PassedOperations();
   readonly #inputs: Inputs;
   readonly #compiling: Compiling;
   #loaded = false;
@@ -258,9 +260,26 @@ export class DecisionStore {
       const call = ask?.call ?? passedCall(hook, before, settings?.(namespace));
       const at = this.#options.now();
       const world = this.#evaluator.world(cluster, answering(ask, call, at));
-      const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
-      this.#results.record({ call, cluster }, decision, at);
+      const { entries, compiled: policies } = this.policies.candidates(namespace);
+      const held = entries.filter(({ hasHeld }) => hasHeld.delete(askKey(uid, hook)));
+      const heldBy = new Set(held.map(({ key }) => key));
+      this.#passed.add(uid, { request: { call, cluster }, policies, world, at, heldBy });
     }
+    this.#recordWaiting(uid, namespace);
+  }
+
+  /** What finds no time in this turn of the event loop is left to the alarm. */
+  #recordWaiting(uid: string, namespace: string): void {
+    while (!this.#passed.isEmpty(uid)) {
+      if (this.#evaluator.isTurnOver())
+        return this.#alarm.set(`passed ${uid} - ${namespace}`, this.#options.now());
+      this.#recordOne(uid);
+    }
+  }
+
+  #recordOne(uid: string): void {
+    const passed = this.#passed.take(uid);
+    if (passed !== undefined) this.#results.record(passed, decidePassed(passed));
   }
 
   /** Its labels select policies, and gates may look at it. */
@@ -285,10 +304,27 @@ export class DecisionStore {
 
   /** Soon, and once for many changes: objects of a kind can change by the hundred. */
   objectsChanged(kind: ObjectKind): void {
-    const wanted = objectKindKey(kind);
+    this.#alarm.set(`kind ${objectKindKey(kind)}`, this.#options.now());
+  }
+
+  /** Policies of a namespace share their steps, so none of them is evaluated alone. */
+  #kindDue(kindKey: string): void {
     const now = this.#options.now();
-    for (const { key, demands } of this.policies.entries()) {
-      if (demands.has(wanted)) this.#alarm.set(`objects ${key}`, now);
+    for (const { key, demands, compiled } of this.policies.entries()) {
+      if (!demands.has(kindKey)) continue;
+      const { namespace } = compiled.ref;
+      this.#alarm.set(namespace === undefined ? `objects ${key}` : `seen ${namespace} ${kindKey}`, now);
+    }
+  }
+
+  #objectsSeen(namespace: string, kindKey: string): void {
+    if (!this.#loaded) return;
+    const now = this.#options.now();
+    for (const { metadata } of this.#options.clusters.byNamespace(namespace))
+      for (const ask of this.#asks.of(metadata.uid)) this.#alarm.set(askAlarm(ask), now);
+    // Whether the objects can be read at all is part of the status.
+    for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
+      if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
     }
   }
 
@@ -297,20 +333,27 @@ export class DecisionStore {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "override NAME". */
+  /** Keys of the alarm: "compile KEY", "policy KEY", "kind APIVERSION KIND", "seen NAMESPACE APIVERSION KIND", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "passed UID - NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
-    const [what = "", key = "", hook] = alarm.split(" ");
+    const [what = "", key = "", hook, namespace = ""] = alarm.split(" ");
     switch (what) {
       case "compile":
         return this.#compile(key);
       case "policy":
         return this.#watchWindows(this.policies.get(key));
+      case "kind":
+        return this.#kindDue(`${key} ${hook}`);
+      case "seen":
+        return this.#objectsSeen(key, `${hook} ${namespace}`);
       case "objects":
         return this.#objectsDue(this.policies.get(key));
       case "rest":
         return this.#restDue(this.policies.get(key));
       case "rows":
         return this.#rowsDue(this.policies.get(key));
+      case "passed":
+        this.#recordOne(key);
+        return this.#recordWaiting(key, namespace);
       case "forecast":
         return this.#forecastDue(key, hook);
       case "override":
@@ -449,7 +492,9 @@ export class DecisionStore {
 /** The namespace for which an alarm rings; "" for all of them. */
 function ownerOf(alarm: string): string {
   const [what = "", key = "", , namespace = ""] = alarm.split(" ");
-  if (what === "ask" || what === "forecast") return namespace;
+  if (what === "ask" || what === "forecast" || what === "passed") return namespace;
+  if (what === "seen") return key;
+  if (what === "kind") return "";
   return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
 }
 

@@ -103,7 +103,7 @@ export function createController(options: ControllerOptions): Controller {
     now,
     onDirty: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-    onDemands: () => objects.want(store.demands()),
+    onDemands: oncePerTurn(() => objects.want(store.demands())),
     onTransition,
     onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
   });
@@ -309,8 +309,23 @@ async function whenRead(
 ): Promise<void> {
   await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
   if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
+  // What they demand is told at the end of a turn.
+  await nextTurn();
   await objects.whenAnswered(AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]));
   signal.throwIfAborted();
+}
+
+/** Of the event loop, at its end: what wants it may come by the thousand. */
+function oncePerTurn(work: () => void): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(() => {
+      isDue = false;
+      work();
+    });
+  };
 }
 
 /** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */

@@ -3,12 +3,14 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { DecisionRow, GateSpec } from "../../src/api/hookpolicy.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { atOnce } from "../../src/api/steps.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import {
   ALL_HOOKS,
+  APPROVED,
   at,
   cluster,
   clusterHookPolicy,
@@ -311,4 +313,70 @@ describe("rows that a tenant writes", () => {
     );
     assert.equal(entryOf(fixture, policy).rows.length, 1);
   });
+});
+
+describe("hooks that a Cluster passes", () => {
+  const MARKS = ["AfterControlPlaneUpgrade", "BeforeWorkersUpgrade", "AfterClusterUpgrade"] as const;
+  const marked = (marks: readonly string[], resourceVersion: string): ReturnType<typeof cluster> =>
+    cluster({ resourceVersion, annotations: { [PENDING_HOOKS_ANNOTATION]: marks.join(",") } });
+  const policy = hookPolicy({ rules: [{ name: "seen", hooks: [...MARKS] }] });
+  const recent = (fixture: Fixture): string[] => entryOf(fixture, policy).recent.map(({ hook }) => hook);
+
+  test("are decided when there is time, and recorded as they were when they were seen", () => {
+    const fixture = storeWith({ policies: [policy], clusters: [marked(MARKS, "1")], turnMs: -1 });
+    rings(fixture, () => entryOf(fixture, policy).unmatched.length === 0);
+    const seen = fixture.clock.now;
+    fixture.setCluster(marked([], "2"));
+    assert.deepEqual(recent(fixture), []);
+    // By then nothing is known of them any more.
+    fixture.setCluster(undefined, "team-a/prod-1");
+    fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 }));
+    fixture.clock.now = at("+1m");
+    rings(fixture, () => recent(fixture).length === 3);
+    for (const result of entryOf(fixture, policy).recent)
+      assert.deepEqual([result.verdict, new Date(result.time)], ["Observed", seen]);
+  });
+
+  test("are told of as released by the policies that held them, also later", () => {
+    const holding = hookPolicy({
+      rules: [rule({ hooks: ["BeforeClusterDelete"] })],
+    });
+    const fixture = storeWith({
+      policies: [holding],
+      clusters: [cluster({ deletionTimestamp })],
+      turnMs: -1,
+    });
+    rings(fixture, () => rowsOf(fixture, holding).length === 1);
+    const approved = { ...cluster({ deletionTimestamp }).metadata.annotations, [APPROVED]: "" };
+    fixture.setCluster(cluster({ deletionTimestamp, resourceVersion: "2", annotations: approved }));
+    rings(fixture, () => rowsOf(fixture, holding).length === 0);
+    fixture.setCluster(undefined, "team-a/prod-1");
+    rings(fixture, () => fixture.holds.some(({ type }) => type === "Released"));
+    assert.deepEqual(
+      fixture.holds.map(({ type }) => type),
+      ["Held", "Released"],
+    );
+  });
+});
+
+test("many changes of a kind evaluate each operation once, however many policies look at it", () => {
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "x" } as const;
+  const policies = Array.from({ length: 20 }, (_, n) =>
+    hookPolicy({ rules: [rule({ until: [{ name: "o", object }] })] }, { name: `p${n}`, uid: `p${n}` }),
+  );
+  let looks = 0;
+  const objects: ObjectReader = {
+    find: (kind, ns) => {
+      looks += 1;
+      return NO_OBJECTS.find(kind, ns);
+    },
+  };
+  const fixture = storeWith({ policies, clusters: [cluster({ deletionTimestamp })], objects });
+  fixture.store.wake();
+  looks = 0;
+  fixture.dirty.length = 0;
+  for (let i = 0; i < 100; i += 1) fixture.store.objectsChanged(object);
+  for (let i = 0; i < 100; i += 1) fixture.store.wake();
+  assert.equal(new Set(fixture.dirty).size, 20, "whether it can be read is a part of every status");
+  assert.equal(looks, 20);
 });
