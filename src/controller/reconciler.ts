@@ -83,7 +83,6 @@ export class Reconciler {
   /** For how long at most a status would tell of the spec before an edit, of objects that were not read yet, or of no forecast. */
   #behindMs(entry: PolicyEntry): number {
     const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
-    const leftFrom = (since: number): number => Math.max(0, since + MAX_BEHIND_MS - performance.now());
     // A forecast that comes after its row would be a second write.
     const unforeseenMs = unforeseen.size > 0 ? leftFrom(unforeseenSince) : 0;
     if (unforeseenMs > 0) return unforeseenMs;
@@ -186,4 +185,9 @@ export class Reconciler {
 function finish(error: unknown, result: Result = {}): Result {
   if (error !== undefined) throw error;
   return result;
+}
+
+/** Milliseconds for which the status may still wait. */
+function leftFrom(since: number): number {
+  return Math.max(0, since + MAX_BEHIND_MS - performance.now());
 }

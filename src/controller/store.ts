@@ -88,7 +88,7 @@ export class DecisionStore {
   readonly #compiling: Compiling;
   #loaded = false;
   /** What is to be done when these policies are compiled. */
-  #awaited: { readonly keys: Set<string>; readonly then: () => void }[] = [];
+  #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
@@ -142,14 +142,14 @@ export class DecisionStore {
   #afterCompiling(then: () => void): void {
     const keys = new Set(this.#compiling.keys());
     if (keys.size === 0) return then();
-    this.#awaited.push({ keys, then });
+    this.#awaited.push({ keys, work: then });
   }
 
   #isCompiled(key: string): void {
     for (const { keys } of this.#awaited) keys.delete(key);
     const over = this.#awaited.filter(({ keys }) => keys.size === 0);
     this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
-    for (const { then } of over) then();
+    for (const { work } of over) work();
   }
 
   stop(): void {
@@ -335,34 +335,30 @@ export class DecisionStore {
 
   /** Keys of the alarm: "compile KEY", "policy KEY", "kind APIVERSION KIND", "seen NAMESPACE APIVERSION KIND", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "passed UID - NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
-    const [what = "", key = "", hook, namespace = ""] = alarm.split(" ");
-    switch (what) {
-      case "compile":
-        return this.#compile(key);
-      case "policy":
-        return this.#watchWindows(this.policies.get(key));
-      case "kind":
-        return this.#kindDue(`${key} ${hook}`);
-      case "seen":
-        return this.#objectsSeen(key, `${hook} ${namespace}`);
-      case "objects":
-        return this.#objectsDue(this.policies.get(key));
-      case "rest":
-        return this.#restDue(this.policies.get(key));
-      case "rows":
-        return this.#rowsDue(this.policies.get(key));
-      case "passed":
-        this.#recordOne(key);
-        return this.#recordWaiting(key, namespace);
-      case "forecast":
-        return this.#forecastDue(key, hook);
-      case "override":
-        return this.#options.onDirty(overrideKey(key));
-      case "cluster":
-        return this.clusterChanged(undefined, this.#options.clusters.get(key));
-      default:
-        for (const ask of this.#asks.of(key)) if (ask.call.hook === hook) this.#evaluator.evaluateAsk(ask);
-    }
+    const [what = "", key = "", second = "", third = ""] = alarm.split(" ");
+    this.#works[what]?.(key, second, third);
+  }
+
+  readonly #works: Readonly<Record<string, (key: string, second: string, third: string) => void>> = {
+    compile: (key) => this.#compile(key),
+    policy: (key) => this.#watchWindows(this.policies.get(key)),
+    kind: (apiVersion, kind) => this.#kindDue(`${apiVersion} ${kind}`),
+    seen: (namespace, apiVersion, kind) => this.#objectsSeen(namespace, `${apiVersion} ${kind}`),
+    objects: (key) => this.#objectsDue(this.policies.get(key)),
+    rest: (key) => this.#restDue(this.policies.get(key)),
+    rows: (key) => this.#rowsDue(this.policies.get(key)),
+    passed: (uid, _, namespace) => {
+      this.#recordOne(uid);
+      this.#recordWaiting(uid, namespace);
+    },
+    override: (name) => this.#options.onDirty(overrideKey(name)),
+    cluster: (key) => this.clusterChanged(undefined, this.#options.clusters.get(key)),
+    ask: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.evaluateAsk(ask)),
+    forecast: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.foreseeRest(ask)),
+  };
+
+  #forAsk(clusterUID: string, hook: string, work: (ask: Ask) => void): void {
+    for (const ask of this.#asks.of(clusterUID)) if (ask.call.hook === hook) work(ask);
   }
 
   /** Windows are the same for every Cluster: their edges count, whether anything waits for them or not. */
@@ -380,10 +376,6 @@ export class DecisionStore {
 
   #rowsDue(entry: PolicyEntry | undefined): void {
     if (entry !== undefined) this.#evaluator.adoptRest(entry);
-  }
-
-  #forecastDue(clusterUID: string, hook: string | undefined): void {
-    for (const ask of this.#asks.of(clusterUID)) if (ask.call.hook === hook) this.#evaluator.foreseeRest(ask);
   }
 
   #objectsDue(entry: PolicyEntry | undefined): void {

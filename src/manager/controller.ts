@@ -118,16 +118,7 @@ export function createController(options: ControllerOptions): Controller {
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     onTransition,
   });
-  const queue = new WorkQueue({
-    reconcile: async (key) => {
-      await nextTurn(); // calls are answered between a change and its status
-      return await reconciler.reconcile(key);
-    },
-    log,
-    groupOf: (key) => parsePolicyKey(key).namespace ?? "",
-    isUrgent: (key) => wantsFinalizer(store, key),
-    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
-  });
+  const queue = createQueue(store, reconciler, api, options);
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
@@ -140,6 +131,24 @@ export function createController(options: ControllerOptions): Controller {
       await run(parts, signal);
     },
   };
+}
+
+function createQueue(
+  store: DecisionStore,
+  reconciler: Reconciler,
+  api: ApiServer,
+  { log, metrics }: ControllerOptions,
+): WorkQueue {
+  return new WorkQueue({
+    reconcile: async (key) => {
+      await nextTurn(); // calls are answered between a change and its status
+      return await reconciler.reconcile(key);
+    },
+    log,
+    groupOf: (key) => parsePolicyKey(key).namespace ?? "",
+    isUrgent: (key) => wantsFinalizer(store, key),
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
 }
 
 /** A flood of statuses must not keep it waiting: a policy without it vanishes before the Clusters that it holds. */

@@ -13,7 +13,7 @@ interface Lab {
   /** In the order in which they began. */
   readonly begun: string[];
   /** Ends the oldest under way. */
-  endOne(): Promise<void>;
+  readonly endOne: () => Promise<void>;
 }
 
 function start(t: TestContext, options: Partial<WorkQueueOptions> = {}): Lab {

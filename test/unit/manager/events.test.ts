@@ -310,7 +310,7 @@ describe("the recorder", () => {
         ...transition,
         ask: newAsk(DELETE, cluster({ namespace: `ns${n}` }), NOW, undefined),
         policyUID: `uid-${n}-${i}`,
-      })) as Transition[];
+      }));
     const causes = Array.from({ length: 10 }, (_, n) => inNamespace(n)).flat();
     const { results, warnings } = await record(causes, 1);
     assert.deepEqual([results, warnings.length], [{ dropped: 10, written: 1 }, 1]);
