@@ -33,7 +33,10 @@ export class AskSet {
   /** It is gone: what was remembered for its rules is of no use any more. */
   forgetPolicy(policyUID: string): void {
     for (const asks of this.#asks.values()) {
-      for (const [hook, ask] of asks) asks.set(hook, forgetPolicy(ask, policyUID));
+      for (const [hook, ask] of asks) {
+        const without = forgetPolicy(ask, policyUID);
+        if (without !== ask) asks.set(hook, without);
+      }
     }
   }
 

@@ -64,6 +64,11 @@ export class Evaluator {
     }
   }
 
+  /** Nothing more may be decided in this turn of the event loop. */
+  isTurnOver(): boolean {
+    return this.#turn.isOver();
+  }
+
   world(cluster: Cluster, asked?: Asked): World {
     const { namespaces, objects } = this.#options;
     return {
@@ -205,8 +210,12 @@ export class Evaluator {
       if (beginsToHold(entry, before, row))
         this.#options.onTransition({ type: "Held", policy, policyUID, row });
       if (sameRow(before, row)) continue;
+      entry.unforeseen.delete(key);
       if (row === undefined) entry.held.delete(key);
-      else entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, now) });
+      else {
+        entry.held.set(key, row);
+        this.#foresee(entry, ask);
+      }
       this.#logChange(entry, ask, before, row);
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
@@ -222,6 +231,38 @@ export class Evaluator {
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
     const next = earliest([alarm.get(key), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) alarm.set(key, next);
+  }
+
+  /**
+   * Now, or when the alarm comes: one decision can change the rows of thousands of policies. Nothing is decided by a
+   * forecast, so it may come late; the status waits for it for a while (reconciler.ts).
+   */
+  #foresee(entry: PolicyEntry, ask: Ask): void {
+    const { held, unforeseen } = entry;
+    const key = askKey(ask.clusterUID, ask.call.hook);
+    const row = held.get(key);
+    if (row === undefined) return;
+    if (!this.#turn.isOver()) {
+      held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
+      return;
+    }
+    if (unforeseen.size === 0) entry.unforeseenSince = performance.now();
+    unforeseen.add(key);
+    this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+  }
+
+  /** One of them, and more as far as there is time in this turn of the event loop. */
+  foreseeRest(ask: Ask): void {
+    const key = askKey(ask.clusterUID, ask.call.hook);
+    for (const entry of this.#candidates(ask.namespace).entries) {
+      if (!entry.unforeseen.delete(key)) continue;
+      const row = entry.held.get(key);
+      if (row !== undefined) {
+        entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
+        this.#options.onDirty(entry.key);
+      }
+      if (this.#turn.isOver()) return this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+    }
   }
 
   /** Of an Audit policy, what it would be if it held anything. A row that holds nothing is not released. */
@@ -261,12 +302,45 @@ export class Evaluator {
     const isOwn = (named: NamedCluster): boolean =>
       (uid === undefined || named.clusterUID === uid) &&
       (ref.namespace === undefined || ref.namespace === named.namespace);
+    this.#adoptRecent(entry, isOwn);
+    for (const row of oncePerAsk(entry.object.status?.decisions ?? [])) {
+      if (isOwn(row)) this.#adoptOne(entry, row);
+    }
+  }
+
+  /**
+   * Of a status that was written while this replica knows its operations: what it has found out itself stands, and of
+   * instants the later one counts, so a row that is adopted later lets no operation go on earlier.
+   */
+  adoptWritten(entry: PolicyEntry): void {
+    const { ref } = entry.compiled;
+    this.#adoptRecent(entry, ({ namespace }) => ref.namespace === undefined || ref.namespace === namespace);
+    // They are taken from the end.
+    entry.rows = oncePerAsk(entry.object.status?.decisions ?? []).toReversed();
+    if (entry.rows.length === 0) return;
+    if (this.#turn.isOver()) this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+    else this.adoptRest(entry);
+  }
+
+  /** One of them, and more as far as there is time in this turn of the event loop. */
+  adoptRest(entry: PolicyEntry): void {
+    for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
+      this.#adoptOne(entry, row);
+      if (entry.rows.length > 0 && this.#turn.isOver())
+        return this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+    }
+  }
+
+  #adoptRecent(entry: PolicyEntry, isOwn: (result: NamedCluster) => boolean): void {
     for (const result of entry.object.status?.recent ?? [])
       if (isOwn(result) && this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
-    for (const row of entry.object.status?.decisions ?? []) {
-      const cluster = isOwn(row) ? this.#clusterNamed(row) : undefined;
-      if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
-    }
+  }
+
+  #adoptOne(entry: PolicyEntry, row: DecisionRow): void {
+    const { ref } = entry.compiled;
+    const isInScope = ref.namespace === undefined || ref.namespace === row.namespace;
+    const cluster = isInScope ? this.#clusterNamed(row) : undefined;
+    if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
   }
 
   /** What the policies' statuses say of operations that have begun just now, and that they know for longer. */
@@ -308,11 +382,21 @@ export class Evaluator {
   }
 }
 
+/** Who writes more than one about the same operation is no operator. */
+function oncePerAsk(rows: readonly DecisionRow[]): DecisionRow[] {
+  const keys = new Set<string>();
+  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(askKey(clusterUID, hook)).size);
+}
+
 /** A row in the status of a policy lets no other policy's clocks run. */
 function knowing(ask: Ask, all: Candidates): Candidates {
   if (ask.hearsay !== true) return all;
   const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
+}
+
+function forecastAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
+  return `forecast ${clusterUID} ${hook} ${namespace}`;
 }
 
 export function askAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {

@@ -14,6 +14,17 @@ export interface FinalizerReader {
   clustersOf(namespace: string): Promise<readonly Cluster[] | undefined>;
 }
 
+/** Whether memory wants it to come or to go: before that is done, the policy may vanish too early, or stay for too long. */
+export function finalizerIsDue(
+  policy: CompiledPolicy,
+  { deletionTimestamp, finalizers = [] }: ObjectMeta,
+  matchedClusters: number,
+): boolean {
+  const has = finalizers.includes(FINALIZER);
+  if (deletionTimestamp !== undefined) return has;
+  return has !== (holdsDeletion(policy) && matchedClusters > 0);
+}
+
 /** The finalizers that the policy should have; `undefined`: leave them as they are. */
 export async function wantedFinalizers(
   policy: CompiledPolicy,
@@ -21,15 +32,14 @@ export async function wantedFinalizers(
   matchedClusters: number,
   reader: FinalizerReader,
 ): Promise<readonly string[] | undefined> {
+  if (!finalizerIsDue(policy, metadata, matchedClusters)) return undefined;
   const present = metadata.finalizers ?? [];
-  const has = present.includes(FINALIZER);
   const without = present.filter((finalizer) => finalizer !== FINALIZER);
   if (metadata.deletionTimestamp !== undefined) {
-    return has && (await mayGo(policy, metadata, matchedClusters, reader)) ? without : undefined;
+    return (await mayGo(policy, metadata, matchedClusters, reader)) ? without : undefined;
   }
   const holds = holdsDeletion(policy);
   const wants = holds && matchedClusters > 0;
-  if (wants === has) return undefined;
   // Memory may be behind, and another replica ahead: both would change it to and fro, and at times it would be missing.
   if (holds && matching(policy, await reader.clustersOf(metadata.namespace ?? "")) !== wants)
     return undefined;

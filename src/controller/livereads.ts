@@ -7,7 +7,7 @@
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
-import { FairTurns } from "./fairturns.ts";
+import { FairTurns } from "../api/fairturns.ts";
 
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
 export interface LiveReader {

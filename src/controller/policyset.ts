@@ -1,6 +1,6 @@
 /** The policies in memory, in stable order, and which Clusters each of them matches. */
 
-import type { ClusterHookPolicy, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
+import type { ClusterHookPolicy, DecisionRow, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
 import {
   type CompiledPolicy,
   demandsOf,
@@ -42,6 +42,12 @@ export interface PolicyEntry {
   rest: string[];
   /** Keys of Clusters that have still to be compared with its selectors. */
   unmatched: string[];
+  /** Rows of its status that have still to be adopted. */
+  rows: DecisionRow[];
+  /** Rows in `held` whose forecast has still to be made, by askKey. */
+  readonly unforeseen: Set<string>;
+  /** Since when there have been any, on the clock of `editedAt`. */
+  unforeseenSince: number;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
@@ -123,6 +129,9 @@ export class PolicySet {
       matched: new Set(),
       rest: [],
       unmatched: [],
+      rows: [],
+      unforeseen: new Set(),
+      unforeseenSince: -Infinity,
       demands,
       held: new Map(),
       hasHeld: new Set(),
@@ -161,9 +170,13 @@ export class PolicySet {
   candidates(namespace: string): Candidates {
     const cached = this.#candidates.get(namespace);
     if (cached !== undefined) return cached;
-    const entries = [...this.#entries.values()]
-      .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
-      .toSorted((a, b) => (policyName(a.compiled.ref) < policyName(b.compiled.ref) ? -1 : 1));
+    const named: (readonly [name: string, entry: PolicyEntry])[] = [];
+    for (const entry of this.#entries.values()) {
+      const { ref } = entry.compiled;
+      if (ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
+        named.push([policyName(ref), entry]);
+    }
+    const entries = named.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);

@@ -5,7 +5,7 @@ import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED, type ObjectReader } from "../policy/objects.ts";
-import { type CompiledPolicy, demandsOf } from "../policy/policy.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
 import { type OverrideWriter, reconcileOverride } from "./overridereconciler.ts";
@@ -80,11 +80,15 @@ export class Reconciler {
     return finish(finalizers);
   }
 
-  /** For how long at most a status would tell of the spec before an edit, or of objects that were not read yet. */
-  #behindMs({ compiled, editedAt, rest, unmatched }: PolicyEntry): number {
-    const left = editedAt + MAX_BEHIND_MS - performance.now();
+  /** For how long at most a status would tell of the spec before an edit, of objects that were not read yet, or of no forecast. */
+  #behindMs(entry: PolicyEntry): number {
+    const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
+    // A forecast that comes after its row would be a second write.
+    const unforeseenMs = unforeseen.size > 0 ? leftFrom(unforeseenSince) : 0;
+    if (unforeseenMs > 0) return unforeseenMs;
+    const left = leftFrom(editedAt);
     if (left <= 0) return 0;
-    const isReading = this.#refusals(compiled).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
+    const isReading = this.#refusals(entry).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
     return isReading || rest.length + unmatched.length > 0 ? left : 0;
   }
 
@@ -146,9 +150,10 @@ export class Reconciler {
     return this.#options.store.policies.get(entry.key) === entry;
   }
 
-  #statusInput({ compiled, object, matched, held, known, recent }: PolicyEntry): StatusInput {
+  #statusInput(entry: PolicyEntry): StatusInput {
+    const { compiled, object, matched, held, known, recent } = entry;
     const clustersUnavailable = this.#options.clustersUnavailable();
-    const objectsUnavailable = this.#objectsUnavailable(compiled);
+    const objectsUnavailable = this.#objectsUnavailable(entry);
     const notCalled = this.#options.notCalled(compiled);
     return {
       policy: compiled,
@@ -163,15 +168,15 @@ export class Reconciler {
     };
   }
 
-  #objectsUnavailable(policy: CompiledPolicy): Unavailable | undefined {
-    const refusals = this.#refusals(policy);
+  #objectsUnavailable(entry: PolicyEntry): Unavailable | undefined {
+    const refusals = this.#refusals(entry);
     return refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0];
   }
 
-  /** Of the kinds that its gates look at; whether a kind can be read does not depend on the namespace. */
-  #refusals(policy: CompiledPolicy): Unavailable[] {
-    return demandsOf(policy)
-      .map(({ kind }) => this.#options.objects.find(kind, policy.ref.namespace ?? ""))
+  /** Of the kinds that its gates look at, each asked for once; whether it can be read does not depend on the namespace. */
+  #refusals({ compiled: { ref }, demands }: PolicyEntry): Unavailable[] {
+    return [...demands.values()]
+      .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))
       .flatMap((found) => (found.ok ? [] : [{ reason: found.reason, message: found.message }]));
   }
 }
@@ -180,4 +185,9 @@ export class Reconciler {
 function finish(error: unknown, result: Result = {}): Result {
   if (error !== undefined) throw error;
   return result;
+}
+
+/** Milliseconds for which the status may still wait. */
+function leftFrom(since: number): number {
+  return Math.max(0, since + MAX_BEHIND_MS - performance.now());
 }

@@ -5,9 +5,9 @@ import { targetVersion } from "../policy/call.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
-import { askKey } from "./asks.ts";
 import type { Memory } from "./evaluator.ts";
 import { recentResult } from "./held.ts";
+import type { Passed } from "./passed.ts";
 import { type PolicyEntry, policyKey } from "./policyset.ts";
 import type { AskRequest, StoreOptions } from "./store.ts";
 
@@ -23,26 +23,26 @@ export class Results {
     this.#options = options;
   }
 
-  /** The Cluster shows that the operation went on; `decision`: what the policies say of it then. */
-  record({ call, cluster }: AskRequest, decision: Decision, now: Date): void {
+  /** The Cluster shows that the operation went on; `decision`: what the policies say of it. */
+  record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
     // Somebody has let it go by Cluster API's mark.
     if (decision.holds) return;
-    for (const trace of decision.trace) {
+    for (const [index, trace] of decision.trace.entries()) {
       const { kind, namespace, name } = trace.policy;
       const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
-      if (entry === undefined || !speaks(trace)) continue;
+      // Another one may have its name by now.
+      if (entry === undefined || entry.compiled.uid !== policies[index]?.uid || !speaks(trace)) continue;
       const result = recentResult({ call, cluster }, trace, now);
-      if (result !== undefined) this.#keep(entry, result);
+      if (result !== undefined) this.#keep(entry, result, heldBy);
     }
     this.#useOverrides({ call, cluster }, decision, now);
   }
 
-  #keep(entry: PolicyEntry, result: RecentResult): void {
+  #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
     if (!entry.recorded.add(result)) return;
     entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
-    const wasHeld = entry.hasHeld.delete(askKey(result.clusterUID, result.hook));
     const { ref: policy, uid: policyUID } = entry.compiled;
-    if (wasHeld) this.#options.onTransition({ type: "Released", policy, policyUID, result });
+    if (heldBy.has(entry.key)) this.#options.onTransition({ type: "Released", policy, policyUID, result });
     this.#options.onDirty(entry.key);
   }
 

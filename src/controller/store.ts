@@ -26,6 +26,7 @@ import { askAlarm, Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
+import { decidePassed, PassedOperations } from "./passed.ts";
 import { Results } from "./results.ts";
 import { type Inputs, type Standing, standing } from "./standing.ts";
 import { sameCluster } from "./samecluster.ts";
@@ -82,6 +83,7 @@ export class DecisionStore {
   readonly #alarm: Alarm;
   readonly #evaluator: Evaluator;
   readonly #results: Results;
+  readonly #passed = new PassedOperations();
   readonly #inputs: Inputs;
   readonly #compiling: Compiling;
   #loaded = false;
@@ -183,7 +185,7 @@ export class DecisionStore {
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
-    if (this.#loaded) this.#evaluator.adoptRows(entry);
+    if (this.#loaded) this.#evaluator.adoptWritten(entry);
     if (statusOnly) onStatusWritten(key);
     else onDirty(key);
   }
@@ -264,9 +266,26 @@ export class DecisionStore {
       const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
       const at = this.#options.now();
       const world = this.#evaluator.world(cluster, answering(ask, call, at));
-      const decision = decide(this.policies.candidates(namespace).compiled, world, call, at);
-      this.#results.record({ call, cluster }, decision, at);
+      const { entries, compiled: policies } = this.policies.candidates(namespace);
+      const held = entries.filter(({ hasHeld }) => hasHeld.delete(askKey(uid, hook)));
+      const heldBy = new Set(held.map(({ key }) => key));
+      this.#passed.add(uid, { request: { call, cluster }, policies, world, at, heldBy });
     }
+    this.#recordWaiting(uid, namespace);
+  }
+
+  /** What finds no time in this turn of the event loop is left to the alarm. */
+  #recordWaiting(uid: string, namespace: string): void {
+    while (!this.#passed.isEmpty(uid)) {
+      if (this.#evaluator.isTurnOver())
+        return this.#alarm.set(`passed ${uid} - ${namespace}`, this.#options.now());
+      this.#recordOne(uid);
+    }
+  }
+
+  #recordOne(uid: string): void {
+    const passed = this.#passed.take(uid);
+    if (passed !== undefined) this.#results.record(passed, decidePassed(passed));
   }
 
   /** Its labels select policies, and gates may look at it. */
@@ -298,10 +317,27 @@ export class DecisionStore {
 
   /** Soon, and once for many changes: objects of a kind can change by the hundred. */
   objectsChanged(kind: ObjectKind): void {
-    const wanted = objectKindKey(kind);
+    this.#alarm.set(`kind ${objectKindKey(kind)}`, this.#options.now());
+  }
+
+  /** Policies of a namespace share their steps, so none of them is evaluated alone. */
+  #kindDue(kindKey: string): void {
     const now = this.#options.now();
-    for (const { key, demands } of this.policies.entries()) {
-      if (demands.has(wanted)) this.#alarm.set(`objects ${key}`, now);
+    for (const { key, demands, compiled } of this.policies.entries()) {
+      if (!demands.has(kindKey)) continue;
+      const { namespace } = compiled.ref;
+      this.#alarm.set(namespace === undefined ? `objects ${key}` : `seen ${namespace} ${kindKey}`, now);
+    }
+  }
+
+  #objectsSeen(namespace: string, kindKey: string): void {
+    if (!this.#loaded) return;
+    const now = this.#options.now();
+    for (const { metadata } of this.#options.clusters.byNamespace(namespace))
+      for (const ask of this.#asks.of(metadata.uid)) this.#alarm.set(askAlarm(ask), now);
+    // Whether the objects can be read at all is part of the status.
+    for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
+      if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
     }
   }
 
@@ -310,25 +346,32 @@ export class DecisionStore {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Keys of the alarm: "compile KEY", "policy KEY", "objects KEY", "rest KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "override NAME". */
+  /** Keys of the alarm: "compile KEY", "policy KEY", "kind APIVERSION KIND", "seen NAMESPACE APIVERSION KIND", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "passed UID - NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
-    const [what = "", key = "", hook] = alarm.split(" ");
-    switch (what) {
-      case "compile":
-        return this.#compile(key);
-      case "policy":
-        return this.#watchWindows(this.policies.get(key));
-      case "objects":
-        return this.#objectsDue(this.policies.get(key));
-      case "rest":
-        return this.#restDue(this.policies.get(key));
-      case "override":
-        return this.#options.onDirty(overrideKey(key));
-      case "cluster":
-        return this.clusterChanged(undefined, this.#options.clusters.get(key));
-      default:
-        for (const ask of this.#asks.of(key)) if (ask.call.hook === hook) this.#evaluator.evaluateAsk(ask);
-    }
+    const [what = "", key = "", second = "", third = ""] = alarm.split(" ");
+    this.#works[what]?.(key, second, third);
+  }
+
+  readonly #works: Readonly<Record<string, (key: string, second: string, third: string) => void>> = {
+    compile: (key) => this.#compile(key),
+    policy: (key) => this.#watchWindows(this.policies.get(key)),
+    kind: (apiVersion, kind) => this.#kindDue(`${apiVersion} ${kind}`),
+    seen: (namespace, apiVersion, kind) => this.#objectsSeen(namespace, `${apiVersion} ${kind}`),
+    objects: (key) => this.#objectsDue(this.policies.get(key)),
+    rest: (key) => this.#restDue(this.policies.get(key)),
+    rows: (key) => this.#rowsDue(this.policies.get(key)),
+    passed: (uid, _, namespace) => {
+      this.#recordOne(uid);
+      this.#recordWaiting(uid, namespace);
+    },
+    override: (name) => this.#options.onDirty(overrideKey(name)),
+    cluster: (key) => this.clusterChanged(undefined, this.#options.clusters.get(key)),
+    ask: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.evaluateAsk(ask)),
+    forecast: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.foreseeRest(ask)),
+  };
+
+  #forAsk(clusterUID: string, hook: string, work: (ask: Ask) => void): void {
+    for (const ask of this.#asks.of(clusterUID)) if (ask.call.hook === hook) work(ask);
   }
 
   /** Windows are the same for every Cluster: their edges count, whether anything waits for them or not. */
@@ -342,6 +385,10 @@ export class DecisionStore {
 
   #restDue(entry: PolicyEntry | undefined): void {
     if (entry !== undefined) this.#evaluator.evaluateRest(entry);
+  }
+
+  #rowsDue(entry: PolicyEntry | undefined): void {
+    if (entry !== undefined) this.#evaluator.adoptRest(entry);
   }
 
   #objectsDue(entry: PolicyEntry | undefined): void {
@@ -451,6 +498,7 @@ export class DecisionStore {
     for (const entry of this.policies.candidates(ask.namespace).entries) {
       entry.deadlines.delete(key);
       entry.hasHeld.delete(key);
+      entry.unforeseen.delete(key);
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }
   }
@@ -459,7 +507,9 @@ export class DecisionStore {
 /** The namespace for which an alarm rings; "" for all of them. */
 function ownerOf(alarm: string): string {
   const [what = "", key = "", , namespace = ""] = alarm.split(" ");
-  if (what === "ask") return namespace;
+  if (what === "ask" || what === "forecast" || what === "passed") return namespace;
+  if (what === "seen") return key;
+  if (what === "kind") return "";
   return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
 }
 

@@ -1,6 +1,6 @@
 /** How much of one turn of the event loop has been used: whatever is left to do must not keep calls waiting. */
 
-/** With one decision and one forecast more, no call waits for longer than some 25 ms. */
+/** With one decision, one forecast or one row of a status more, no call waits for longer than some 25 ms. */
 export const TURN_MS = 8;
 
 export class Turn {

@@ -1,3 +1,4 @@
+import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
 import { backoffMs } from "./deadline.ts";
 import { KubeError, isConflict, isThrottled } from "./errors.ts";
@@ -11,8 +12,12 @@ export interface WorkQueueOptions {
   /** Brings one object to its spec; reads the newest copy itself. What it throws is tried again. */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Result | undefined>;
   readonly log: Logger;
-  /** Keys at a time; never the same key twice. */
+  /** Keys at a time; never the same key twice, and of one group only so many that a place is left for another one. */
   readonly concurrency?: number;
+  /** Groups take turns; absent: each key is a group of its own. */
+  readonly groupOf?: (key: string) => string;
+  /** Whether the key comes before the others of its group, as of when it was added last. */
+  readonly isUrgent?: (key: string) => boolean;
   /** For metrics. */
   readonly onError?: (key: string, error: unknown) => void;
   readonly minBackoffMs?: number;
@@ -25,6 +30,8 @@ const CONFLICT_MS = 50;
 const QUICK_CONFLICTS = 5;
 /** "At once" every time would be a hot loop. */
 const MIN_REQUEUE_MS = 10;
+/** Of four, one group alone has two. */
+const CONCURRENCY = 4;
 /** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -33,6 +40,14 @@ interface Delayed {
   readonly timer: NodeJS.Timeout;
 }
 
+/** Keys that wait, each in the order added. */
+interface Group {
+  readonly urgent: Set<string>;
+  readonly others: Set<string>;
+}
+
+const NONE: Group = { urgent: new Set(), others: new Set() };
+
 /**
  * Keys that want work, each at most once; a key added while it is worked on is worked on again afterwards
  * (the semantics of controller-runtime's queue).
@@ -40,8 +55,8 @@ interface Delayed {
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #backoff: { readonly minMs: number; readonly maxMs: number; readonly random: () => number };
-  /** In the order added. */
-  readonly #waiting = new Set<string>();
+  readonly #turns: FairTurns;
+  readonly #groups = new Map<string, Group>();
   readonly #processing = new Set<string>();
   /** Added while processing. */
   readonly #dirty = new Set<string>();
@@ -51,20 +66,22 @@ export class WorkQueue {
   #signal: AbortSignal | undefined;
 
   constructor(options: WorkQueueOptions) {
-    this.#options = options;
     const { minBackoffMs: minMs = 500, maxBackoffMs: maxMs = 60_000, random = Math.random } = options;
+    this.#options = options;
+    this.#turns = new FairTurns(options.concurrency ?? CONCURRENCY);
     this.#backoff = { minMs, maxMs, random };
   }
 
   /** Keys that are ready and wait for a worker. */
   get depth(): number {
-    return this.#waiting.size + this.#dirty.size;
+    let depth = this.#dirty.size;
+    for (const { urgent, others } of this.#groups.values()) depth += urgent.size + others.size;
+    return depth;
   }
 
   add(key: string): void {
     if (this.#processing.has(key)) this.#dirty.add(key);
-    else this.#waiting.add(key);
-    this.#dispatch();
+    else this.#wait(key);
   }
 
   /** Adds the key later; of several wishes the earliest counts. */
@@ -94,28 +111,49 @@ export class WorkQueue {
     const stopped = Promise.withResolvers<void>();
     if (signal.aborted) stopped.resolve();
     signal.addEventListener("abort", () => stopped.resolve(), { once: true });
-    this.#dispatch();
+    for (const [name, { urgent, others }] of this.#groups)
+      for (const key of [...urgent, ...others]) this.#takeTurn(name, key);
     await stopped.promise;
     for (const { timer } of this.#delayed.values()) clearTimeout(timer);
     this.#delayed.clear();
     await Promise.allSettled(this.#working);
   }
 
-  #dispatch(): void {
-    const signal = this.#signal;
-    if (signal === undefined) return;
-    const { concurrency = 2 } = this.#options;
-    for (const key of this.#waiting) {
-      if (signal.aborted || this.#processing.size >= concurrency) return;
-      this.#waiting.delete(key);
-      this.#processing.add(key);
-      const work = this.#work(key, signal);
-      this.#working.add(work);
-      void work.finally(() => this.#working.delete(work));
-    }
+  #wait(key: string): void {
+    const name = this.#options.groupOf?.(key) ?? key;
+    const group = this.#groups.get(name) ?? { urgent: new Set(), others: new Set() };
+    this.#groups.set(name, group);
+    const waits = group.urgent.has(key) || group.others.has(key);
+    if (this.#options.isUrgent?.(key) === true) {
+      group.others.delete(key);
+      group.urgent.add(key);
+    } else if (!waits) group.others.add(key);
+    if (!waits && this.#signal !== undefined) this.#takeTurn(name, key);
   }
 
-  async #work(key: string, signal: AbortSignal): Promise<void> {
+  /** As many turns as keys wait: each is for the key of the group that comes first by then. */
+  #takeTurn(group: string, member: string): void {
+    this.#turns.queue(group, member, {
+      over: () => this.#signal?.aborted === true,
+      begin: () => this.#beginNext(group),
+      drop: () => undefined,
+    });
+  }
+
+  #beginNext(name: string): Promise<void> {
+    const { urgent, others } = this.#groups.get(name) ?? NONE;
+    const [key] = urgent.size > 0 ? urgent : others;
+    if (key === undefined) return Promise.resolve();
+    if (!urgent.delete(key)) others.delete(key);
+    if (urgent.size + others.size === 0) this.#groups.delete(name);
+    this.#processing.add(key);
+    const work = this.#work(key, this.#signal);
+    this.#working.add(work);
+    void work.finally(() => this.#working.delete(work));
+    return work;
+  }
+
+  async #work(key: string, signal = AbortSignal.abort()): Promise<void> {
     let outcome: { readonly result: Result | undefined } | { readonly error: unknown };
     try {
       outcome = { result: await this.#options.reconcile(key, signal) };
@@ -123,9 +161,8 @@ export class WorkQueue {
       outcome = { error };
     }
     this.#processing.delete(key);
-    if (this.#dirty.delete(key)) this.#waiting.add(key);
+    if (this.#dirty.delete(key)) this.#wait(key);
     if (!signal.aborted) this.#settle(key, outcome);
-    this.#dispatch();
   }
 
   /** The only place that decides about another attempt, and that logs an error. */

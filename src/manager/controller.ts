@@ -9,7 +9,8 @@ import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { CallTurns, shareOf } from "../controller/callturns.ts";
 import { Confirmer } from "../controller/confirmation.ts";
-import { policyKey, type PolicyObject } from "../controller/policyset.ts";
+import { finalizerIsDue } from "../controller/finalizer.ts";
+import { parsePolicyKey, policyKey, type PolicyObject } from "../controller/policyset.ts";
 import { Reconciler } from "../controller/reconciler.ts";
 import { isSameSpec } from "../controller/samespec.ts";
 import { DecisionStore } from "../controller/store.ts";
@@ -107,7 +108,7 @@ export function createController(options: ControllerOptions): Controller {
     now,
     onDirty: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-    onDemands: () => objects.want(store.demands()),
+    onDemands: oncePerTurn(() => objects.want(store.demands())),
     onTransition,
     onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
   });
@@ -122,7 +123,7 @@ export function createController(options: ControllerOptions): Controller {
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     onTransition,
   });
-  const queue = createQueue(options, reconciler, api);
+  const queue = createQueue(store, reconciler, api, options);
   const named = nameInformers(informers);
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
@@ -137,15 +138,28 @@ export function createController(options: ControllerOptions): Controller {
   };
 }
 
-function createQueue({ log, metrics }: ControllerOptions, reconciler: Reconciler, api: ApiServer): WorkQueue {
+function createQueue(
+  store: DecisionStore,
+  reconciler: Reconciler,
+  api: ApiServer,
+  { log, metrics }: ControllerOptions,
+): WorkQueue {
   return new WorkQueue({
     reconcile: async (key) => {
       await nextTurn(); // calls are answered between a change and its status
       return await reconciler.reconcile(key);
     },
     log,
+    groupOf: (key) => parsePolicyKey(key).namespace ?? "",
+    isUrgent: (key) => wantsFinalizer(store, key),
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
+}
+
+/** A flood of statuses must not keep it waiting: a policy without it vanishes before the Clusters that it holds. */
+function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
+  const entry = policies.get(key);
+  return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);
 }
 
 function keysIn({ policies }: DecisionStore, namespace: string | undefined): string[] {
@@ -304,9 +318,24 @@ function watchAvailability({ informers, registrations, lookAgain, registered, lo
 async function whenRead({ named, objects, registrations, store }: Parts, signal: AbortSignal): Promise<void> {
   await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
   if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
+  // What they demand is told at the end of a turn.
+  await nextTurn();
   const budget = AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]);
   await Promise.all([objects.whenAnswered(budget), registrations.whenKnown(budget)]);
   signal.throwIfAborted();
+}
+
+/** Of the event loop, at its end: what wants it may come by the thousand. */
+function oncePerTurn(work: () => void): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(() => {
+      isDue = false;
+      work();
+    });
+  };
 }
 
 /** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */

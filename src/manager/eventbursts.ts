@@ -12,6 +12,8 @@ export interface DatedText {
 }
 
 interface Burst {
+  /** Of what it regards. */
+  readonly namespace: string;
   readonly from: Date;
   admitted: number;
   readonly others: DatedText[];
@@ -21,17 +23,18 @@ interface Burst {
 const LENGTH_MS = 30_000;
 const ONE_BY_ONE = 20;
 const NAMED = 5;
-/** Causes at a time; beyond, what comes is not told apart by them. */
-const MAX_BURSTS = 1000;
+/** Causes at a time for the Clusters of one namespace; beyond, what comes is not told apart by them. */
+const MAX_BURSTS = 100;
 
 export class EventBursts {
   readonly #bursts = new Map<string, Burst>();
+  /** Bursts that a namespace has begun. */
+  readonly #begun = new Map<string, number>();
 
   /** Whether it is to be written by itself; else it is counted. */
   admit({ text, at }: DatedText): boolean {
     const key = this.#keyOf(text);
-    const burst = this.#bursts.get(key) ?? { from: at, admitted: 0, others: [], count: 0 };
-    this.#bursts.set(key, burst);
+    const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);
     if (burst.admitted < ONE_BY_ONE) {
       burst.admitted += 1;
       return true;
@@ -44,7 +47,12 @@ export class EventBursts {
   /** What was counted in bursts that are over by now. */
   ended(now: Date): EventText[] {
     const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
-    for (const [key] of over) this.#bursts.delete(key);
+    for (const [key, { namespace }] of over) {
+      this.#bursts.delete(key);
+      const begun = (this.#begun.get(namespace) ?? 0) - 1;
+      if (begun > 0) this.#begun.set(namespace, begun);
+      else this.#begun.delete(namespace);
+    }
     return over.flatMap(([, burst]) => describeBurst(burst, now));
   }
 
@@ -54,9 +62,18 @@ export class EventBursts {
     return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());
   }
 
+  #begin(key: string, namespace: string, from: Date): Burst {
+    const burst: Burst = { namespace, from, admitted: 0, others: [], count: 0 };
+    this.#bursts.set(key, burst);
+    this.#begun.set(namespace, (this.#begun.get(namespace) ?? 0) + 1);
+    return burst;
+  }
+
   #keyOf({ reason, related, regarding }: EventText): string {
     const key = `${reason} ${(related ?? regarding).uid}`;
-    return this.#bursts.has(key) || this.#bursts.size < MAX_BURSTS ? key : reason;
+    const { namespace = "" } = regarding;
+    const isToldApart = this.#bursts.has(key) || (this.#begun.get(namespace) ?? 0) < MAX_BURSTS;
+    return isToldApart ? key : `${reason} in ${namespace}`;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
+import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
 import { printable } from "../api/printable.ts";
 import type { Transition } from "../controller/transitions.ts";
@@ -22,7 +23,7 @@ const EVENTS: Resource = {
   namespaced: true,
 };
 
-/** What one cause brings is bounded (eventbursts.ts); this is for many causes at once. */
+/** What one cause brings is bounded (eventbursts.ts); this is for many causes at once, of all namespaces together. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
 /** Bytes: bound of the API (apis/events/validation: NoteLengthLimit). */
@@ -41,8 +42,13 @@ export interface EventRecorderOptions {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bursts = new EventBursts();
-  readonly #waiting: DatedText[] = [];
+  /** By namespace: one of them has a place at a time, and each of them one turn in which it waits for it. */
+  readonly #turns = new FairTurns(1);
+  readonly #waiting = new Map<string, DatedText[]>();
+  readonly #running = Promise.withResolvers<AbortSignal>();
+  #count = 0;
   #arrived = Promise.withResolvers<void>();
+  #writing: Promise<void> = Promise.resolve();
   #dropping = false;
 
   constructor(options: EventRecorderOptions) {
@@ -67,38 +73,71 @@ export class EventRecorder {
   /** Of something that is no transition of a policy, and that its teller logs. */
   tell(text: EventText): void {
     this.#enqueue({ text, at: this.#options.now() });
-    this.#arrived.resolve();
   }
 
   #enqueue(dated: DatedText): void {
+    const namespace = dated.text.regarding.namespace ?? "";
+    const waiting = this.#waiting.get(namespace) ?? [];
+    if (this.#count >= MAX_WAITING && !this.#makeRoom(waiting.length)) return this.#drop();
+    this.#count += 1;
+    waiting.push(dated);
+    if (waiting.length > 1) return;
+    this.#waiting.set(namespace, waiting);
+    this.#takeTurn(namespace);
+  }
+
+  /** Where all places are taken, the namespace with the most of them gives up its newest one. */
+  #makeRoom(own: number): boolean {
+    let most: DatedText[] = [];
+    for (const waiting of this.#waiting.values()) if (waiting.length > most.length) most = waiting;
+    if (most.length <= own + 1) return false;
+    most.pop();
+    this.#count -= 1;
+    this.#drop();
+    return true;
+  }
+
+  #drop(): void {
     const { log, onResult } = this.#options;
-    if (this.#waiting.length < MAX_WAITING) {
-      this.#waiting.push(dated);
-      return;
-    }
     if (!this.#dropping) log.warn("Dropping Events: too many wait to be written", { waiting: MAX_WAITING });
     this.#dropping = true;
     onResult("dropped");
   }
 
+  #takeTurn(namespace: string): void {
+    this.#turns.queue(namespace, "", {
+      over: () => false,
+      begin: () => (this.#writing = this.#writeNext(namespace)),
+      drop: () => undefined,
+    });
+  }
+
+  async #writeNext(namespace: string): Promise<void> {
+    const signal = await this.#running.promise;
+    const waiting = this.#waiting.get(namespace) ?? [];
+    const next = waiting.shift();
+    if (next === undefined || signal.aborted) return;
+    this.#count -= 1;
+    if (waiting.length > 0) this.#takeTurn(namespace);
+    else this.#waiting.delete(namespace);
+    if (this.#count === 0) this.#dropping = false;
+    await this.#write(next, signal);
+    await pause(INTERVAL_MS, signal);
+  }
+
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { now } = this.#options;
+    this.#running.resolve(signal);
     while (!signal.aborted) {
       for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
-      const next = this.#waiting.shift();
-      if (next === undefined) {
-        await this.#arrival(signal);
-        continue;
-      }
-      await this.#write(next, signal);
-      await pause(INTERVAL_MS, signal);
+      await this.#arrival(signal);
     }
+    await this.#writing;
   }
 
-  /** Of an Event, of the end of a burst, or of `signal`. */
+  /** Of the first Event of a burst, of the end of one, or of `signal`. */
   async #arrival(signal: AbortSignal): Promise<void> {
-    this.#dropping = false;
     const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
     const wake = childOf(signal);
     await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);

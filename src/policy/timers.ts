@@ -22,32 +22,29 @@ export function remember<T extends Asked>(
   policies: readonly CompiledPolicy[],
   trace: readonly PolicyTrace[],
 ): T {
-  const rules = new Map<string, RuleTimers>(before.rules);
-  for (const [index, { uid }] of policies.entries()) {
-    if (trace[index]?.unread === true) {
-      breakOff(rules, uid);
-      continue;
-    }
-    forget(rules, uid);
-    for (const { rule, timers } of trace[index]?.rules ?? []) {
+  const looked = new Map(policies.map(({ uid }, index) => [uid, trace[index]]));
+  const rules = new Map<string, RuleTimers>();
+  for (const [key, timers] of before.rules) {
+    const owner = policyOf(key);
+    if (!looked.has(owner)) rules.set(key, timers);
+    // Nothing is known of the gates, so that no wait goes on; a deadline does.
+    else if (looked.get(owner)?.unread === true)
+      rules.set(key, present({ blockedSince: timers.blockedSince }));
+  }
+  for (const [uid, policy] of looked) {
+    for (const { rule, timers } of policy?.unread === true ? [] : (policy?.rules ?? [])) {
       if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
     }
   }
   return { ...before, rules };
 }
 
-/** Nothing is known of the gates, so that no wait goes on; a deadline does. */
-function breakOff(rules: Map<string, RuleTimers>, policyUID: string): void {
-  const prefix = timerKey(policyUID, "");
-  for (const [key, { blockedSince }] of rules) {
-    if (key.startsWith(prefix)) rules.set(key, present({ blockedSince }));
-  }
-}
-
 /** Policies come and go, while an operation can be held for months. */
 export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
+  const prefix = timerKey(policyUID, "");
+  if (!ask.rules.keys().some((key) => key.startsWith(prefix))) return ask;
   const rules = new Map(ask.rules);
-  forget(rules, policyUID);
+  for (const key of ask.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
   return { ...ask, rules };
 }
 
@@ -108,8 +105,9 @@ function conditionsOf(spec: PolicySpec, name: string): string {
   return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
 }
 
-function forget(rules: Map<string, RuleTimers>, policyUID: string): void {
-  for (const key of rules.keys()) if (key.startsWith(timerKey(policyUID, ""))) rules.delete(key);
+/** The uid in a timerKey(). */
+function policyOf(key: string): string {
+  return key.slice(0, key.indexOf("/"));
 }
 
 /**

@@ -2,13 +2,15 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec } from "../../src/api/hookpolicy.ts";
+import type { DecisionRow, GateSpec } from "../../src/api/hookpolicy.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { atOnce } from "../../src/api/steps.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import {
   ALL_HOOKS,
+  APPROVED,
   at,
   cluster,
   clusterHookPolicy,
@@ -19,6 +21,7 @@ import {
   rule,
 } from "../unit/builders.ts";
 import { entryOf, type Fixture, keyOf, rowsOf, storeWith } from "../unit/controller/fixtures.ts";
+import { reconcilerOf } from "../unit/controller/reconciling.ts";
 
 const deletionTimestamp = at("-1h").toISOString();
 
@@ -193,4 +196,187 @@ test("a policy is evaluated anew with those that share its steps, as a call woul
     ["WaitingForAnnotation", undefined],
     "an edit of one gives the other its steps back",
   );
+});
+
+describe("the rows of a flood of policies", () => {
+  const never = (schedule: string): GateSpec => ({
+    name: schedule.replaceAll(/\W/g, "x"),
+    window: { timeZone: "Etc/UTC", allow: [{ schedule, duration: "1h" }] },
+  });
+  const policies = Array.from({ length: 10 }, (_, n) =>
+    hookPolicy({ rules: [rule({ until: [never("0 20 * * *")] })] }, { name: `p${n}`, uid: `p${n}` }),
+  );
+  const foreseen = (fixture: Fixture): number =>
+    policies.filter((policy) => rowsOf(fixture, policy)[0]?.earliestRelease !== undefined).length;
+
+  test("get their forecasts one at a time, and the same as at once", () => {
+    const fixture = storeWith({ policies, turnMs: -1 });
+    rings(fixture, () => policies.every((policy) => entryOf(fixture, policy).unmatched.length === 0));
+    let deferred = 0;
+    for (const policy of policies) {
+      const { unforeseen } = entryOf(fixture, policy);
+      unforeseen.add = (key) => {
+        deferred += 1;
+        return Set.prototype.add.call(unforeseen, key);
+      };
+    }
+    fixture.setCluster(cluster({ deletionTimestamp }));
+    rings(fixture, () => policies.every((policy) => rowsOf(fixture, policy).length === 1));
+    assert.equal(deferred, 10, "none in the turn of the decision");
+    rings(fixture, () => foreseen(fixture) === 10);
+    const atOnceFixture = storeWith({ policies, clusters: [cluster({ deletionTimestamp })] });
+    for (const policy of policies)
+      assert.deepEqual(rowsOf(fixture, policy), rowsOf(atOnceFixture, policy), policy.metadata.name);
+    assert.ok(policies.every((policy) => entryOf(fixture, policy).unforeseen.size === 0));
+  });
+
+  test("whose Cluster has gone are not forecast any more", () => {
+    const fixture = storeWith({ policies, turnMs: -1 });
+    fixture.setCluster(cluster({ deletionTimestamp }));
+    rings(fixture, () => policies.every((policy) => rowsOf(fixture, policy).length === 1));
+    fixture.setCluster(undefined, "team-a/prod-1");
+    for (let i = 0; i < 100; i += 1) fixture.store.wake();
+    for (const policy of policies) {
+      assert.deepEqual(rowsOf(fixture, policy), []);
+      assert.equal(entryOf(fixture, policy).unforeseen.size, 0);
+    }
+  });
+});
+
+test("a status waits for the forecasts of its rows", async () => {
+  const policy = hookPolicy();
+  let writes = 0;
+  const fixture = storeWith({ policies: [policy], clusters: [cluster({ deletionTimestamp })] });
+  const reconciler = reconcilerOf(fixture, {
+    replaceStatus: async ({ object }, status) => {
+      writes += 1;
+      return { ...object, status };
+    },
+    setFinalizers: async ({ object }) => object,
+  });
+  const entry = entryOf(fixture, policy);
+  entry.editedAt = -Infinity;
+  entry.unforeseen.add("x");
+  entry.unforeseenSince = performance.now();
+  const { requeueAfterMs = 0 } = await reconciler.reconcile(keyOf(policy));
+  assert.ok(requeueAfterMs > 0);
+  assert.equal(writes, 0);
+  entry.unforeseenSince = -Infinity;
+  await reconciler.reconcile(keyOf(policy));
+  assert.equal(writes, 1, "but not for ever");
+});
+
+describe("rows that a tenant writes", () => {
+  const clusters = Array.from({ length: 20 }, (_, n) =>
+    cluster({ name: `c${n}`, uid: `c${n}`, deletionTimestamp }),
+  );
+  const policy = hookPolicy({
+    rules: [rule({ deadline: { after: "10h", onExpiry: "KeepBlocking" } })],
+  });
+  const rowOf = (n: number, since: string): DecisionRow => ({
+    namespace: "team-a",
+    cluster: `c${n}`,
+    clusterUID: `c${n}`,
+    hook: "BeforeClusterDelete",
+    verdict: "Blocked",
+    rule: "hold",
+    reason: "x",
+    message: "",
+    firstAsked: since,
+    since,
+  });
+  const settled = (turnMs: number): Fixture => {
+    const fixture = storeWith({ policies: [policy], clusters, turnMs });
+    for (let i = 0; i < 200; i += 1) fixture.store.wake();
+    return fixture;
+  };
+  const write = (fixture: Fixture, decisions: DecisionRow[]): void =>
+    fixture.setPolicy({ ...policy, status: { observedGeneration: 1, decisions } });
+
+  test("are adopted one at a time", () => {
+    const fixture = settled(-1);
+    write(
+      fixture,
+      clusters.map((_, n) => rowOf(n, at("-2h").toISOString())),
+    );
+    assert.equal(entryOf(fixture, policy).rows.length, 20);
+    fixture.store.wake();
+    assert.ok(entryOf(fixture, policy).rows.length < 20);
+    rings(fixture, () => entryOf(fixture, policy).rows.length === 0);
+  });
+
+  test("count once for each operation", () => {
+    const fixture = settled(-1);
+    write(
+      fixture,
+      Array.from({ length: 50 }, (_, n) => rowOf(0, at(`-${n + 2}h`).toISOString())),
+    );
+    assert.equal(entryOf(fixture, policy).rows.length, 1);
+  });
+});
+
+describe("hooks that a Cluster passes", () => {
+  const MARKS = ["AfterControlPlaneUpgrade", "BeforeWorkersUpgrade", "AfterClusterUpgrade"] as const;
+  const marked = (marks: readonly string[], resourceVersion: string): ReturnType<typeof cluster> =>
+    cluster({ resourceVersion, annotations: { [PENDING_HOOKS_ANNOTATION]: marks.join(",") } });
+  const policy = hookPolicy({ rules: [{ name: "seen", hooks: [...MARKS] }] });
+  const recent = (fixture: Fixture): string[] => entryOf(fixture, policy).recent.map(({ hook }) => hook);
+
+  test("are decided when there is time, and recorded as they were when they were seen", () => {
+    const fixture = storeWith({ policies: [policy], clusters: [marked(MARKS, "1")], turnMs: -1 });
+    rings(fixture, () => entryOf(fixture, policy).unmatched.length === 0);
+    const seen = fixture.clock.now;
+    fixture.setCluster(marked([], "2"));
+    assert.deepEqual(recent(fixture), []);
+    // By then nothing is known of them any more.
+    fixture.setCluster(undefined, "team-a/prod-1");
+    fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 }));
+    fixture.clock.now = at("+1m");
+    rings(fixture, () => recent(fixture).length === 3);
+    for (const result of entryOf(fixture, policy).recent)
+      assert.deepEqual([result.verdict, new Date(result.time)], ["Observed", seen]);
+  });
+
+  test("are told of as released by the policies that held them, also later", () => {
+    const holding = hookPolicy({
+      rules: [rule({ hooks: ["BeforeClusterDelete"] })],
+    });
+    const fixture = storeWith({
+      policies: [holding],
+      clusters: [cluster({ deletionTimestamp })],
+      turnMs: -1,
+    });
+    rings(fixture, () => rowsOf(fixture, holding).length === 1);
+    const approved = { ...cluster({ deletionTimestamp }).metadata.annotations, [APPROVED]: "" };
+    fixture.setCluster(cluster({ deletionTimestamp, resourceVersion: "2", annotations: approved }));
+    rings(fixture, () => rowsOf(fixture, holding).length === 0);
+    fixture.setCluster(undefined, "team-a/prod-1");
+    rings(fixture, () => fixture.holds.some(({ type }) => type === "Released"));
+    assert.deepEqual(
+      fixture.holds.map(({ type }) => type),
+      ["Held", "Released"],
+    );
+  });
+});
+
+test("many changes of a kind evaluate each operation once, however many policies look at it", () => {
+  const object = { apiVersion: "v1", kind: "ConfigMap", name: "x" } as const;
+  const policies = Array.from({ length: 20 }, (_, n) =>
+    hookPolicy({ rules: [rule({ until: [{ name: "o", object }] })] }, { name: `p${n}`, uid: `p${n}` }),
+  );
+  let looks = 0;
+  const objects: ObjectReader = {
+    find: (kind, ns) => {
+      looks += 1;
+      return NO_OBJECTS.find(kind, ns);
+    },
+  };
+  const fixture = storeWith({ policies, clusters: [cluster({ deletionTimestamp })], objects });
+  fixture.store.wake();
+  looks = 0;
+  fixture.dirty.length = 0;
+  for (let i = 0; i < 100; i += 1) fixture.store.objectsChanged(object);
+  for (let i = 0; i < 100; i += 1) fixture.store.wake();
+  assert.equal(new Set(fixture.dirty).size, 20, "whether it can be read is a part of every status");
+  assert.equal(looks, 20);
 });

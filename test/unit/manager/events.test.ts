@@ -305,9 +305,13 @@ describe("the recorder", () => {
   });
 
   test("drops what is too much, counts it, and says so once", async () => {
-    const causes = many(1010).map(
-      (transition, n) => ({ ...transition, policyUID: `uid-${n}` }) as Transition,
-    );
+    const inNamespace = (n: number): Transition[] =>
+      many(101).map((transition, i) => ({
+        ...transition,
+        ask: newAsk(DELETE, cluster({ namespace: `ns${n}` }), NOW, undefined),
+        policyUID: `uid-${n}-${i}`,
+      }));
+    const causes = Array.from({ length: 10 }, (_, n) => inNamespace(n)).flat();
     const { results, warnings } = await record(causes, 1);
     assert.deepEqual([results, warnings.length], [{ dropped: 10, written: 1 }, 1]);
   });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
-import { adoptTimers, remember } from "../../../src/policy/timers.ts";
+import { adoptTimers, forgetPolicy, remember } from "../../../src/policy/timers.ts";
 import { type Asked, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
 import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
@@ -108,5 +108,18 @@ describe("what a row tells", () => {
       }),
       runs(100),
     );
+  });
+});
+
+describe("what is remembered of a policy that is gone", () => {
+  test("is forgotten, and that of others is kept", () => {
+    const before = asked({ blockedSince: NOW });
+    assert.equal(forgetPolicy(before, "uid-protect").rules.size, 0);
+    assert.equal(forgetPolicy(before, "uid-prot"), before, "the very same: thousands are looked at");
+  });
+
+  test("is kept by an evaluation without it", () => {
+    const before = asked({ blockedSince: NOW });
+    assert.deepEqual(remember(before, [], []).rules, before.rules);
   });
 });
