@@ -8,7 +8,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec, HookPolicySpec, RuleSpec } from "../../src/api/hookpolicy.ts";
-import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
+import {
+  type Cluster,
+  OK_TO_DELETE_ANNOTATION,
+  PENDING_HOOKS_ANNOTATION,
+  UPGRADE_STEP_ANNOTATION,
+} from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import {
@@ -119,6 +124,7 @@ const anyCluster: fc.Arbitrary<Cluster> = fc
   .record({
     approved: fc.constantFrom(undefined, "", "v1.35.0"),
     marks: fc.constantFrom(...MARKS),
+    step: fc.constantFrom(undefined, "", ...VERSIONS),
     letGo: fc.constantFrom(false, false, false, true),
     deleted: fc.constantFrom(false, false, true),
     tier: fc.boolean(),
@@ -133,6 +139,7 @@ const anyCluster: fc.Arbitrary<Cluster> = fc
     const annotations = {
       ...(is.approved !== undefined && { [APPROVED]: is.approved }),
       ...(is.marks !== undefined && { [PENDING_HOOKS_ANNOTATION]: is.marks }),
+      ...(is.step !== undefined && { [UPGRADE_STEP_ANNOTATION]: is.step }),
       ...(is.letGo && { [OK_TO_DELETE_ANNOTATION]: "" }),
     };
     const progress = {
