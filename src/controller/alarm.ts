@@ -4,7 +4,7 @@ import { TURN_MS } from "./turn.ts";
 
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
 const MAX_SLEEP_MS = 30_000;
-/** A clock that is set back by more makes everything due. */
+/** A clock that is set back by less counts as the same. */
 const SET_BACK_MS = 10_000;
 /** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
@@ -13,6 +13,7 @@ export class Alarm {
   readonly #dueAt = new Map<string, number>();
   readonly #now: () => Date;
   readonly #onDue: (key: string, at: Date) => void;
+  readonly #onSetBack: () => void;
   readonly #ownerOf: (key: string) => string;
   readonly #turnMs: number;
   /** Whose turn it was last. */
@@ -26,12 +27,15 @@ export class Alarm {
   constructor(options: {
     readonly now: () => Date;
     readonly onDue: (key: string, at: Date) => void;
+    /** The clock was set back: what was computed before may lie in its future. */
+    readonly onSetBack?: () => void;
     /** Where many keys are due, their owners take turns. */
     readonly ownerOf?: (key: string) => string;
     readonly turnMs?: number;
   }) {
     this.#now = options.now;
     this.#onDue = options.onDue;
+    this.#onSetBack = options.onSetBack ?? (() => undefined);
     this.#ownerOf = options.ownerOf ?? (() => "");
     this.#turnMs = options.turnMs ?? TURN_MS;
   }
@@ -55,9 +59,9 @@ export class Alarm {
   /** Calls back for what is due. The callback may set the key again. */
   ring(): void {
     const now = this.#now().getTime();
-    // What was put off until an instant of a clock that was ahead.
-    if (now < this.#seen - SET_BACK_MS) for (const key of this.#dueAt.keys()) this.#dueAt.set(key, now);
+    const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;
+    if (isSetBack) this.#onSetBack();
     const end = performance.now() + this.#turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);

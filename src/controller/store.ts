@@ -99,6 +99,7 @@ export class DecisionStore {
       now: options.now,
       ownerOf,
       onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
+      onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
     const { clusters, namespaces } = options;
@@ -344,6 +345,13 @@ export class DecisionStore {
   /** In the order in which they are watched, where there are too many. */
   demands(): ObjectDemand[] {
     return demandsInTurns(this.policies.entries());
+  }
+
+  /** Every pending operation, as far as there is time, and the rest in later turns. */
+  #evaluateAll(): void {
+    for (const cluster of this.#options.clusters.list())
+      if (this.#asks.has(cluster.metadata.uid))
+        this.#alarm.set(`cluster ${clusterKey(cluster)}`, this.#options.now());
   }
 
   /** Keys of the alarm: "compile KEY", "policy KEY", "kind APIVERSION KIND", "seen NAMESPACE APIVERSION KIND", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "passed UID - NAMESPACE", "override NAME". */

@@ -136,6 +136,23 @@ describe("its timer", () => {
     assert.deepEqual(lab.rung, ["soon"]);
   });
 
+  test("tells once that the clock was set back, and of no few seconds", () => {
+    let told = 0;
+    const clock = { now: NOW };
+    const alarm = new Alarm({
+      now: () => clock.now,
+      onDue: () => undefined,
+      onSetBack: () => (told += 1),
+    });
+    alarm.set("later", at("+1d"));
+    for (const when of ["-5s", "-1m", "-1m"]) {
+      clock.now = at(when);
+      alarm.ring();
+    }
+    alarm.stop();
+    assert.equal(told, 1);
+  });
+
   test("rings no more once it was stopped", (t) => {
     const lab = alarmWith();
     const pass = mocked(t, lab);
