@@ -101,7 +101,7 @@ function* compileEachRule(
   served: ServedHooks,
 ): Steps<CompiledPolicy> {
   const schemaErrors = firstOfEachRule(
-    (yield* validateInSteps(kind, object)).filter(
+    (yield* validateInSteps(kind, object, MAX_FOUND)).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
     ),
     MAX_ERRORS,
@@ -136,6 +136,8 @@ function* compileEachRule(
 
 /** Of one rule, or of the rest of the spec: more than a condition can tell. */
 const MAX_ERRORS = 32;
+/** Before they are sorted, which takes long for tens of thousands. */
+const MAX_FOUND = 100;
 
 function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
   const { errors, served } = surroundings;

@@ -42,10 +42,11 @@ export function validatePolicy(kind: Kind, object: unknown): readonly FieldError
   return atOnce(validateInSteps(kind, object));
 }
 
-export function* validateInSteps(kind: Kind, object: unknown): Steps<readonly FieldError[]> {
+/** At most `max` errors of each rule. */
+export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
-    return yield* validateObject(kind, object);
+    return yield* validateObject(kind, object, max);
   } catch (error) {
     // A property that throws when it is read, for example: not from JSON or YAML.
     return [
@@ -57,7 +58,7 @@ export function* validateInSteps(kind: Kind, object: unknown): Steps<readonly Fi
   }
 }
 
-function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
+function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   yield;
@@ -65,7 +66,7 @@ function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   yield;
   const misfitting = schemaErrors(kind, input);
   yield;
-  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], MAX_ERRORS);
+  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], max);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
   const broken: FieldError[] = [];
@@ -78,9 +79,6 @@ function* validateObject(kind: Kind, object: Fields): Steps<FieldError[]> {
   const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
 }
-
-/** Of one rule: nobody reads more, and to sort tens of thousands takes long. */
-const MAX_ERRORS = 100;
 
 /** At most so many of each rule, and of the rest: a rule with errors keeps some. */
 export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {

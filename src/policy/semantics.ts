@@ -28,7 +28,8 @@ export function checkRules(
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
 ): Semantics {
-  return atOnce(checkInSteps(rules, schemaErrors, served));
+  const { errors, warnings } = atOnce(checkInSteps(rules, schemaErrors, served));
+  return { errors, warnings };
 }
 
 /** And how often a search in a window may ask its entries. */
