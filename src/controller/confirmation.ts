@@ -204,9 +204,11 @@ export class Confirmer {
 
 /** That its gates held without a break is known from memory alone. */
 function restsOnWait({ holds, trace }: Decision): boolean {
-  const hasWaited = ({ reason, timers }: RuleTrace): boolean =>
-    reason === "GatesHold" && timers?.gatesMetSince !== undefined;
   return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
+}
+
+function hasWaited({ reason, timers }: RuleTrace): boolean {
+  return reason === "GatesHold" && timers?.gatesMetSince !== undefined;
 }
 
 interface LivePolicy {

@@ -10,3 +10,8 @@ export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): b
     isDeepStrictEqual(a.spec, b.spec)
   );
 }
+
+/** Deleted or not, and with the same finalizers. */
+export function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
+  return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
+}

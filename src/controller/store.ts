@@ -16,12 +16,13 @@ import type { Decision } from "../policy/decision.ts";
 import { objectQueries } from "../policy/objectqueries.ts";
 import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
-import type { World } from "../policy/world.ts";
+import type { LiveWorld } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
+import { ownerOf } from "./alarmkeys.ts";
 import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "./asks.ts";
 import { AskSet } from "./askset.ts";
 import { Compiling } from "./compiling.ts";
-import { isSameSpec } from "./samespec.ts";
+import { isSameLife, isSameSpec } from "./samespec.ts";
 import { askAlarm, Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
@@ -71,9 +72,6 @@ export interface AskRequest {
   readonly call: Ask["call"];
   readonly cluster: Cluster;
 }
-
-/** Of the world, what was just read from the API server. */
-export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;
 
 export class DecisionStore {
   readonly policies = new PolicySet();
@@ -354,7 +352,6 @@ export class DecisionStore {
         this.#alarm.set(`cluster ${clusterKey(cluster)}`, this.#options.now());
   }
 
-  /** Keys of the alarm: "compile KEY", "policy KEY", "kind APIVERSION KIND", "seen NAMESPACE APIVERSION KIND", "objects KEY", "rest KEY", "rows KEY", "cluster NAMESPACE/NAME", "ask UID HOOK NAMESPACE", "forecast UID HOOK NAMESPACE", "passed UID - NAMESPACE", "override NAME". */
   #onDue(alarm: string): void {
     const [what = "", key = "", second = "", third = ""] = alarm.split(" ");
     this.#works[what]?.(key, second, third);
@@ -510,17 +507,4 @@ export class DecisionStore {
       if (entry.held.delete(key)) this.#options.onDirty(entry.key);
     }
   }
-}
-
-/** The namespace for which an alarm rings; "" for all of them. */
-function ownerOf(alarm: string): string {
-  const [what = "", key = "", , namespace = ""] = alarm.split(" ");
-  if (what === "ask" || what === "forecast" || what === "passed") return namespace;
-  if (what === "seen") return key;
-  if (what === "kind") return "";
-  return key.split("/")[what === "cluster" ? 0 : 1] ?? "";
-}
-
-function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
-  return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
 }

@@ -126,13 +126,13 @@ const PLACES = 500;
 
 /** Those about which the schema says more than ajv judges. */
 function* placesOf(root: Place): Steps<Place[]> {
-  const found: Place[] = [];
+  const places: Place[] = [];
   const open = [root];
   for (let count = 1; ; count += 1) {
     const place = open.pop();
-    if (place === undefined) return found;
+    if (place === undefined) return places;
     const { schema } = place;
-    if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) found.push(place);
+    if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) places.push(place);
     for (const below of placesIn(place)) open.push(below);
     if (count % PLACES === 0) yield;
   }

@@ -43,3 +43,6 @@ export interface RuleTimers {
 export function timerKey(policyUID: string, rule: string): string {
   return `${policyUID}/${rule}`;
 }
+
+/** Of the world, what was just read from the API server. */
+export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;
