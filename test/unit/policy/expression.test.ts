@@ -228,7 +228,11 @@ test("a status that is not known is not an empty one", () => {
 });
 
 test("a call without settings, and a Cluster with nothing optional, have empty maps and lists", () => {
-  const world = { cluster: cluster(), call: { hook: "BeforeClusterDelete", settings: {} } as const, now: NOW };
+  const world = {
+    cluster: cluster(),
+    call: { hook: "BeforeClusterDelete", settings: {} } as const,
+    now: NOW,
+  };
   const empty =
     "size(request.settings) + size(cluster.metadata.labels) + size(cluster.metadata.annotations) + size(cluster.metadata.finalizers) + size(cluster.topology.variables) == 0";
   assert.equal(evaluate(empty, "gate", world), true);
