@@ -92,7 +92,11 @@ function hookProblem(fields: Fields, expected?: HookName): string | undefined {
 
 function messageProblem(message: unknown, status: string, hook: HookName): string | undefined {
   if (status === "Failure") {
-    const known = [`the request is not a valid ${hook}Request`, "the call has no client certificate"];
+    const known = [
+      `the request is not a valid ${hook}Request`,
+      "the request is larger than HookPolicy takes",
+      "the call has no client certificate",
+    ];
     return known.some((text) => String(message).startsWith(text)) ? undefined : "an unknown Failure";
   }
   if (message === undefined) return undefined;
