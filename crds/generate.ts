@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { format } from "prettier";
-import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suite/schema.ts";
+import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/test/suiteschema.ts";
 import { Document, parse, type Scalar, visit } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -80,7 +80,7 @@ function shipped(schema: Schema): Schema {
   }));
 }
 
-/** As src/policy/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
+/** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
 function bundled(schema: Schema): Schema {
   return edited(schema, ({ "x-type": _, "x-only": __, description: ___, ...rest }) => rest);
 }
@@ -285,7 +285,7 @@ for (const kind of kinds) {
 }
 const suite = {
   $schema: DRAFT,
-  $comment: `Generated from src/cli/suite/schema.ts by crds/generate.ts`,
+  $comment: `Generated from src/cli/test/suiteschema.ts by crds/generate.ts`,
   title: SUITE_KIND,
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });

@@ -4,4 +4,4 @@
 import { isMainThread } from "node:worker_threads";
 
 if (isMainThread) await import("./main.ts");
-else await import("./admission/worker.ts");
+else await import("./admission/reviewworker.ts");

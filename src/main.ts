@@ -5,19 +5,19 @@ import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
-import { addApprove } from "./cmd/approve.ts";
-import { addCompletion, answerCompletion } from "./cmd/completion.ts";
-import { addExplain } from "./cmd/explain.ts";
-import { addGet } from "./cmd/get.ts";
-import { addDoctor } from "./cmd/doctor.ts";
-import { addInit } from "./cmd/init.ts";
-import { stderr, stdout } from "./cmd/output.ts";
-import { addOverride } from "./cmd/override.ts";
-import { addPrepareUninstall } from "./cmd/prepareuninstall.ts";
-import { addSimulate } from "./cmd/simulate.ts";
-import { addTest } from "./cmd/test.ts";
-import { addValidate } from "./cmd/validate.ts";
-import { addWindows } from "./cmd/windows.ts";
+import { addApprove } from "./cli/approve/command.ts";
+import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
+import { addExplain } from "./cli/explain/command.ts";
+import { addGet } from "./cli/get/command.ts";
+import { addDoctor } from "./cli/doctor/command.ts";
+import { addInit } from "./cli/init/command.ts";
+import { stderr, stdout } from "./cli/terminal/output.ts";
+import { addOverride } from "./cli/override/command.ts";
+import { addPrepareUninstall } from "./cli/prepare-uninstall/command.ts";
+import { addSimulate } from "./cli/simulate/command.ts";
+import { addTest } from "./cli/test/command.ts";
+import { addValidate } from "./cli/validate/command.ts";
+import { addWindows } from "./cli/windows/command.ts";
 import { createLogger, errorText, survivePipeErrors, type ClosableLogger } from "./log.ts";
 import {
   FLAGS,
@@ -26,7 +26,7 @@ import {
   type Flag,
   type FlagValues,
   type Options,
-} from "./manager/options.ts";
+} from "./operator/options.ts";
 import { VERSION } from "./version.ts";
 
 /** kubectl runs a program of this name for `kubectl hookpolicy`. */
@@ -126,7 +126,7 @@ async function runOperator(options: Options): Promise<number> {
   const signal = stopSignal(log);
   exitOnBugs(log);
   try {
-    const { run } = await import("./cmd/run.ts"); // loaded for this command only
+    const { run } = await import("./cli/run/command.ts"); // loaded for this command only
     await run(options, { log, signal });
     return 0;
   } catch (error) {

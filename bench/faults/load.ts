@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { SERVICE_HOST } from "../../test/controlplane/operator.ts";
 import type { Call } from "./judge.ts";
 import type { Subject } from "./subjects.ts";

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
-import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import {
   CLUSTER_VERSIONS,
   discoveryPath,

@@ -3,7 +3,7 @@
 import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
 import type { HookName } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 
 export interface Answer {
   readonly status: "Success" | "Failure";

@@ -1,8 +1,8 @@
 /** The least that the operator could do at its start: list what it lists, and drop it. Prints when that was done. */
 
-import { KubeClient } from "../../src/kube/client.ts";
-import { loadKubeConfig } from "../../src/kube/config.ts";
-import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../src/manager/apiserver.ts";
+import { KubeClient } from "../../src/kube/kubeclient.ts";
+import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
+import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../src/operator/apiserver.ts";
 
 const [, , kubeconfig = ""] = process.argv;
 const client = new KubeClient(loadKubeConfig({ kubeconfig }));

@@ -9,7 +9,7 @@ import type { KubeObject } from "../../test/controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
 import { installHookPolicy, type Operator } from "../../test/controlplane/operator.ts";
 import { callUnderLoad, type LoadResult } from "../speed/load.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { cpuSeconds } from "../speed/servers.ts";
 import { settled } from "../speed/fleet.ts";
 import { bodyAbout } from "./bodies.ts";

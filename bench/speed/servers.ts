@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags, freePorts } from "../../test/controlplane/processes.ts";

@@ -10,10 +10,10 @@
  */
 
 import { objectKindKey } from "../policy/objects.ts";
-import type { FieldError } from "../policy/schema.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./objectgates.ts";
 import type { UserInfo } from "./review.ts";
-import type { Access, AccessReviewer, LocatedKind } from "./world.ts";
+import type { Access, AccessReviewer, LocatedKind } from "./reviewworld.ts";
 
 export interface AccessFindings {
   readonly forbidden: readonly FieldError[];

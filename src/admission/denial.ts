@@ -3,9 +3,9 @@
 import { GROUP } from "../api/hookpolicy.ts";
 import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
-import type { FieldError } from "../policy/schema.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
 import type { Subject } from "./review.ts";
-import { describe } from "./text.ts";
+import { describe } from "./reviewtext.ts";
 
 export interface Denial {
   readonly code: number;

@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from "node:util";
 
 import { withoutNulls } from "../api/fields.ts";
 import type { ServedHooks } from "../policy/compile.ts";
-import type { FieldError } from "../policy/schema.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
 import { type Denial, invalid, tooLarge } from "./denial.ts";
 import { newGates, type ObjectGate } from "./objectgates.ts";
-import { checkOverride, type OverrideFindings } from "./overrides.ts";
-import { checkPolicy, type Policy, type Selection } from "./policies.ts";
+import { checkOverride, type OverrideFindings } from "./overridereview.ts";
+import { checkPolicy, type Policy, type Selection } from "./policyreview.ts";
 import { decodeReview, type Review, type Subject, type UserInfo } from "./review.ts";
-import { isTooLarge } from "./size.ts";
+import { isTooLarge } from "./reviewsize.ts";
 
 export interface Settings {
   readonly served: ServedHooks;

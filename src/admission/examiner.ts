@@ -4,7 +4,7 @@ import { once } from "node:events";
 
 import type { Logger } from "../api/logger.ts";
 import type { Examined, Settings } from "./examine.ts";
-import { startThread, type Task } from "./worker.ts";
+import { startThread, type Task } from "./reviewworker.ts";
 
 export interface Examination {
   /** Absent: it took too long, or `signal` was aborted before. */

@@ -2,7 +2,7 @@
 
 import { Ajv } from "ajv";
 import { GROUP, type ClusterHookPolicy, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
-import { joinWarnings } from "./text.ts";
+import { joinWarnings } from "./reviewtext.ts";
 import type { Denial } from "./denial.ts";
 
 const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;

@@ -7,11 +7,11 @@ import type { X509Certificate } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
-import type { KeyPair } from "../server/certificate.ts";
+import type { KeyPair } from "./keypair.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, type SecretStore, takeStep } from "./steps.ts";
+import { authoritySecretName, type SecretStore, takeStep } from "./rotationsteps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 
 export interface TrustReader {

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 
-import { checkPair, type KeyPair } from "../server/certificate.ts";
+import { checkPair, type KeyPair } from "./keypair.ts";
 import type { Validity } from "./lifetime.ts";
 import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
 import type { Leaf, State } from "./rotation.ts";

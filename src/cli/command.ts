@@ -2,8 +2,8 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import { nearest } from "../policy/fieldmessage.ts";
-import { parseInstant } from "../policy/window/check.ts";
+import { nearest } from "../policy/validation/fieldmessage.ts";
+import { parseInstant } from "../policy/window/windowcheck.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;

@@ -4,7 +4,7 @@
  */
 
 import type { Cluster } from "../api/meta.ts";
-import type { DecisionStore } from "./store.ts";
+import type { DecisionStore } from "./decisionstore.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
 /** Whose turn it is. */

@@ -20,7 +20,7 @@ import { type CallTurns, shareOf } from "./callturns.ts";
 import { type Asker, type LiveReader, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
-import type { AskRequest, DecisionStore } from "./store.ts";
+import type { AskRequest, DecisionStore } from "./decisionstore.ts";
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;

@@ -5,7 +5,7 @@ import type { HookOverride, HookOverrideStatus } from "../api/hookpolicy.ts";
 import { isNews } from "../policy/cluster.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import { computeOverrideStatus } from "./overridestatus.ts";
-import type { DecisionStore } from "./store.ts";
+import type { DecisionStore } from "./decisionstore.ts";
 
 /** The write side of the API server for overrides; `undefined`: the override does not exist any more. */
 export interface OverrideWriter {

@@ -10,9 +10,9 @@ import {
   policyName,
   type PolicyRef,
 } from "../policy/policy.ts";
-import type { HeldRow } from "./held.ts";
+import type { HeldRow } from "../operations/rows.ts";
 import { RecordedResults } from "./recorded.ts";
-import { type Known, NOTHING_KNOWN } from "./status.ts";
+import { type Known, NOTHING_KNOWN } from "./policystatus.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 

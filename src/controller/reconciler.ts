@@ -10,8 +10,8 @@ import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
 import { type OverrideWriter, reconcileOverride } from "./overridereconciler.ts";
 import { isOverrideKey } from "./overrideset.ts";
-import { computeStatus, knownOf, type StatusInput, type Unavailable } from "./status.ts";
-import type { DecisionStore } from "./store.ts";
+import { computeStatus, knownOf, type StatusInput, type Unavailable } from "./policystatus.ts";
+import type { DecisionStore } from "./decisionstore.ts";
 import { callsChanged, type Transition } from "./transitions.ts";
 
 /** The write side of the API server for policies; `undefined`: the policy does not exist any more. */

@@ -1,5 +1,5 @@
 import type { RecentResult } from "../api/hookpolicy.ts";
-import { resultKey } from "./status.ts";
+import { resultKey } from "./policystatus.ts";
 
 /** Anyone who reaches the port can invent Clusters. Beyond it a result may be recorded twice. */
 const MAX_RESULTS = 10_000;

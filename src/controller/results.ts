@@ -1,15 +1,15 @@
 /** What becomes of operations that go on: every policy that spoke about one keeps the result, and so do overrides. */
 
 import { MAX_RECENT, type RecentResult } from "../api/hookpolicy.ts";
-import { targetVersion } from "../policy/call.ts";
+import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policy.ts";
 import type { Memory } from "./evaluator.ts";
-import { recentResult } from "./held.ts";
+import { recentResult } from "../operations/rows.ts";
 import type { Passed } from "./passed.ts";
 import { type PolicyEntry, policyKey } from "./policyset.ts";
-import type { AskRequest, StoreOptions } from "./store.ts";
+import type { AskRequest, StoreOptions } from "./decisionstore.ts";
 
 export class Results {
   readonly #memory: Pick<Memory, "policies" | "overrides">;

@@ -8,8 +8,8 @@ import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
 import { type PolicyRef, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
-import { type Ask, askKey } from "./asks.ts";
-import type { HeldRow } from "./held.ts";
+import { type Ask, askKey } from "../operations/operation.ts";
+import type { HeldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyset.ts";
 
 export type Transition =

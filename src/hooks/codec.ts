@@ -12,7 +12,7 @@ import {
   type HookResponse,
   VERSION_FIELDS,
 } from "../api/runtimehooks.ts";
-import { MAX_VERSION, VERSION_PATTERN } from "../policy/call.ts";
+import { MAX_VERSION, VERSION_PATTERN } from "../policy/targetversion.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
 
 export interface HookRequest {

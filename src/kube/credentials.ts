@@ -1,8 +1,8 @@
 import type { RequestOptions } from "node:https";
 import type { SecureContextOptions } from "node:tls";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { KubeError, cleanLine } from "./errors.ts";
-import type { Attempt } from "./errors.ts";
+import { KubeError, cleanLine } from "./kubeerror.ts";
+import type { Attempt } from "./kubeerror.ts";
 
 /** SecureContextOptions with what client-node may set beside them. */
 export type TlsOptions = Pick<SecureContextOptions, "ca" | "cert" | "key" | "pfx" | "passphrase"> & {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { KubeError } from "./errors.ts";
-import type { Attempt } from "./errors.ts";
+import { KubeError } from "./kubeerror.ts";
+import type { Attempt } from "./kubeerror.ts";
 
 export interface Limits {
   readonly timeoutMs: number;

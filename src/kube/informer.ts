@@ -8,15 +8,15 @@
  * An informer that is dead without anyone noticing lets stale policies decide.
  */
 import type { Logger } from "../api/logger.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeClient } from "./kubeclient.ts";
 import { abortedError, childOf, pause, withDeadline } from "./deadline.ts";
-import { KubeError, fromTransport, isAborted } from "./errors.ts";
+import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
 import { keyOf } from "./resource.ts";
 import type { KubeObject, Resource } from "./resource.ts";
-import { Store } from "./store.ts";
-import type { Change, Stored } from "./store.ts";
+import { Store } from "./objectstore.ts";
+import type { Change, Stored } from "./objectstore.ts";
 import { DEFAULT_TUNING } from "./tuning.ts";
 import type { InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watchsession.ts";

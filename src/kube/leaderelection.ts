@@ -8,9 +8,9 @@
  */
 
 import type { Logger } from "../api/logger.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeClient } from "./kubeclient.ts";
 import { pause, withDeadline } from "./deadline.ts";
-import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./errors.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kubeerror.ts";
 import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
 

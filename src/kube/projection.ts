@@ -1,7 +1,7 @@
 import type { Logger } from "../api/logger.ts";
 import { keyOf } from "./resource.ts";
 import type { KubeObject } from "./resource.ts";
-import type { Store, Stored } from "./store.ts";
+import type { Store, Stored } from "./objectstore.ts";
 
 export interface Entry<T> {
   /** "" when the object has no name. */

@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../api/meta.ts";
-import { KubeError } from "./errors.ts";
+import { KubeError } from "./kubeerror.ts";
 
 /** One served kind; `group` "" is the core group. */
 export interface Resource {

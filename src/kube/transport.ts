@@ -6,8 +6,8 @@ import { currentCredentials } from "./credentials.ts";
 import type { TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
 import { ServerClock } from "./serverclock.ts";
-import { KubeError, fromStatus, fromTransport } from "./errors.ts";
-import type { Attempt } from "./errors.ts";
+import { KubeError, fromStatus, fromTransport } from "./kubeerror.ts";
+import type { Attempt } from "./kubeerror.ts";
 
 export interface HttpRequest {
   readonly attempt: Attempt;

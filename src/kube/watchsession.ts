@@ -1,6 +1,6 @@
-import type { KubeClient, Scope } from "./client.ts";
+import type { KubeClient, Scope } from "./kubeclient.ts";
 import { childOf } from "./deadline.ts";
-import { KubeError } from "./errors.ts";
+import { KubeError } from "./kubeerror.ts";
 import { resourceName } from "./resource.ts";
 import type { Resource } from "./resource.ts";
 import type { WatchEvent } from "./watchstream.ts";

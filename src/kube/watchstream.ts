@@ -1,6 +1,6 @@
 import { isFields } from "../api/fields.ts";
-import { KubeError, fromStatus, fromTransport } from "./errors.ts";
-import type { Attempt } from "./errors.ts";
+import { KubeError, fromStatus, fromTransport } from "./kubeerror.ts";
+import type { Attempt } from "./kubeerror.ts";
 import type { KubeObject } from "./resource.ts";
 
 export type WatchEvent =

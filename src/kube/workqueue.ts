@@ -1,7 +1,7 @@
 import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
 import { backoffMs } from "./deadline.ts";
-import { KubeError, isConflict, isThrottled } from "./errors.ts";
+import { KubeError, isConflict, isThrottled } from "./kubeerror.ts";
 
 export interface Result {
   /** Absent: nothing to do until the key is added again. */

@@ -14,7 +14,7 @@ import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
 import { compileExpression, type Expression } from "./cel/expression.ts";
-import { compileGateInSteps } from "./gates.ts";
+import { compileGateInSteps } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
 import type {
   CompiledGate,
@@ -26,9 +26,9 @@ import type {
   PolicyRef,
   Wait,
 } from "./policy.ts";
-import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./schema.ts";
+import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
-import { checkInSteps } from "./semantics.ts";
+import { checkInSteps } from "./validation/semantics.ts";
 
 /** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
 export interface ServedHooks {

@@ -7,7 +7,7 @@ import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
-import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./steps.ts";
+import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./budget.ts";
 import type { World } from "./world.ts";
 
 /**

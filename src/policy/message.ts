@@ -4,7 +4,7 @@
  */
 
 import { isPrintable, printable, replaceUnprintable } from "../api/printable.ts";
-import type { FieldError } from "./schema.ts";
+import type { FieldError } from "./validation/schema.ts";
 
 /** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
 const MAX_MESSAGE_BYTES = 1024;

@@ -7,7 +7,7 @@ import type { HookName } from "../api/runtimehooks.ts";
 import { after } from "./instant.ts";
 import { describeErrors } from "./message.ts";
 import { type PolicyRef, policyName } from "./policy.ts";
-import { type FieldError, validatePolicy } from "./schema.ts";
+import { type FieldError, validatePolicy } from "./validation/schema.ts";
 
 export interface Override {
   readonly name: string;

@@ -3,7 +3,7 @@
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
-import type { FieldError } from "./schema.ts";
+import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";

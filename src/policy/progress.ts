@@ -3,7 +3,7 @@
 import { type Fields, isFields } from "../api/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import { isVersion } from "./call.ts";
+import { isVersion } from "./targetversion.ts";
 
 const AT_REST: TopologyProgress = { reconciled: true };
 

@@ -5,7 +5,7 @@ import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
-import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./steps.ts";
+import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
 import { firstAskedBy, type RuleTimers, timerKey, type World } from "./world.ts";
 
 export interface Situation {

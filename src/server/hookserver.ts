@@ -16,7 +16,7 @@ import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log.ts";
 import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
-import type { KeyPair } from "./certificate.ts";
+import type { KeyPair } from "../certificates/keypair.ts";
 import { Connections } from "./connections.ts";
 import { type Body, type BodyLimits, HookRequest, readBody } from "./requestbody.ts";
 

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { GateSpec, ObjectGateSpec } from "../../src/api/hookpolicy.ts";
-import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
 import { type AdmissionClient, createAdmissionClient } from "./admissionclient.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { request as post } from "node:https";
 import { text } from "node:stream/consumers";
-import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { Lab } from "./operatorlab.ts";
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Ajv, type ValidateFunction } from "ajv";
 import formats from "ajv-formats";
-import type { AuditEntry } from "../../src/hooks/auditentry.ts";
+import type { AuditEntry } from "../../src/audit/auditentry.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { flags } from "../controlplane/processes.ts";

@@ -14,10 +14,10 @@ import {
   type HookResponse,
   VERSION_FIELDS,
 } from "../../src/api/runtimehooks.ts";
-import { createFleet, type Fleet } from "../../src/cli/fleet.ts";
-import { decidingGates, findings } from "../../src/cli/suite/expect.ts";
-import { isAsked, newAsk } from "../../src/controller/asks.ts";
-import { servedHooks } from "../../src/hooks/catalog.ts";
+import { createFleet, type Fleet } from "../../src/cli/fleet/fleet.ts";
+import { decidingGates, findings } from "../../src/cli/test/expect.ts";
+import { isAsked, newAsk } from "../../src/operations/operation.ts";
+import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/policy/message.ts";

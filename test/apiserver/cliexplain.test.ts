@@ -13,7 +13,7 @@ import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { environment } from "../controlplane/processes.ts";
-import { hookpolicy, type Outcome, outputSchema } from "../unit/cmd/program.ts";
+import { hookpolicy, type Outcome, outputSchema } from "../unit/cli/program.ts";
 import {
   approvalRule,
   applyPolicy,

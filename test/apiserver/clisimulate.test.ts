@@ -8,7 +8,7 @@ import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
-import { hookpolicy, type Outcome } from "../unit/cmd/program.ts";
+import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 
 const POLICY = {
   apiVersion: "hookpolicy.dev/v1alpha1",

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { after, before, test } from "node:test";
-import { ADMISSION_PATH } from "../../src/admission/handler.ts";
+import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
-import { KubeClient } from "../../src/kube/client.ts";
-import { loadKubeConfig } from "../../src/kube/config.ts";
-import { ObjectInformers } from "../../src/manager/objects.ts";
+import { KubeClient } from "../../src/kube/kubeclient.ts";
+import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
+import { ObjectInformers } from "../../src/objects/objectinformers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/objects.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";

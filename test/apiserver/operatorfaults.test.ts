@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import { DISCOVERY_PATH } from "../../src/hooks/catalog.ts";
+import { DISCOVERY_PATH } from "../../src/api/hookcatalog.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";

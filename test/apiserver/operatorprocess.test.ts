@@ -11,7 +11,7 @@ import { text } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
 import { TLSSocket } from "node:tls";
 import type { HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   holdsFor,

@@ -10,7 +10,7 @@ import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
-import { metadataErrors, statusErrors } from "../../src/cli/objectfields.ts";
-import { validatePolicy } from "../../src/policy/schema.ts";
+import { metadataErrors, statusErrors } from "../../src/cli/validate/objectfields.ts";
+import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
 import type { HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   issueServingCertificate,

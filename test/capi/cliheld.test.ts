@@ -9,8 +9,8 @@ import { Ajv } from "ajv";
 import type { GateSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, deleteCluster } from "../controlplane/lab.ts";
-import { onTerminal } from "../unit/cmd/terminal.ts";
-import { hookpolicy, MAIN, type Outcome, outputSchema } from "../unit/cmd/program.ts";
+import { onTerminal } from "../unit/cli/terminal/pseudoterminal.ts";
+import { hookpolicy, MAIN, type Outcome, outputSchema } from "../unit/cli/program.ts";
 import {
   applyPolicy,
   approvalRule,

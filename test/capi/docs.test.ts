@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
-import { FLAGS } from "../../src/manager/options.ts";
+import { FLAGS } from "../../src/operator/options.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef } from "../controlplane/extension.ts";

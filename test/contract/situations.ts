@@ -6,8 +6,8 @@ import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../src/controller/livereads.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { CATALOG } from "../../src/hooks/catalog.ts";
-import type { DecisionSource } from "../../src/hooks/handler.ts";
+import { CATALOG } from "../../src/api/hookcatalog.ts";
+import type { DecisionSource } from "../../src/hooks/hookhandler.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 import { clusterHookPolicy, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { json, text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/hooks/catalog.ts";
+import { hookPath } from "../../src/api/hookcatalog.ts";
 import { bundle, COMPILE_CACHE } from "../bundle.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";

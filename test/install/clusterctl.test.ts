@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { stringify } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
-import { FLAGS } from "../../src/manager/options.ts";
+import { FLAGS } from "../../src/operator/options.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";

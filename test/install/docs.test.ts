@@ -12,7 +12,7 @@ import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
-import { FLAGS } from "../../src/manager/options.ts";
+import { FLAGS } from "../../src/operator/options.ts";
 import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
 import { installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";

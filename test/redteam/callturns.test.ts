@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import type { Cluster } from "../../src/api/meta.ts";
 import { CallTurns, shareOf } from "../../src/controller/callturns.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import { createHandler } from "../../src/hooks/handler.ts";
+import { createHandler } from "../../src/hooks/hookhandler.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
 

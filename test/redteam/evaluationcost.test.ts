@@ -16,7 +16,7 @@ import type { Decision } from "../../src/policy/decision.ts";
 import { describeErrors } from "../../src/policy/message.ts";
 import { objectKindKey, type WatchedObject } from "../../src/policy/objects.ts";
 import { windowsOf } from "../../src/policy/policy.ts";
-import { remember } from "../../src/policy/timers.ts";
+import { remember } from "../../src/operations/timers.ts";
 import { compileWindow } from "../../src/policy/window/window.ts";
 import type { World } from "../../src/policy/world.ts";
 import {

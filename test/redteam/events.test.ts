@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Transition } from "../../src/controller/transitions.ts";
-import { EventRecorder } from "../../src/manager/events.ts";
+import { EventRecorder } from "../../src/events/eventrecorder.ts";
 import { NOW } from "../unit/builders.ts";
 import { silent } from "../unit/controller/fixtures.ts";
 

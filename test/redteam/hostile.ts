@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { folder } from "../unit/cmd/program.ts";
+import { folder } from "../unit/cli/program.ts";
 
 /** A colour, an erased screen, a title, C1 controls, marks of direction, no width, a tag, separators, a line of its own. */
 export const HOSTILE =

@@ -7,9 +7,9 @@ import * as fc from "fast-check";
 
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { sameCluster } from "../../src/controller/samecluster.ts";
-import { auditEntry } from "../../src/hooks/auditentry.ts";
-import { followMemory } from "../../src/manager/gauges.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { auditEntry } from "../../src/audit/auditentry.ts";
+import { followMemory } from "../../src/metrics/gauges.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { FoundObjects } from "../../src/policy/objects.ts";

@@ -7,7 +7,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../src/controller/livereads.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
-import { createHandler } from "../../src/hooks/handler.ts";
+import { createHandler } from "../../src/hooks/hookhandler.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";

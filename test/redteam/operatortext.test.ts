@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import { invalid } from "../../src/admission/denial.ts";
-import { joinWarnings } from "../../src/admission/text.ts";
+import { joinWarnings } from "../../src/admission/reviewtext.ts";
 import { MAX_CONDITION_MESSAGE } from "../../src/api/hookpolicy.ts";
 import { type Finding, withTransitions } from "../../src/controller/conditions.ts";
 import type { Transition } from "../../src/controller/transitions.ts";
-import { AuditLog } from "../../src/hooks/auditlog.ts";
-import { EventRecorder } from "../../src/manager/events.ts";
+import { AuditLog } from "../../src/audit/auditlog.ts";
+import { EventRecorder } from "../../src/events/eventrecorder.ts";
 import { runs } from "../generated.ts";
 import {
   APPROVED,

@@ -8,10 +8,10 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import test, { describe } from "node:test";
-import { FLAGS, parseOptions } from "../../src/manager/options.ts";
-import { folder, hookpolicy as start, MAIN, type Outcome } from "../unit/cmd/program.ts";
-import { hookpolicy } from "../unit/cmd/resident.ts";
-import { onTerminal } from "../unit/cmd/terminal.ts";
+import { FLAGS, parseOptions } from "../../src/operator/options.ts";
+import { folder, hookpolicy as start, MAIN, type Outcome } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
+import { onTerminal } from "../unit/cli/terminal/pseudoterminal.ts";
 import { ALLOWED, FILES, harm, HOSTILE, hostileCluster } from "./hostile.ts";
 
 const NO_CLUSTER = { env: { KUBECONFIG: "none" } };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { HookCall } from "../../src/api/runtimehooks.ts";
-import { servedHooks } from "../../src/hooks/catalog.ts";
+import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { APPROVED, at, clusterHookPolicy, gated, hookOverride, NOW, rule } from "../unit/builders.ts";
 import { Operators } from "./operators.ts";
 import { FAILED, shown, type Shown, versions } from "./shownclusters.ts";

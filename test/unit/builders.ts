@@ -17,7 +17,7 @@ import {
 } from "../../src/api/meta.ts";
 import type { HookCall, HookName } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { servedHooks } from "../../src/hooks/catalog.ts";
+import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
@@ -29,7 +29,7 @@ import {
 } from "../../src/policy/objects.ts";
 import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
-import { remember } from "../../src/policy/timers.ts";
+import { remember } from "../../src/operations/timers.ts";
 import type { Asked, World } from "../../src/policy/world.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");

@@ -11,8 +11,8 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import test from "node:test";
 import { COMPILE_CACHE } from "../bundle.ts";
-import { folder, MAIN } from "./cmd/program.ts";
-import { hookpolicy } from "./cmd/resident.ts";
+import { folder, MAIN } from "./cli/program.ts";
+import { hookpolicy } from "./cli/resident.ts";
 
 interface Block {
   readonly language: string;

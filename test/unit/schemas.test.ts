@@ -5,7 +5,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import test from "node:test";
 import { Ajv, type ValidateFunction } from "ajv";
-import { starterFiles } from "../../src/cli/starter.ts";
+import { starterFiles } from "../../src/cli/init/starter.ts";
 import { invalidCorpus, validCorpus } from "../corpus/corpus.ts";
 import { parse } from "yaml";
 

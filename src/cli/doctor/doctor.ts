@@ -1,8 +1,8 @@
 /** Whether what is installed protects anything: checks over what was read, each with what to do about it. */
 
 import type { ServedHooks } from "../../policy/compile.ts";
-import type { Own, Registration } from "../../policy/registration.ts";
-import type { RawObject } from "../kinds.ts";
+import type { Own, Registration } from "../../hooks/registration.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
 export type State = (typeof STATES)[number];

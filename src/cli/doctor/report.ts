@@ -1,6 +1,6 @@
 /** The checks in their order, and how they are printed. */
 
-import type { Colour } from "../colour.ts";
+import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,
   count,
@@ -11,11 +11,11 @@ import {
   STATES,
   worst,
 } from "./doctor.ts";
-import * as certificate from "./certificate.ts";
-import * as coverage from "./coverage.ts";
-import * as install from "./install.ts";
-import * as registration from "./registration.ts";
-import { tableLines } from "../table.ts";
+import * as certificate from "./checkcertificate.ts";
+import * as coverage from "./checkcoverage.ts";
+import * as install from "./checkinstall.ts";
+import * as registration from "./checkregistration.ts";
+import { tableLines } from "../terminal/table.ts";
 
 type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
 

@@ -4,17 +4,17 @@ import { isCelError, plan } from "@bufbuild/cel";
 import { environment } from "./environment.ts";
 import { meter } from "./meter.ts";
 import { type Call, callOf, type Expr, stringLiteral } from "./syntax.ts";
-import { compilePattern, patternProblem, patternWeight } from "./text.ts";
+import { compilePattern, patternProblem, patternWeight } from "./celtext.ts";
 import {
   CALENDAR_FUNCTIONS,
   calendarOf,
   calendarZoneProblem,
   windowArgumentsProblem,
   windowOfLiterals,
-} from "./time.ts";
-import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./types.ts";
-import { found, nearest } from "../fieldmessage.ts";
-import { rangeProblem } from "../versionrange.ts";
+} from "./celtime.ts";
+import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
+import { found, nearest } from "../validation/fieldmessage.ts";
+import { rangeProblem } from "../gates/versionrange.ts";
 
 export type CallType = { readonly type: Type } | { readonly problem: string };
 

@@ -17,9 +17,9 @@ import {
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
 import { meter, meterFunctions } from "./meter.ts";
-import { textFunctions } from "./text.ts";
-import { timeFunctions } from "./time.ts";
-import { versionFunctions } from "./version.ts";
+import { textFunctions } from "./celtext.ts";
+import { timeFunctions } from "./celtime.ts";
+import { versionFunctions } from "./celversion.ts";
 
 /** What a call costs beyond the step that each part of an expression costs. */
 type Cost = (values: readonly CelValue[]) => void;

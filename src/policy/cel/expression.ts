@@ -3,10 +3,10 @@
  * within a fixed number of steps.
  */
 
-import { type RequestField, REQUEST_FIELDS, unknownField } from "../call.ts";
+import { type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
 import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
-import { Checker, type Finding } from "./check.ts";
+import { Checker, type Finding } from "./expressioncheck.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
 import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
@@ -20,7 +20,7 @@ import {
   someNode,
   type Syntax,
 } from "./syntax.ts";
-import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./types.ts";
+import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
 import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
 
 export type { ExpressionVariables } from "./view.ts";

@@ -6,7 +6,7 @@ import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Fields, isFields } from "../../api/fields.ts";
 import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
-import { targetVersion } from "../call.ts";
+import { targetVersion } from "../targetversion.ts";
 import { meter } from "./meter.ts";
 import { viewMetadata } from "../cluster.ts";
 

@@ -1,6 +1,6 @@
 /** Schedules: the five fields of cron, and the wall times at which they start something. */
 
-import { found } from "../fieldmessage.ts";
+import { found } from "../validation/fieldmessage.ts";
 import { Shared } from "../shared.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */

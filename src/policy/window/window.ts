@@ -1,12 +1,12 @@
 /** Windows: the instants inside of an `allow` entry and outside of every `deny` entry. */
 
 import { parseDuration } from "../duration.ts";
-import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./check.ts";
+import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
 import { Shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
 
-export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } from "./check.ts";
+export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } from "./windowcheck.ts";
 
 export interface WindowState {
   readonly open: boolean;

@@ -1,6 +1,6 @@
 /** The wall clock of a time zone, as a clock that only goes forward. */
 
-import { found, nearest } from "../fieldmessage.ts";
+import { found, nearest } from "../validation/fieldmessage.ts";
 import { Shared } from "../shared.ts";
 
 /** From this instant on, until the next change, the wall clock is `offset` ahead of UTC. */

@@ -5,9 +5,9 @@ import type { HookOverride, HookOverrideSpec } from "../../../src/api/hookpolicy
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { examine } from "../../../src/admission/examine.ts";
 import type { Examiner } from "../../../src/admission/examiner.ts";
-import { createAdmissionHandler } from "../../../src/admission/handler.ts";
-import { Turns } from "../../../src/admission/turns.ts";
-import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/world.ts";
+import { createAdmissionHandler } from "../../../src/admission/reviewhandler.ts";
+import { Turns } from "../../../src/admission/reviewturns.ts";
+import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/reviewworld.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";

@@ -4,9 +4,9 @@ import { X509Certificate } from "node:crypto";
 
 import { CertificateKeeper, type KeeperOptions, type Step } from "../../../src/certificates/keeper.ts";
 import { holds, parseCertificates } from "../../../src/certificates/pem.ts";
-import { authoritySecretName, type SecretStore } from "../../../src/certificates/steps.ts";
+import { authoritySecretName, type SecretStore } from "../../../src/certificates/rotationsteps.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/stored.ts";
-import type { KeyPair } from "../../../src/server/certificate.ts";
+import type { KeyPair } from "../../../src/certificates/keypair.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 
 export const SERVING = "serving";

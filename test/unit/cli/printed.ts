@@ -1,4 +1,4 @@
-import { shown } from "../../../src/cli/colour.ts";
+import { shown } from "../../../src/cli/terminal/colour.ts";
 
 /** Lines of a report as a terminal gets them. */
 export function printed(lines: readonly string[]): string {

@@ -4,10 +4,10 @@ import type { HookOverride, HookPolicyStatus } from "../../../src/api/hookpolicy
 import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
-import type { HeldRow } from "../../../src/controller/held.ts";
+import type { HeldRow } from "../../../src/operations/rows.ts";
 import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
-import { computeStatus, knownOf } from "../../../src/controller/status.ts";
-import { DecisionStore, type Lister } from "../../../src/controller/store.ts";
+import { computeStatus, knownOf } from "../../../src/controller/policystatus.ts";
+import { DecisionStore, type Lister } from "../../../src/controller/decisionstore.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import type { ServedHooks } from "../../../src/policy/compile.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";

@@ -6,7 +6,7 @@ import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts
 import type { Namespace } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { ReconcilerOptions } from "../../../src/controller/reconciler.ts";
-import type { StatusInput } from "../../../src/controller/status.ts";
+import type { StatusInput } from "../../../src/controller/policystatus.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { keyOf, storeWith } from "./fixtures.ts";

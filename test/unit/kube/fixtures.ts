@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { LogFields, Logger } from "../../../src/api/logger.ts";
-import { KubeClient } from "../../../src/kube/client.ts";
-import type { KubeClientOptions } from "../../../src/kube/client.ts";
-import { loadKubeConfig } from "../../../src/kube/config.ts";
+import { KubeClient } from "../../../src/kube/kubeclient.ts";
+import type { KubeClientOptions } from "../../../src/kube/kubeclient.ts";
+import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
 import { FakeApiServer } from "./fakeapiserver.ts";
 
 export function scratch(t: TestContext): string {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KubeError } from "../../../src/kube/errors.ts";
-import type { Change } from "../../../src/kube/store.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
+import type { Change } from "../../../src/kube/objectstore.ts";
 import { WIDGETS } from "./fakeapiserver.ts";
 import { until } from "./fixtures.ts";
 import { startInformer, toSize } from "./informerlab.ts";

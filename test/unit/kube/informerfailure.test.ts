@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isForbidden, isNotFound } from "../../../src/kube/errors.ts";
+import { isForbidden, isNotFound } from "../../../src/kube/kubeerror.ts";
 import type { FakeApiServer, Misbehaviour, Verb } from "./fakeapiserver.ts";
 import { dropConnection, hang, status } from "./fakeapiserver.ts";
 import { until } from "./fixtures.ts";

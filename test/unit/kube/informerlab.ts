@@ -1,10 +1,10 @@
 import type { TestContext } from "node:test";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClientOptions } from "../../../src/kube/client.ts";
+import type { KubeClientOptions } from "../../../src/kube/kubeclient.ts";
 import { Informer } from "../../../src/kube/informer.ts";
 import type { InformerOptions } from "../../../src/kube/informer.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import type { Change } from "../../../src/kube/store.ts";
+import type { Change } from "../../../src/kube/objectstore.ts";
 import type { InformerTuning } from "../../../src/kube/tuning.ts";
 import { WIDGETS } from "./fakeapiserver.ts";
 import type { FakeApiServer } from "./fakeapiserver.ts";

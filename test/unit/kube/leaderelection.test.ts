@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KubeError } from "../../../src/kube/errors.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
 import {
   ALWAYS_LEADING,
   DEFAULT_LEASE_TUNING,

@@ -1,6 +1,6 @@
 /** A Lease without an API server, in a time that stands still unless a test says otherwise. */
 import assert from "node:assert/strict";
-import { KubeError } from "../../../src/kube/errors.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { LeaderElection, type LeaderElectionOptions } from "../../../src/kube/leaderelection.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { MemoryLogger } from "./fixtures.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { KubeError } from "../../../src/kube/errors.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { watchEvents } from "../../../src/kube/watchstream.ts";
 import type { WatchEvent } from "../../../src/kube/watchstream.ts";
 import { runs } from "../../generated.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
-import { KubeError } from "../../../src/kube/errors.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { WorkQueue } from "../../../src/kube/workqueue.ts";
 import type { Result, WorkQueueOptions } from "../../../src/kube/workqueue.ts";
 import { MemoryLogger, until } from "./fixtures.ts";

@@ -4,8 +4,8 @@
  */
 
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient } from "../../../src/kube/client.ts";
-import { KubeError } from "../../../src/kube/errors.ts";
+import type { KubeClient } from "../../../src/kube/kubeclient.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
 
 const VERSIONS_PER_KIND = 10_000;

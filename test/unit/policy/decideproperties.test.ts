@@ -9,7 +9,7 @@ import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
-import { remember } from "../../../src/policy/timers.ts";
+import { remember } from "../../../src/operations/timers.ts";
 import type { Asked, World } from "../../../src/policy/world.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import { compiled, hookPolicy, NOW } from "../builders.ts";

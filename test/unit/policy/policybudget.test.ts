@@ -6,7 +6,7 @@ import type { GateSpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import { MAX_STEPS, Meter, StepsExceeded } from "../../../src/policy/cel/meter.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { forecast } from "../../../src/policy/forecast.ts";
+import { forecast } from "../../../src/operations/forecast.ts";
 import { objectKindKey, type WatchedObject } from "../../../src/policy/objects.ts";
 import {
   clusterHookPolicy,

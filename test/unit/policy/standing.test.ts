@@ -7,7 +7,7 @@ import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { standsUntil } from "../../../src/policy/standing.ts";
-import { remember } from "../../../src/policy/timers.ts";
+import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";
 import * as any from "./decidearbitraries.ts";

@@ -9,8 +9,8 @@ import type { TLSSocket } from "node:tls";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { errorText } from "../../../src/log.ts";
-import type { KeyPair } from "../../../src/server/certificate.ts";
-import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/server/clientauthority.ts";
+import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/clientauthority.ts";
 import { createHookServer, type HookServer } from "../../../src/server/hookserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { scratch, until } from "../kube/fixtures.ts";

@@ -1,0 +1,103 @@
+/** What is said of a HookOverride: everything that keeps it from letting anything go. It is for emergencies: never refused. */
+
+import type { HookOverride, PolicyRefSpec } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import { compileOverride, covers, type Override } from "../policy/override.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
+import type { AdmissionWorld } from "./reviewworld.ts";
+
+export interface OverrideFindings {
+  readonly warnings: readonly FieldError[];
+  /** Absent: it is not understood, and more cannot be said. */
+  readonly override?: Override;
+  readonly policyRefs?: readonly PolicyRefSpec[];
+}
+
+/** Cluster API reconciles a Cluster that waits at least as often where nothing else says when. */
+const RETRY_SECONDS = 60;
+
+/** What can be said of it by itself. */
+export function checkOverride(
+  object: HookOverride,
+  { served, maxOverrideMs }: { readonly served: ServedHooks; readonly maxOverrideMs: number },
+  now: Date,
+): OverrideFindings {
+  const override = compileOverride(withCreation(object, now), maxOverrideMs);
+  if (override.problem?.reason === "InvalidSpec") {
+    return { warnings: [{ path: "", message: override.problem.message }] };
+  }
+  const { policyRefs = [] } = object.spec;
+  return { warnings: unservedHooks(object, served), override, policyRefs };
+}
+
+/** And what can be said by what is in memory, where that may be told. */
+export function surroundOverride(
+  { warnings, override, policyRefs = [] }: OverrideFindings,
+  world: AdmissionWorld | undefined,
+  now: Date,
+): FieldError[] {
+  if (override === undefined) return [...warnings];
+  if (world?.loaded() !== true) return [...warnings, ...lifetime(override, [], now)];
+  const cluster = world.cluster(override.clusterRef.namespace, override.clusterRef.name);
+  return [
+    ...warnings,
+    ...missingCluster(override, cluster),
+    ...missingPolicies(policyRefs, world),
+    ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),
+  ];
+}
+
+/** On a create the API server may not have set it yet. */
+function withCreation(object: HookOverride, now: Date): HookOverride {
+  const { creationTimestamp = now.toISOString() } = object.metadata;
+  return { ...object, metadata: { ...object.metadata, creationTimestamp } };
+}
+
+function unservedHooks({ spec }: HookOverride, { blocking, capiVersion }: ServedHooks): FieldError[] {
+  return spec.hooks.flatMap((hook, index) =>
+    blocking.has(hook)
+      ? []
+      : [
+          {
+            path: `spec.hooks[${index}]`,
+            message: `Cluster API ${capiVersion} does not wait for ${hook} (--capi-version), so that there is nothing to override`,
+          },
+        ],
+  );
+}
+
+function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined): FieldError[] {
+  const { namespace, name, uid } = clusterRef;
+  if (cluster === undefined) {
+    return [{ path: "spec.clusterRef", message: `there is no Cluster ${namespace}/${name}` }];
+  }
+  if (uid === undefined || uid === cluster.metadata.uid) return [];
+  // Which one, admission does not say: who may write overrides need not be one who may read Clusters.
+  const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
+  return [{ path: "spec.clusterRef.uid", message }];
+}
+
+function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
+  return policyRefs.flatMap(({ kind, namespace, name }, index) => {
+    if (world.policy(kind, namespace, name) !== undefined) return [];
+    const full = namespace === undefined ? name : `${namespace}/${name}`;
+    return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${kind} ${full}` }];
+  });
+}
+
+function lifetime(override: Override, policies: readonly CompiledPolicy[], now: Date): FieldError[] {
+  const path = "spec.expiresAt";
+  const { problem, expiresAt, hooks } = override;
+  if (problem !== undefined) return [{ path, message: problem.message }];
+  if (expiresAt <= now) return [{ path, message: "has passed already, so that the override has no effect" }];
+  const retries = policies
+    .filter((policy) => covers(override, policy.ref))
+    .flatMap(({ rules }) => rules.filter((rule) => [...rule.hooks].some((hook) => hooks.has(hook))))
+    .map(({ retryAfterSeconds }) => retryAfterSeconds);
+  const retry = Math.max(RETRY_SECONDS, ...retries);
+  if (expiresAt.getTime() - now.getTime() >= retry * 1000) return [];
+  const message = `is in less than ${retry} s, and Cluster API may not ask again before: the override may end without having had an effect`;
+  return [{ path, message }];
+}

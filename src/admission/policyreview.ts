@@ -1,0 +1,97 @@
+/** What is said of a HookPolicy or ClusterHookPolicy, beyond its CRD. */
+
+import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
+import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { checkRules } from "../policy/validation/semantics.ts";
+import type { AdmissionWorld, Selection } from "./reviewworld.ts";
+
+export type { Selection } from "./reviewworld.ts";
+
+export type Policy = HookPolicy | ClusterHookPolicy;
+
+export interface PolicyFindings {
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly FieldError[];
+  /** Absent: it is about Clusters that are still to come, too. */
+  readonly selection?: Selection;
+}
+
+/** `old`: what the update would replace. */
+export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
+  const schemaErrors = specErrors(policy);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
+  const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
+  const { introduced, kept } = ratchet(errors, known);
+  const compiled = compilePolicy(policy.kind, policy, served);
+  return {
+    errors: introduced,
+    // The CRD has admitted what our schema refuses: it is of another version than this operator.
+    warnings: [
+      ...[...schemaErrors, ...kept].map(({ path, message }) => ({
+        path,
+        message: `not evaluable: ${message}`,
+      })),
+      ...compiled.notEnforceable,
+      ...warnings,
+    ],
+    ...selectionOf(policy, schemaErrors),
+  };
+}
+
+function specErrors(policy: Policy): FieldError[] {
+  return validatePolicy(policy.kind, policy).filter(({ path }) => isWithin(path, "spec"));
+}
+
+function rulesOf({ spec }: Policy): readonly RuleSpec[] {
+  const rules: unknown = Object.hasOwn(spec, "rules") ? spec.rules : undefined;
+  return Array.isArray(rules) ? rules : [];
+}
+
+/**
+ * A policy that is wrong already may be changed as long as no error is added, wherever in the lists it stands now:
+ * else nobody could repair one rule, or add another one, before all of them are right.
+ */
+function ratchet(
+  errors: readonly FieldError[],
+  known: readonly FieldError[],
+): { readonly introduced: FieldError[]; readonly kept: FieldError[] } {
+  const left = known.map(signature);
+  const kept = errors.filter((error) => {
+    const index = left.indexOf(signature(error));
+    return index >= 0 && left.splice(index, 1).length > 0;
+  });
+  return { introduced: errors.filter((error) => !kept.includes(error)), kept };
+}
+
+function signature({ path, message }: FieldError): string {
+  return `${path.replaceAll(/\[\d+\]/g, "[]")}: ${message}`;
+}
+
+const SELECTORS = ["clusterSelector", "namespaceSelector"] as const;
+
+function selectionOf(
+  { kind, metadata, spec }: Policy,
+  errors: readonly FieldError[],
+): { selection?: Selection } {
+  const selectors: Partial<ClusterHookPolicy["spec"]> = spec;
+  const field = SELECTORS.find((name) => Object.keys(selectors[name] ?? {}).length > 0);
+  const broken = errors.some(({ path }) => SELECTORS.some((name) => isWithin(path, `spec.${name}`)));
+  if (field === undefined || broken) return {};
+  const { clusterSelector, namespaceSelector } = selectors;
+  const own = kind === "HookPolicy";
+  return {
+    selection: {
+      field,
+      ...(own && { namespace: metadata.namespace ?? "" }),
+      ...(!own && namespaceSelector !== undefined && { namespaceSelector }),
+      ...(clusterSelector !== undefined && { clusterSelector }),
+    },
+  };
+}
+
+export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
+  if (!world.loaded() || (await world.matchesCluster(selection))) return [];
+  const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
+  return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
+}

@@ -1,0 +1,111 @@
+/**
+ * The validating webhook of policies, a service to their authors: what it says is said when they apply, and the
+ * operator decides the same without it. What it cannot judge in time is refused: what is let through once is never
+ * looked at again, and the API server would let through what nobody answers.
+ */
+
+import type { Logger } from "../api/logger.ts";
+import { policyName } from "../policy/policy.ts";
+import { reviewAccess } from "./access.ts";
+import { type Denial, forbidden, tooBusy, tooSlow, unavailable } from "./denial.ts";
+import type { Examined } from "./examine.ts";
+import type { Examiner } from "./examiner.ts";
+import { surroundOverride } from "./overridereview.ts";
+import { selectsNothing } from "./policyreview.ts";
+import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Subject, type Verdict } from "./review.ts";
+import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
+import { describe } from "./reviewtext.ts";
+import type { Turns } from "./reviewturns.ts";
+import type { AccessReviewer, AdmissionWorld } from "./reviewworld.ts";
+
+export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
+
+export interface AdmissionDeps {
+  readonly examiner: Examiner;
+  readonly turns: Turns;
+  /** Absent where anybody may ask: then nothing is told but what was sent, and whether its author may read. */
+  readonly world?: AdmissionWorld;
+  readonly reviewer: AccessReviewer;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/** Below the webhook's timeoutSeconds, 5. */
+const DEADLINE_MS = 3500;
+
+const ADMITTED: Verdict = { warnings: [] };
+
+export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
+  return async (body) => {
+    const head = body.length > MAX_REVIEW_BYTES ? undefined : readHead(body);
+    if (head === undefined) {
+      deps.log.debug("Not an AdmissionReview", { bytes: body.length });
+      return NOT_REVIEWED;
+    }
+    const verdict = await judgeInTurn(head, body, deps);
+    return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
+  };
+}
+
+/** `undefined`: not a review. */
+async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promise<Verdict | undefined> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const turn = await deps.turns.take(head.share);
+  if (turn === undefined) return { denial: tooBusy(), warnings: [] };
+  let cost = 0;
+  try {
+    const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
+    cost = ms;
+    return examined === undefined ? { denial: tooSlow(), warnings: [] } : await judge(examined, deps, signal);
+  } finally {
+    turn(cost); // a share works half of the time at most
+  }
+}
+
+async function judge(
+  examined: Examined,
+  deps: AdmissionDeps,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  switch (examined.is) {
+    case "NoReview":
+      return undefined;
+    case "Admitted":
+      return ADMITTED;
+    case "Denied":
+      return refuse(examined.subject, examined.denial, deps);
+    case "Override":
+      return { warnings: surroundOverride(examined, deps.world, deps.now()).map(describe) };
+    case "Policy":
+      return await judgePolicy(examined, deps, signal);
+  }
+}
+
+async function judgePolicy(
+  { subject, user, gates, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { world, reviewer, ...deps }: AdmissionDeps,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
+  const access = await reviewAccess(request, reviewer, signal);
+  if (access.forbidden.length > 0) return refuse(subject, forbidden(subject, access.forbidden), deps);
+  if (access.unknown.length > 0) {
+    deps.log.warn("Failed to check what the author of a policy may read", { error: access.failure });
+    return { denial: unavailable(subject, access.unknown), warnings: [] };
+  }
+  if (world === undefined) return { warnings: warnings.map(describe) };
+  const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
+  return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
+}
+
+/** Strangers can have any number of them refused: no log line above debug. */
+function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
+  log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
+  return { denial, warnings: [] };
+}
+
+function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
+  return kind === "HookOverride"
+    ? name
+    : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+}

@@ -1,0 +1,26 @@
+/** Bounds of what is shown to the person who applies a policy. */
+
+import { printable } from "../api/printable.ts";
+import { truncate } from "../policy/message.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
+
+/** The API server cuts longer ones, and drops what comes after 4096 (apiserver: endpoints/filters/warning.go). */
+const MAX_WARNING = 256;
+const MAX_WARNINGS = 4000;
+
+/** Each of a length that the API server passes on, and printable: no HTTP header can hold a control character. */
+export function joinWarnings(warnings: readonly string[]): string[] {
+  const shown: string[] = [];
+  let left = MAX_WARNINGS - MAX_WARNING;
+  for (const [index, raw] of [...new Set(warnings)].entries()) {
+    const warning = truncate(printable(raw), MAX_WARNING);
+    left -= warning.length;
+    if (left < 0) return [...shown, `and ${warnings.length - index} more warnings`];
+    shown.push(warning);
+  }
+  return shown;
+}
+
+export function describe({ path, message }: FieldError): string {
+  return path === "" ? message : `${path}: ${message}`;
+}

@@ -1,0 +1,54 @@
+/** One table names every hook; routes, discovery, decoding and answers derive from it. */
+
+import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "./runtimehooks.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+
+interface CatalogEntry {
+  /** First Cluster API minor (1.x) that calls the hook. An unknown hook makes older ones refuse the whole discovery. */
+  readonly since: number;
+  /** First minor that waits while the answer has retryAfterSeconds > 0; absent: it never waits. */
+  readonly blocksSince?: number;
+}
+
+/** Cluster API: api/runtime/hooks/v1alpha1/lifecyclehooks_types.go, and its history from v1.2 to v1.14. */
+export const CATALOG: Readonly<Record<HookName, CatalogEntry>> = {
+  BeforeClusterCreate: { since: 2, blocksSince: 2 },
+  AfterControlPlaneInitialized: { since: 2 },
+  BeforeClusterUpgrade: { since: 2, blocksSince: 2 },
+  BeforeControlPlaneUpgrade: { since: 12, blocksSince: 12 },
+  AfterControlPlaneUpgrade: { since: 2, blocksSince: 2 },
+  BeforeWorkersUpgrade: { since: 12, blocksSince: 12 },
+  AfterWorkersUpgrade: { since: 12, blocksSince: 12 },
+  AfterClusterUpgrade: { since: 2, blocksSince: 12 },
+  BeforeClusterDelete: { since: 2, blocksSince: 2 },
+};
+
+/** The first minor that looks at its mark of an upgrade before it calls BeforeClusterUpgrade. */
+const MARKS_UPGRADES_SINCE = 12;
+
+/** The first minor whose Cluster.status shows the versions of the control plane and of the workers. */
+const SHOWS_VERSIONS_SINCE = 14;
+
+/** The set of hooks is fixed per process by `--capi-version` and never detected. */
+export function servedHooks(capiMinor: number): ServedHooks {
+  const served = HOOK_NAMES.filter((hook) => CATALOG[hook].since <= capiMinor);
+  return {
+    capiVersion: `1.${capiMinor}`,
+    advertised: new Set(served),
+    blocking: new Set(served.filter((hook) => (CATALOG[hook].blocksSince ?? Infinity) <= capiMinor)),
+    marksUpgrades: capiMinor >= MARKS_UPGRADES_SINCE,
+    showsVersions: capiMinor >= SHOWS_VERSIONS_SINCE,
+  };
+}
+
+/** Kebab-case, no dot: Cluster API appends ".<ExtensionConfig>" (DNS-1123 label). */
+export function handlerName(hook: HookName): string {
+  return hook.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "-").toLowerCase();
+}
+
+/** Cluster API: api/runtime/catalog/catalog.go, GVHToPath. */
+export function hookPath(hook: HookName): string {
+  return `/${HOOKS_GROUP_VERSION}/${hook.toLowerCase()}/${handlerName(hook)}`;
+}
+
+export const DISCOVERY_PATH = `/${HOOKS_GROUP_VERSION}/discovery`;

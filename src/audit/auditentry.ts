@@ -1,0 +1,244 @@
+/**
+ * What the audit log says of one answer (schemas/output/audit.json): what it was made from and why it is as it is.
+ * Constants, names and versions only; nothing that was observed of an object, and never more than some 64 KiB.
+ */
+
+import type { HookName } from "../api/runtimehooks.ts";
+import { targetVersion } from "../policy/targetversion.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { objectQueries } from "../policy/gates/objectqueries.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { truncate } from "../policy/message.ts";
+import type { CompiledPolicy, ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { World } from "../policy/world.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
+import type { Answer, HookRequest } from "../hooks/codec.ts";
+
+export interface AuditEntry {
+  readonly apiVersion: "audit.hookpolicy.dev/v1alpha1";
+  readonly kind: "Answer";
+  readonly time: string;
+  /** The replica that answered. */
+  readonly instance: string;
+  readonly hook: HookName;
+  readonly targetVersion?: string;
+  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** Of the last answer of this replica about the same operation; absent: there was none that it remembers. */
+  readonly before?: AnswerVerdict;
+  readonly verdict: AnswerVerdict;
+  readonly answer: Answer;
+  /** Absent where nothing was decided. */
+  readonly decision?: AuditDecision;
+}
+
+interface AuditDecision {
+  /** ApiServer: confirmed by reads that began after the call. */
+  readonly source: "Memory" | "ApiServer";
+  readonly firstAsked?: string;
+  readonly inputs: AuditInputs;
+  readonly policies: readonly AuditPolicy[];
+  readonly policiesOmitted: number;
+}
+
+interface AuditInputs {
+  readonly cluster: { readonly resourceVersion: string };
+  readonly namespace?: { readonly uid: string; readonly resourceVersion: string };
+  readonly overrides: readonly { readonly name: string; readonly uid: string; readonly generation: number }[];
+  readonly objects: readonly AuditObject[];
+  readonly objectsOmitted: number;
+}
+
+interface AuditObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+interface AuditPolicy {
+  readonly kind: PolicyKind;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  readonly mode: PolicyTrace["mode"];
+  readonly verdict: PolicyTrace["verdict"];
+  readonly holds: boolean;
+  readonly overriddenBy?: string;
+  readonly rules: readonly AuditRule[];
+}
+
+interface AuditRule {
+  readonly rule: string;
+  readonly verdict: RuleTrace["verdict"];
+  readonly holds: boolean;
+  readonly reason: string;
+  readonly message?: string;
+  readonly deadlineAt?: string;
+  readonly gates: readonly {
+    readonly gate: string;
+    readonly holds: boolean | null;
+    readonly reason: string;
+  }[];
+}
+
+/** Characters of JSON; a policy with every rule and gate that the CRD allows fits. */
+const MAX_TRACE = 64 * 1024;
+const MAX_OBJECTS = 32;
+const MAX_MESSAGE = 256;
+
+export interface AuditContext {
+  readonly now: Date;
+  readonly instance: string;
+  readonly before: AnswerVerdict | undefined;
+}
+
+export function auditEntry(
+  { call, cluster }: HookRequest,
+  { verdict, answer, decision }: Outcome,
+  { now, instance, before }: AuditContext,
+): AuditEntry {
+  const { namespace = "", name, uid } = cluster.metadata;
+  const version = targetVersion(call);
+  return {
+    apiVersion: "audit.hookpolicy.dev/v1alpha1",
+    kind: "Answer",
+    time: now.toISOString(),
+    instance,
+    hook: call.hook,
+    ...(version !== undefined && { targetVersion: version }),
+    cluster: { namespace, name, uid },
+    ...(before !== undefined && { before }),
+    verdict,
+    answer,
+    ...(decision?.basis !== undefined && { decision: describe(decision, decision.basis, call, now) }),
+  };
+}
+
+type Matched = readonly { readonly trace: PolicyTrace; readonly compiled: CompiledPolicy | undefined }[];
+
+function describe(decision: Decision, basis: Basis, call: HookRequest["call"], now: Date): AuditDecision {
+  const matched = decision.trace
+    .map((trace, index) => ({ trace, compiled: basis.policies[index] }))
+    .filter(({ trace }) => trace.matched);
+  const policies = bounded(matched);
+  return {
+    source: basis.source,
+    ...(basis.world.asked !== undefined && { firstAsked: basis.world.asked.firstAsked.toISOString() }),
+    inputs: describeInputs(matched, basis, call, now),
+    policies,
+    policiesOmitted: matched.length - policies.length,
+  };
+}
+
+function describeInputs(
+  matched: Matched,
+  { world }: Basis,
+  call: HookRequest["call"],
+  now: Date,
+): AuditInputs {
+  const { cluster, namespace, overrides } = world;
+  const { objects, omitted } = objectsOf(matched, world, call, now);
+  return {
+    cluster: { resourceVersion: cluster.metadata.resourceVersion },
+    ...(namespace !== undefined && {
+      namespace: { uid: namespace.metadata.uid, resourceVersion: namespace.metadata.resourceVersion },
+    }),
+    overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
+    objects,
+    objectsOmitted: omitted,
+  };
+}
+
+/** Where gates look at objects, and at which: `undefined` means all of them. */
+interface Place {
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly names: Set<string | undefined>;
+}
+
+/** Those of the kinds, names and namespaces that the gates on this hook look at; each place is gone through once. */
+function objectsOf(
+  matched: Matched,
+  world: World,
+  call: HookRequest["call"],
+  now: Date,
+): { readonly objects: readonly AuditObject[]; readonly omitted: number } {
+  const policies = matched.flatMap(({ compiled }) => compiled ?? []);
+  const objects: AuditObject[] = [];
+  const seen = new Set<string>();
+  for (const { kind, namespace, names } of placesOf(objectQueries(policies, world, call, now) ?? [])) {
+    const found = world.objects.find(kind, namespace);
+    if (!found.ok) continue;
+    for (const { metadata } of found.objects) {
+      if (!names.has(undefined) && !names.has(metadata.name)) continue;
+      const key = `${metadata.uid} ${kind.kind}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (objects.length < MAX_OBJECTS) objects.push(describeObject(kind, metadata));
+    }
+  }
+  return { objects, omitted: seen.size - objects.length };
+}
+
+function placesOf(queries: readonly ObjectQuery[]): Iterable<Place> {
+  const places = new Map<string, Place>();
+  for (const { kind, namespace, name } of queries) {
+    const key = `${objectKindKey(kind)} ${namespace}`;
+    const place = places.get(key) ?? { kind, namespace, names: new Set() };
+    place.names.add(name);
+    places.set(key, place);
+  }
+  return places.values();
+}
+
+function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta): AuditObject {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
+}
+
+/** Those that hold come first, and what finds no room is counted by the caller. */
+function bounded(matched: Matched): AuditPolicy[] {
+  const holdingFirst = matched.toSorted((a, b) => Number(b.trace.holds) - Number(a.trace.holds));
+  const kept: AuditPolicy[] = [];
+  let size = 0;
+  for (const { trace, compiled } of holdingFirst) {
+    const policy = describePolicy(trace, compiled);
+    size += JSON.stringify(policy).length;
+    if (size > MAX_TRACE && kept.length > 0) break;
+    kept.push(policy);
+  }
+  return kept;
+}
+
+function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined): AuditPolicy {
+  const { policy, mode, verdict, holds, overriddenBy, rules } = trace;
+  return {
+    ...policy,
+    ...(compiled !== undefined && { uid: compiled.uid, generation: compiled.generation }),
+    mode,
+    verdict,
+    holds,
+    ...(overriddenBy !== undefined && { overriddenBy }),
+    rules: rules.map(describeRule),
+  };
+}
+
+function describeRule({ rule, verdict, holds, reason, message, deadlineAt, gates }: RuleTrace): AuditRule {
+  return {
+    rule: truncate(rule, MAX_MESSAGE),
+    verdict,
+    holds,
+    reason,
+    ...(message !== "" && { message: truncate(message, MAX_MESSAGE) }),
+    ...(deadlineAt !== undefined && { deadlineAt: deadlineAt.toISOString() }),
+    gates: gates.map(({ gate, holds: gateHolds, reason: why }) => ({
+      gate: truncate(gate, MAX_MESSAGE),
+      holds: gateHolds ?? null,
+      reason: why,
+    })),
+  };
+}

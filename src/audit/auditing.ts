@@ -1,0 +1,52 @@
+/** The audit log as --audit-log asks for it. */
+
+import { hostname } from "node:os";
+import type { Logger } from "../api/logger.ts";
+import { LineWriter } from "./linewriter.ts";
+import { FileTarget, StreamTarget } from "./targets.ts";
+import type { AnswerRecorder } from "../hooks/answerlog.ts";
+import { AuditLog } from "./auditlog.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+
+export interface Auditing {
+  readonly recorders: readonly AnswerRecorder[];
+  /** What is not written by then, or soon after, is lost. */
+  close(): Promise<void>;
+}
+
+/** `to`: a file, "-" for standard output, absent for none. Rejects where the file can never be written. */
+export async function openAuditLog(
+  to: string | undefined,
+  { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
+): Promise<Auditing> {
+  if (to === undefined) return { recorders: [], close: async () => undefined };
+  const target = to === "-" ? new StreamTarget(process.stdout) : await openFile(to);
+  const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
+  const writer = new LineWriter({ target, log, onLines });
+  const write = (line: string): void => writer.write(line);
+  return {
+    recorders: [new AuditLog({ write, instance: hostname(), log })],
+    close: async () => await writer.close(),
+  };
+}
+
+async function openFile(path: string): Promise<FileTarget> {
+  const file = new FileTarget(path);
+  await file.open();
+  return file;
+}
+
+/** Keeps an answer with each of them. */
+export function recordAll(recorders: readonly AnswerRecorder[]): AnswerRecorder {
+  return {
+    record: (request, outcome, now) => {
+      for (const recorder of recorders) recorder.record(request, outcome, now);
+    },
+    repeat: (hook, clusterUID, now) => {
+      for (const recorder of recorders) recorder.repeat(hook, clusterUID, now);
+    },
+    forget: (clusterUID) => {
+      for (const recorder of recorders) recorder.forget(clusterUID);
+    },
+  };
+}

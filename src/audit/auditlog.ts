@@ -1,0 +1,83 @@
+/** One line per changed answer: the proof of what was answered, from what, and why. */
+
+import { hash } from "node:crypto";
+import type { Logger } from "../api/logger.ts";
+import { printable } from "../api/printable.ts";
+import { targetVersion } from "../policy/targetversion.ts";
+import type { PolicyTrace } from "../policy/decision.ts";
+import { policyName } from "../policy/policy.ts";
+import type { AnswerRecorder, AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
+import { auditEntry } from "./auditentry.ts";
+import type { HookRequest } from "../hooks/codec.ts";
+import { LastAnswers } from "../hooks/lastanswers.ts";
+
+export interface AuditLogOptions {
+  /** Takes a line with its newline; neither waits nor fails (audit/linewriter.ts). */
+  readonly write: (line: string) => void;
+  /** Names this replica. */
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+interface Last {
+  readonly version: string | undefined;
+  readonly verdict: AnswerVerdict;
+  /** Digest: what many policies say is kilobytes, times all that is remembered. */
+  readonly said: string;
+}
+
+export class AuditLog implements AnswerRecorder {
+  readonly #options: AuditLogOptions;
+  /** An answer that is forgotten is written once more. */
+  readonly #last = new LastAnswers<Last>();
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws: an answer does not depend on its record. */
+  record(request: HookRequest, outcome: Outcome, now: Date): void {
+    try {
+      this.#record(request, outcome, now);
+    } catch (error) {
+      this.#options.log.error("Failed to record an answer in the audit log", { error });
+    }
+  }
+
+  /** The same answer is recorded already. */
+  repeat(): void {}
+
+  forget(clusterUID: string): void {
+    this.#last.forget(clusterUID);
+  }
+
+  #record(request: HookRequest, outcome: Outcome, now: Date): void {
+    const { call, cluster } = request;
+    const { uid } = cluster.metadata;
+    const version = targetVersion(call);
+    const earlier = this.#last.get(uid, call.hook);
+    const last = earlier?.version === version ? earlier : undefined;
+    const said = saidBy(outcome);
+    if (last?.said === said) return;
+    this.#last.set(uid, call.hook, { version, verdict: outcome.verdict, said });
+    const { instance, write } = this.#options;
+    const entry = auditEntry(request, outcome, { now, instance, before: last?.verdict });
+    write(`${printable(JSON.stringify(entry))}\n`);
+  }
+}
+
+/** Without the seconds, which count down to the next edge, and without policies that have nothing to do with it. */
+function saidBy({ verdict, answer, decision }: Outcome): string {
+  const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
+  const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, matched.map(reasonsOf)];
+  return hash("sha256", JSON.stringify(said), "base64");
+}
+
+function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unknown {
+  return [
+    policyName(policy),
+    verdict,
+    overriddenBy,
+    rules.map(({ rule, verdict: said, reason }) => [rule, said, reason]),
+  ];
+}

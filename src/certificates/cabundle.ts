@@ -1,0 +1,182 @@
+/**
+ * Keeps the caBundle by which the API server trusts our serving certificate: that of the authorities beside it. Where
+ * there are none, or nothing to write them to, nothing is done. Somebody else's injection is left alone.
+ */
+
+import type { X509Certificate } from "node:crypto";
+import type { Logger } from "../api/logger.ts";
+import { BACKDATED_MS } from "./lifetime.ts";
+import { parseCertificates } from "./pem.ts";
+import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
+import type { JsonPatchOperation, KubeClient } from "../kube/kubeclient.ts";
+import { pause } from "../kube/deadline.ts";
+import { isConflict, isForbidden, unlessNotFound } from "../kube/kubeerror.ts";
+import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
+
+/** An object that names our certificate's authority. */
+export interface CaBundleTarget {
+  readonly resource: Resource;
+  readonly name: string;
+  readonly bundles: (object: KubeObject) => readonly CaBundle[];
+  /** Whoever has these annotations written cares for the object; a prefix, such as "cert-manager.io/inject-". */
+  readonly injectedBy: string;
+}
+
+export interface CaBundle {
+  /** JSON pointer. */
+  readonly path: string;
+  /** Base64 of PEM; absent: none yet. */
+  readonly value?: string;
+}
+
+export interface CaBundleOptions {
+  readonly client: Pick<KubeClient, "get" | "jsonPatch">;
+  readonly targets: readonly CaBundleTarget[];
+  /** PEM of the authorities to trust; `undefined`: there are none. */
+  readonly authorities: () => string | undefined | Promise<string | undefined>;
+  /** They may be older than what another replica has seen and written, as in a mounted volume. */
+  readonly lagging: boolean;
+  readonly leading: () => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** How often the authorities are looked at, default 5 s. */
+  readonly intervalMs?: number;
+  /** How many looks at unchanged authorities make one look at the targets, default 12. */
+  readonly looksPerCheck?: number;
+}
+
+export function validatingWebhookTarget(name: string): CaBundleTarget {
+  return {
+    resource: VALIDATING_WEBHOOKS,
+    name,
+    bundles: webhookBundles,
+    injectedBy: "cert-manager.io/inject-",
+  };
+}
+
+export class CaBundleKeeper {
+  readonly #options: CaBundleOptions;
+  /** The same on every look, it is reported once. */
+  #complaint = "";
+  /** The authorities at the last look that left nothing to do. */
+  #settled: string | undefined;
+  #looksLeft = 0;
+
+  constructor(options: CaBundleOptions) {
+    this.#options = options;
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 5_000 } = this.#options;
+    while (!signal.aborted) {
+      await this.look(signal);
+      await pause(intervalMs, signal);
+    }
+  }
+
+  /** One look at the authorities, and at the targets where it is time. */
+  async look(signal: AbortSignal): Promise<void> {
+    if (!this.#options.leading()) return this.#rest();
+    try {
+      const pem = await this.#options.authorities();
+      if (pem === undefined || (pem === this.#settled && this.#looksLeft-- > 0)) return;
+      this.#settled = undefined;
+      const wanted = parseCertificates(pem);
+      if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
+      for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
+      this.#settled = pem;
+      this.#looksLeft = (this.#options.looksPerCheck ?? 12) - 1;
+      this.#complaint = "";
+    } catch (error) {
+      if (!signal.aborted) this.#complain(error);
+    }
+  }
+
+  /** Another replica writes meanwhile: what was settled may no more be. */
+  #rest(): void {
+    this.#settled = undefined;
+  }
+
+  async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
+    const { client, lagging, log, now } = this.#options;
+    const { resource, name } = target;
+    const object = await unlessNotFound(client.get(resource, { name }, { signal }));
+    if (object === undefined || isInjected(object, target)) return;
+    const outdated = target
+      .bundles(object)
+      .filter((bundle) => isOutdated(bundle, authority, { lagging, now: now() }));
+    if (outdated.length === 0) return;
+    const value = Buffer.from(authority.pem).toString("base64");
+    const operations: JsonPatchOperation[] = [
+      // A conflict where somebody has changed the object, and with it perhaps the order of its webhooks.
+      { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
+      ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
+    ];
+    await client.jsonPatch(resource, { name }, operations, { signal });
+    log.info("Wrote the certificate authority of the serving certificate", { to: nameOf(target) });
+  }
+
+  /** Another replica was quicker: the next look tells. Without permission somebody else has to write it. */
+  #complain(error: unknown): void {
+    if (isConflict(error)) return;
+    const complaint = String(error);
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    const remedy = isForbidden(error)
+      ? { remedy: "grant get and patch, or write the caBundle yourself" }
+      : {};
+    this.#options.log.warn("Cannot keep the caBundle of webhooks current", { error, ...remedy });
+  }
+}
+
+interface Authority {
+  readonly pem: string;
+  readonly wanted: readonly X509Certificate[];
+}
+
+/**
+ * The newest authority wins: a replica whose volume has not been updated yet must not put back the old one. One that
+ * has ended, or that a clock which was ahead has issued, is of no use to anybody. Who knows the authorities for certain
+ * adds the one that is missing, whatever its age: a backup may have been restored.
+ */
+function isOutdated(
+  { value = "" }: CaBundle,
+  { wanted }: Authority,
+  { lagging, now }: { readonly lagging: boolean; readonly now: Date },
+): boolean {
+  const current = parseCertificates(Buffer.from(value, "base64").toString("utf8"));
+  if (fingerprints(current) === fingerprints(wanted)) return false;
+  const tolerated = new Date(now.getTime() + BACKDATED_MS);
+  const valid = current.filter(
+    ({ validFromDate, validToDate }) => validFromDate <= tolerated && validToDate > now,
+  );
+  if (newest(valid) <= newest(wanted)) return true;
+  const known = new Set(current.map(({ fingerprint256 }) => fingerprint256));
+  return !lagging && !wanted.every(({ fingerprint256 }) => known.has(fingerprint256));
+}
+
+function fingerprints(certificates: readonly X509Certificate[]): string {
+  return certificates.map(({ fingerprint256 }) => fingerprint256).join(" ");
+}
+
+function newest(certificates: readonly X509Certificate[]): number {
+  return Math.max(-Infinity, ...certificates.map(({ validFromDate }) => validFromDate.getTime()));
+}
+
+function isInjected({ metadata: { annotations = {} } }: KubeObject, { injectedBy }: CaBundleTarget): boolean {
+  return Object.keys(annotations).some((key) => key.startsWith(injectedBy));
+}
+
+function nameOf({ resource, name }: CaBundleTarget): string {
+  return `${resourceName(resource)} ${name}`;
+}
+
+function webhookBundles(object: KubeObject): CaBundle[] {
+  const webhooks: unknown = "webhooks" in object ? object.webhooks : undefined;
+  if (!Array.isArray(webhooks)) return [];
+  return webhooks.map((webhook: { readonly clientConfig?: { readonly caBundle?: string } }, index) => {
+    const value = webhook.clientConfig?.caBundle;
+    return { path: `/webhooks/${index}/clientConfig/caBundle`, ...(value !== undefined && { value }) };
+  });
+}

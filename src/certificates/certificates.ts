@@ -1,0 +1,214 @@
+/** Everything about certificates that the operator runs: what it serves, whom it serves, and who should know of an end. */
+
+import type { Logger } from "../api/logger.ts";
+import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
+import type { Step } from "./keeper.ts";
+import { SECRETS } from "../kube/resources.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { pause } from "../kube/deadline.ts";
+import type { Leadership } from "../kube/leaderelection.ts";
+import type { Sample } from "../metrics/metrics.ts";
+import { timestamp } from "../policy/instant.ts";
+import type { KeyPair } from "./keypair.ts";
+import { ClientAuthority } from "./clientauthority.ts";
+import type { Clients, HookServer } from "../server/hookserver.ts";
+import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
+import type { EventRecorder } from "../events/eventrecorder.ts";
+import type { EventText } from "../events/eventtext.ts";
+import { ownNamespace } from "../operator/leadership.ts";
+import type { ClientOptions, Options } from "../operator/options.ts";
+import { createServing, type Serving, watched } from "./servingcertificate.ts";
+
+export interface CertificatesOptions {
+  readonly options: Options;
+  readonly client: KubeClient;
+  readonly leadership: Leadership;
+  readonly events: Pick<EventRecorder, "tell">;
+  readonly log: Logger;
+  /** Exist when something changes. */
+  readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "clientsChanged">>>;
+  /** All that serve the certificate. */
+  readonly serving: () => readonly Pick<HookServer, "setCertificate">[];
+}
+
+/** Whom they answer can be for a client certificate to say. */
+export type Listener = "hooks" | "admission";
+
+export interface TlsOptions {
+  readonly tls: KeyPair;
+  readonly clients: { readonly [L in Listener]?: Clients };
+}
+
+const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remedy: string }>> = {
+  hooks: {
+    flag: "--client-ca-file",
+    remedy:
+      "start Cluster API's manager with --runtime-extension-client-cert-file and --runtime-extension-client-key-file of a certificate that --client-ca-file and --client-cn accept",
+  },
+  admission: {
+    flag: "--admission-client-ca-file",
+    remedy:
+      "start the API server with --admission-control-config-file and a kubeconfig for ValidatingAdmissionWebhook with a certificate that --admission-client-ca-file and --admission-client-cn accept",
+  },
+};
+
+const ALARM_INTERVAL_MS = 60_000;
+
+const now = (): Date => new Date();
+
+export class Certificates {
+  readonly #options: CertificatesOptions;
+  readonly #serving: Serving;
+  readonly #clients: { readonly [L in Listener]?: ClientAuthority };
+  readonly #caBundle: CaBundleKeeper;
+  readonly #alarm = new ExpiryAlarm();
+  readonly #namespace: string;
+
+  constructor(own: CertificatesOptions) {
+    const { options, client, leadership, events, log, serving } = own;
+    const leading = (): boolean => leadership.leading();
+    this.#options = own;
+    this.#namespace = ownNamespace(options);
+    this.#serving = createServing({
+      options,
+      client,
+      namespace: this.#namespace,
+      leading,
+      log,
+      now,
+      onChange: (pair) => {
+        for (const server of serving()) server.setCertificate(pair);
+      },
+      onStep: (step) => events.tell(stepEvent(step, this.#secret())),
+    });
+    this.#clients = {
+      ...this.#authority("hooks", options.clients),
+      ...this.#authority("admission", options.admissionClients),
+    };
+    const targets = [validatingWebhookTarget(options.webhookConfiguration)];
+    const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
+    const lagging = options.certManagement === "Files";
+    this.#caBundle = new CaBundleKeeper({ client, targets, authorities, lagging, leading, log, now });
+  }
+
+  /** What the server begins with; rejects with an Error of one line when it could not be trusted or could not tell. */
+  async load(signal: AbortSignal): Promise<TlsOptions> {
+    await Promise.all(this.#authorities().map((authority) => authority.load()));
+    return { tls: await this.#serving.load(signal), clients: this.#clients };
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#serving.run(signal),
+      ...this.#authorities().map((authority) => authority.run(signal)),
+      this.#caBundle.run(signal),
+      this.#watchExpiry(signal),
+    ]);
+  }
+
+  expiries(): Sample<"certificate">[] {
+    return this.#all().map(({ name: certificate, notAfter }) => ({
+      labels: { certificate },
+      value: notAfter.getTime() / 1000,
+    }));
+  }
+
+  #all(): Watched[] {
+    const { hooks, admission } = this.#clients;
+    return [
+      ...this.#serving.certificates(),
+      ...watched("client-authority", hooks?.validity),
+      ...watched("admission-client-authority", admission?.validity),
+    ];
+  }
+
+  #authorities(): ClientAuthority[] {
+    const { hooks, admission } = this.#clients;
+    return [hooks, admission].filter((authority) => authority !== undefined);
+  }
+
+  #authority(
+    listener: Listener,
+    clients: ClientOptions | undefined,
+  ): { readonly [L in Listener]?: ClientAuthority } {
+    if (clients === undefined) return {};
+    const { caFile: file, names } = clients;
+    const { log, servers } = this.#options;
+    const onChange = (): void => servers()[listener].clientsChanged();
+    return { [listener]: new ClientAuthority({ file, names, ...CLIENTS[listener], log, now, onChange }) };
+  }
+
+  async #watchExpiry(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const warning of this.#alarm.look(this.#all(), now())) this.#warn(warning);
+      await pause(ALARM_INTERVAL_MS, signal);
+    }
+  }
+
+  #warn(warning: ExpiryWarning): void {
+    const { events, log, options } = this.#options;
+    const text = expiryEvent(warning, { self: options.certManagement === "Self", secret: this.#secret() });
+    log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
+    events.tell(text);
+  }
+
+  /** People look for its Events there, also when somebody else fills it. */
+  #secret(): Secret {
+    const { webhookSecretName: name } = this.#options.options;
+    return { namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
+  }
+}
+
+interface Secret {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+function regarding(secret: Secret): EventText["regarding"] {
+  return { apiVersion: SECRETS.version, kind: SECRETS.kind, ...secret };
+}
+
+function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
+  return {
+    identity: [secret.uid, action, id].join(" "),
+    type: "Normal",
+    reason:
+      action.startsWith("Create") || action === "IssueLeaf"
+        ? "CertificateIssued"
+        : "CertificateAuthorityRotation",
+    action,
+    note: text,
+    regarding: regarding(secret),
+  };
+}
+
+const PURPOSE: Readonly<Record<string, string>> = {
+  serving: "Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held",
+  authority:
+    "nobody trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
+  "client-authority":
+    "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
+  "admission-client-authority":
+    "HookPolicy refuses the API server's calls, and policies are stored without a review",
+};
+
+function expiryEvent(
+  { name, notAfter, ended }: ExpiryWarning,
+  { self, secret }: { readonly self: boolean; readonly secret: Secret },
+): EventText {
+  const own = self && !name.endsWith("client-authority");
+  const remedy = own
+    ? "It should have been renewed: the operator's log says why it was not"
+    : "Whoever issues it must renew it; the operator takes up the new file by itself";
+  const at = timestamp(notAfter);
+  return {
+    identity: [secret.namespace, secret.name, name, at, ended].join(" "),
+    type: "Warning",
+    reason: ended ? "CertificateExpired" : "CertificateExpiring",
+    action: "Renew",
+    note: `The ${name} certificate ${ended ? "ended" : "ends"} at ${at}: ${ended ? "" : "then "}${PURPOSE[name] ?? "calls fail"}. ${remedy}`,
+    regarding: regarding(secret),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Follows the serving certificate on disk. The content is polled: a mounted Secret changes by a swap of symbolic links
+ * two levels up, which fs.watch on the file does not see.
+ */
+
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Logger } from "../api/logger.ts";
+import { errorText } from "../log.ts";
+import { checkPair, type CheckedPair, type KeyPair } from "./keypair.ts";
+
+export interface CertWatcherOptions {
+  readonly dir: string;
+  readonly certName: string;
+  readonly keyName: string;
+  /** The volume may be empty, and the same pair may come another way: neither is worth a line. */
+  readonly optional?: boolean;
+  /** Default 5 s; kubelet itself needs up to a minute to update a mounted Secret. */
+  readonly intervalMs?: number;
+  readonly log: Logger;
+  /** Gets every good pair after the first; when it throws, the pair counts as bad. */
+  readonly onChange: (pair: KeyPair) => void;
+  readonly now: () => Date;
+}
+
+export class CertWatcher {
+  readonly #options: CertWatcherOptions;
+  #current: CheckedPair | undefined;
+  /** What was last complained about: the same bad content is reported once. */
+  #complaint = "";
+
+  constructor(options: CertWatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Of the certificate in use; `undefined` before `load`. */
+  get validity(): Pick<CheckedPair, "notBefore" | "notAfter"> | undefined {
+    return this.#current;
+  }
+
+  /** Throws an Error of one line: a server that cannot be trusted by anyone must not look started. */
+  async load(): Promise<KeyPair> {
+    const pair = checkedOnDisk(await this.#read(), this.#options);
+    this.#current = pair;
+    this.#describe("Loaded the serving certificate", pair);
+    return { cert: pair.cert, key: pair.key };
+  }
+
+  /** Polls until `signal` aborts; never rejects. A bad pair keeps the old certificate in use. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { intervalMs = 5_000 } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await sleep(intervalMs, undefined, { signal, ref: false });
+      } catch {
+        return;
+      }
+      await this.#poll();
+    }
+  }
+
+  async #poll(): Promise<void> {
+    let content = "";
+    try {
+      const pair = await this.#read();
+      content = fingerprint(pair);
+      if (this.#current !== undefined && content === fingerprint(this.#current)) return this.#stillCurrent();
+      const checked = checkedOnDisk(pair, this.#options);
+      this.#options.onChange({ cert: checked.cert, key: checked.key });
+      this.#current = checked;
+      this.#complaint = "";
+      this.#describe("Changed the serving certificate", checked);
+    } catch (error) {
+      if (this.#options.optional === true && isMissing(error)) return;
+      const complaint = `${content} ${errorText(error)}`;
+      if (complaint === this.#complaint) return;
+      this.#complaint = complaint;
+      this.#options.log.warn("Keeping the old serving certificate", { error });
+    }
+  }
+
+  #stillCurrent(): void {
+    const { log, now } = this.#options;
+    const { notAfter } = this.#current ?? {};
+    const expired = notAfter !== undefined && notAfter <= now();
+    if (expired && this.#complaint !== "expired") {
+      log.error("The serving certificate has expired, Cluster API refuses it", { notAfter });
+    }
+    this.#complaint = expired ? "expired" : "";
+  }
+
+  #describe(message: string, { notBefore, notAfter }: CheckedPair): void {
+    const { log, now, optional = false } = this.#options;
+    log[optional ? "debug" : "info"](message, { notAfter });
+    if (notBefore > now()) log.warn("The serving certificate is not valid yet", { notBefore });
+  }
+
+  async #read(): Promise<KeyPair> {
+    const { dir, certName, keyName } = this.#options;
+    const [cert, key] = await Promise.all([
+      readPem(join(dir, certName), "--webhook-cert-name"),
+      readPem(join(dir, keyName), "--webhook-key-name"),
+    ]);
+    return { cert, key };
+  }
+}
+
+function checkedOnDisk(pair: KeyPair, { dir, certName, keyName, now }: CertWatcherOptions): CheckedPair {
+  try {
+    return checkPair(pair, now());
+  } catch (error) {
+    const files = `${join(dir, certName)} and ${keyName}`;
+    throw new Error(`cannot use ${files} (--webhook-cert-dir)`, { cause: error });
+  }
+}
+
+async function readPem(path: string, flag: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new Error(`cannot read ${path} (${flag} in --webhook-cert-dir)`, { cause: error });
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+}
+
+function fingerprint({ cert, key }: KeyPair): string {
+  return createHash("sha256").update(cert).update("\0").update(key).digest("base64");
+}

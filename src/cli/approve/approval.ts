@@ -1,0 +1,342 @@
+/** What approving an operation means: which annotations and labels its gates wait for, and what holds it then. */
+
+import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
+import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
+import type { ServedHooks } from "../../policy/compile.ts";
+import { decide, matches } from "../../policy/decide.ts";
+import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { forecast } from "../../operations/forecast.ts";
+import { ANY_VALUE, type MetadataField, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
+import type { CompiledPolicy, ObjectQuery, PolicyRef } from "../../policy/policy.ts";
+import { lookup } from "../../policy/selector.ts";
+import type { World } from "../../policy/world.ts";
+import { notCalled, omittedRows } from "../fleet/caveats.ts";
+import { expectedCall } from "../../operations/call.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { named } from "../get/held.ts";
+
+/** An annotation or a label to be set. */
+export interface Mark {
+  readonly on: "Cluster" | "Namespace";
+  readonly field: MetadataField;
+  readonly key: string;
+  readonly value: string;
+  /** Another value that is there now. */
+  readonly replaces?: string;
+}
+
+export interface GateRef {
+  readonly policy: PolicyRef;
+  readonly rule: string;
+  /** Absent: the rule as a whole. */
+  readonly gate?: string;
+}
+
+export interface Approval extends GateRef {
+  readonly mark: Mark;
+}
+
+/** What holds the operation all the same. */
+export interface Obstacle extends GateRef {
+  /** What is waited for, or why nobody can tell. */
+  readonly text: string;
+  /** When time alone lets go what the policy holds. */
+  readonly release?: Date;
+  /** It cannot be told from here, for want of a right to read; the operator may know better. */
+  readonly unknown: boolean;
+}
+
+export interface OperationPlan extends Operation {
+  readonly approvals: readonly Approval[];
+  readonly obstacles: readonly Obstacle[];
+  /** When it goes on by time alone, once approved; absent: not. */
+  readonly goesOnAt?: Date;
+  /** How long Cluster API waits before it asks again. */
+  readonly retryAfterSeconds: number;
+}
+
+export interface ApprovalPlan {
+  readonly cluster: Cluster;
+  readonly namespace: Namespace | undefined;
+  readonly served: ServedHooks;
+  /** Those that are held. */
+  readonly operations: readonly OperationPlan[];
+  readonly marks: readonly Mark[];
+  /** Other operations that go on with the same marks, or will when Cluster API asks for them. */
+  readonly alsoReleases: readonly Operation[];
+  /** Cluster API asks nobody, and why. */
+  readonly notCalled?: string;
+  /** Why operations can wait that nothing tells of. */
+  readonly omitted?: string;
+}
+
+export interface Operation {
+  readonly call: HookCall;
+  /** Absent: Cluster API has not asked yet, as far as is known. */
+  readonly ask?: Ask;
+}
+
+interface Scene {
+  readonly fleet: Fleet;
+  readonly policies: readonly CompiledPolicy[];
+  readonly cluster: Cluster;
+  readonly now: Date;
+}
+
+/** `hook`: only this operation, also before Cluster API has asked for it. */
+export function planApproval(
+  fleet: Fleet,
+  cluster: Cluster,
+  hook: HookName | undefined,
+  now: Date,
+): ApprovalPlan {
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const scene: Scene = { fleet, policies, cluster, now };
+  const asks = fleet.asked(cluster);
+  const chosen = hook === undefined ? asks : asks.filter(({ call }) => call.hook === hook);
+  const operations: readonly Operation[] =
+    hook !== undefined && chosen.length === 0
+      ? [{ call: expectedCall(hook, cluster) }]
+      : chosen.map((ask) => ({ call: ask.call, ask }));
+  const held = operations
+    .map((operation) => ({ ...operation, decision: judge(scene, operation) }))
+    .filter(({ decision }) => decision.holds);
+  const approvals = held.map(({ call, decision }) => approvalsOf(scene, call, decision));
+  const marks = distinct(approvals.flat());
+  const marked = withMarks(scene, marks);
+  const called = notCalled(cluster);
+  const omitted = hook === undefined ? omittedRows(fleet, cluster) : undefined;
+  return {
+    cluster,
+    namespace: fleet.world(cluster).namespace,
+    served: fleet.served,
+    operations: held.map(({ decision, ...operation }, index) => ({
+      ...operation,
+      approvals: approvals[index] ?? [],
+      retryAfterSeconds: decision.retryAfterSeconds,
+      ...prospects(scene, operation, marked),
+    })),
+    marks,
+    alsoReleases: otherOperations(scene, asks, operations).filter((other) =>
+      isReleased(scene, other, marked),
+    ),
+    ...(called !== undefined && { notCalled: called }),
+    ...(omitted !== undefined && { omitted }),
+  };
+}
+
+/** Those that wait, and those that are still to come: a mark that is there then has approved them. */
+function otherOperations(
+  { fleet, cluster, now }: Scene,
+  asks: readonly Ask[],
+  chosen: readonly Operation[],
+): readonly Operation[] {
+  const waiting = asks.map((ask): Operation => ({ call: ask.call, ask }));
+  const known = new Set([...chosen, ...waiting].map(({ call }) => call.hook));
+  const future = HOOK_NAMES.filter((hook) => !known.has(hook))
+    .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
+    .filter(({ call }) => !hasEnded(newAsk(call, cluster, now, undefined), cluster, fleet.served));
+  return [...waiting.filter(({ ask }) => !chosen.some((operation) => operation.ask === ask)), ...future];
+}
+
+/** With the marks it goes on by time alone, and earlier than without. */
+function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
+  const release = (marks?: Marked): number =>
+    forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
+    Infinity;
+  return release(marked) < release();
+}
+
+/** As it would be with the marks. */
+type Marked = Pick<World, "cluster" | "namespace">;
+
+function worldOf({ fleet, cluster }: Scene, { ask }: Operation, marked: Marked | undefined): World {
+  return { ...fleet.world(cluster, ask), ...marked };
+}
+
+function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
+  return decide(scene.policies, worldOf(scene, operation, marked), operation.call, scene.now);
+}
+
+function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approval[] {
+  const holding = trace.filter(({ holds }) => holds);
+  return holding.flatMap(({ policy, rules }) =>
+    rules
+      .filter(({ holds }) => holds)
+      .flatMap(({ rule, gates }) =>
+        gates
+          .filter(({ holds }) => holds !== true)
+          .flatMap(({ gate }) => {
+            const mark = markFor(scene, specsOf(scene, { policy, rule, gate }), call);
+            return mark === undefined ? [] : [{ policy, rule, gate, mark }];
+          }),
+      ),
+  );
+}
+
+/** A gate, or the members of anyOf. */
+function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Partial<AnyOfGateSpec>[] {
+  const found = fleet.policies.find(({ compiled }) => compiled.ref === policy);
+  const spec: { readonly rules?: unknown } = found?.raw["spec"] ?? {};
+  const gateSpec = named<GateSpec>(named<RuleSpec>(spec.rules, rule)?.until, gate);
+  if (gateSpec === undefined) return [];
+  return Array.isArray(gateSpec.anyOf) ? gateSpec.anyOf : [gateSpec];
+}
+
+/** Of several, one on the Cluster: a mark on the Namespace reaches every Cluster there. */
+function markFor(scene: Scene, specs: readonly Partial<AnyOfGateSpec>[], call: HookCall): Mark | undefined {
+  const marks = specs.flatMap(({ annotation, label }) => [
+    ...(annotation === undefined ? [] : markOf(scene, "annotation", annotation, call)),
+    ...(label === undefined ? [] : markOf(scene, "label", label, call)),
+  ]);
+  return marks.find(({ on }) => on === "Cluster") ?? marks[0];
+}
+
+function markOf(
+  { fleet, cluster }: Scene,
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  call: HookCall,
+): Mark[] {
+  const on = spec.from ?? "Cluster";
+  const target = on === "Cluster" ? cluster : fleet.world(cluster).namespace;
+  const value = wantedValue(field, spec, cluster, call);
+  if (target === undefined || value === MISSING) return [];
+  const { key } = spec;
+  const present = lookup(target.metadata[FIELDS[field]], key);
+  const replaced = present === undefined ? {} : { replaces: present };
+  return [{ on, field, key, value: value ?? ANY_VALUE, ...replaced }];
+}
+
+export const FIELDS = { annotation: "annotations", label: "labels" } as const;
+
+/** Where two gates want different values of one key, the first one gets its own, and the other remains. */
+function distinct(approvals: readonly Approval[]): Mark[] {
+  const marks = new Map<string, Mark>();
+  for (const { mark } of approvals) {
+    const place = placeOf(mark);
+    if (!marks.has(place)) marks.set(place, mark);
+  }
+  return [...marks.values()];
+}
+
+export function placeOf({ on, field, key }: Mark): string {
+  return [on, field, key].join(" ");
+}
+
+function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): Marked {
+  const { namespace } = fleet.world(cluster);
+  return {
+    cluster: withValues(cluster, marks, "Cluster"),
+    namespace: namespace && withValues(namespace, marks, "Namespace"),
+  };
+}
+
+function withValues<T extends { readonly metadata: ObjectMeta }>(
+  object: T,
+  marks: readonly Mark[],
+  on: Mark["on"],
+): T {
+  const fields = (field: MetadataField): Record<string, string> =>
+    Object.fromEntries(
+      marks.filter((mark) => mark.on === on && mark.field === field).map(({ key, value }) => [key, value]),
+    );
+  const { metadata } = object;
+  const annotations = { ...metadata.annotations, ...fields("annotation") };
+  const labels = { ...metadata.labels, ...fields("label") };
+  return { ...object, metadata: { ...metadata, annotations, labels } };
+}
+
+function prospects(
+  scene: Scene,
+  operation: Operation,
+  marks: Marked,
+): Pick<OperationPlan, "obstacles" | "goesOnAt"> {
+  const world = worldOf(scene, operation, marks);
+  const { trace } = decide(scene.policies, world, operation.call, scene.now);
+  const goesOnAt = forecast(scene.policies, world, operation.call, scene.now);
+  return {
+    obstacles: trace.flatMap((policy, index) => {
+      const compiled = scene.policies[index];
+      if (!policy.holds || compiled === undefined) return [];
+      return obstaclesOf(policy, forecast([compiled], world, operation.call, scene.now));
+    }),
+    ...(goesOnAt !== undefined && { goesOnAt }),
+  };
+}
+
+function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined): Obstacle[] {
+  const rest = { ...(release !== undefined && { release }) };
+  return rules
+    .filter(({ holds }) => holds)
+    .flatMap((rule) => reasonsOf(rule).map((reason) => ({ policy, rule: rule.rule, ...reason, ...rest })));
+}
+
+/** Reasons of gates and rules that look at what may not be read. */
+const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", "NamespaceUnknown"]);
+
+function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
+  const open = rule.gates.filter(({ holds }) => holds !== true);
+  if (open.length === 0) return [{ text: rule.message, unknown: UNREADABLE.has(rule.reason) }];
+  return open.map(({ gate, holds, reason, wanted, observed }) => ({
+    gate,
+    text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wanted}`,
+    unknown: holds === undefined && UNREADABLE.has(reason),
+  }));
+}
+
+/** What the gates of every policy that matches look at, whatever the hook. */
+export function objectQueries(fleet: Fleet, cluster: Cluster, now: Date): readonly ObjectQuery[] {
+  const world = fleet.world(cluster);
+  return fleet
+    .policiesFor(cluster.metadata.namespace ?? "")
+    .filter((policy) => matches(policy, world) !== "no")
+    .flatMap(({ rules }) => rules)
+    .flatMap(({ hooks, gates }) =>
+      [...hooks].flatMap((hook) =>
+        gates.flatMap((gate) => gate.queries?.(world, expectedCall(hook, cluster), now) ?? []),
+      ),
+    );
+}
+
+/** Whether carrying out `seen` would set and let go on nothing but what `shown` did. `set`: places that are done. */
+export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
+  const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
+  const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
+  const future = new Set(
+    shown.alsoReleases.filter(({ ask }) => ask === undefined).map(({ call }) => call.hook),
+  );
+  return (
+    seen.cluster.metadata.uid === shown.cluster.metadata.uid &&
+    seen.marks.every((mark) => set.has(placeOf(mark)) || marks.has(JSON.stringify(mark))) &&
+    [...seen.operations, ...seen.alsoReleases].every(
+      (operation) => operations.has(identityOf(operation)) || future.has(operation.call.hook),
+    )
+  );
+}
+
+function identityOf({ call }: Operation): string {
+  return [call.hook, targetVersion(call)].join(" ");
+}
+
+export type Ending = "WentOn" | "NotWanted" | "Gone";
+
+/** How the operation has ended, as the Cluster shows; `undefined` for the Cluster: it is gone. */
+export function endingOf(
+  { call, ask }: OperationPlan,
+  cluster: Cluster | undefined,
+  served: ServedHooks,
+): Ending | undefined {
+  if (ask === undefined) return undefined;
+  if (cluster === undefined || cluster.metadata.uid !== ask.clusterUID) {
+    return call.hook === "BeforeClusterDelete" ? "WentOn" : "Gone";
+  }
+  if (!hasEnded(ask, cluster, served)) return undefined;
+  if (cluster.metadata.deletionTimestamp !== undefined && call.hook !== "BeforeClusterDelete")
+    return "NotWanted";
+  const wanted = call.hook !== "BeforeClusterUpgrade" || cluster.topology?.version === targetVersion(call);
+  return wanted ? "WentOn" : "NotWanted";
+}

@@ -1,0 +1,154 @@
+/** `hookpolicy approve`: lets a Cluster go on that waits for somebody to say so. */
+
+import { type Command, Option } from "commander";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import type { ApprovalPlan } from "./approval.ts";
+import type { ApprovalOutcome } from "./report.ts";
+import { colourFor } from "../terminal/colour.ts";
+import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../command.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { confirm } from "../terminal/confirm.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  connectionWords,
+  parseTime,
+} from "../fleet/connection.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly hook?: HookName;
+  readonly dryRun?: true;
+  readonly wait: boolean;
+  readonly timeout: number;
+  readonly yes?: true;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # What would let it go on?
+  hookpolicy approve team-a/prod-1 --dry-run
+
+  # Confirm the deletion, and stay until it has begun
+  hookpolicy approve team-a/prod-1 --hook BeforeClusterDelete
+
+  # In a script
+  hookpolicy approve team-a/prod-1 --yes --no-wait`;
+
+const TEN_MINUTES = 600_000;
+
+export function addApprove(program: Command): void {
+  const command = program
+    .command("approve")
+    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .summary("let a Cluster go on that waits for approval")
+    .description(
+      "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it goes on. Gates of other kinds are told with the time at which they open.\n\nExit code: 0 it goes on, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also where it is not seen to go on.",
+    )
+    .addOption(
+      new Option(
+        "--hook <name>",
+        "only what this hook holds, also before Cluster API asks; default: what is held",
+      )
+        .choices(HOOK_NAMES)
+        .argParser(hookName),
+    )
+    .option("--dry-run", "only show what would be set")
+    .option("--no-wait", "do not wait until the Cluster goes on")
+    .addOption(
+      new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),
+    )
+    .option("-y, --yes", "do not ask for confirmation")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
+    await approve(cluster, self.optsWithGlobals<Flags>());
+  });
+}
+
+async function approve(name: ClusterName, flags: Flags): Promise<void> {
+  await withLiveCluster(connectionOf(flags), name, async (live) => {
+    const plan = await planFor(live, flags);
+    const done = await carryOut(plan, live, flags);
+    if (flags.output === "json") {
+      const { approvalJson } = await import("./report.ts");
+      stdout.document(approvalJson(plan, done.outcome));
+    }
+    if (done.problem !== undefined) throw new CommandError(FAILED, done.problem);
+  });
+}
+
+interface LivePlan extends ApprovalPlan {
+  /** Policies that may not be read are none of it, and can hold the Cluster. */
+  readonly isWhole: boolean;
+}
+
+async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
+  const { planApproval } = await import("./approval.ts");
+  const { fleet, cluster, now, isWhole } = await look();
+  return { ...planApproval(fleet, cluster, hook, now), isWhole };
+}
+
+interface Done {
+  readonly outcome: ApprovalOutcome;
+  /** Why the Cluster does not go on. */
+  readonly problem?: string;
+}
+
+async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promise<Done> {
+  const { commandFor, nameOf, planLines } = await import("./report.ts");
+  const say = (...lines: readonly string[]): void => {
+    (flags.output === "json" ? stderr : stdout).lines(lines);
+  };
+  const nothing: ApprovalOutcome = { dryRun: flags.dryRun === true, approved: false, ended: [] };
+  tellCaveats(plan);
+  if (plan.operations.length === 0) {
+    say(notHeld(plan, flags.hook));
+    return { outcome: nothing };
+  }
+  const colour = colourFor(process.stdout, flags, process.env);
+  const show = (shown: LivePlan): string[] =>
+    planLines(shown, { now: new Date(), colour, ...columnsOf(process.stdout) });
+  if (flags.output === "text") say(...show(plan));
+  if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
+  if (flags.dryRun === true) {
+    const commands = plan.marks.map((mark) => `  ${commandFor(mark, plan)}${connectionWords(flags)}`);
+    say("nothing was changed; by hand:", ...commands);
+    return { outcome: nothing };
+  }
+  await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
+  const { setMarks } = await import("./livemarks.ts");
+  const { writeMarks } = await import("./writemarks.ts");
+  await writeMarks(plan, {
+    look: async () => await planFor(live, flags),
+    set: async (...mark) => await setMarks(live.client, ...mark),
+    say,
+  });
+  const approved = { ...nothing, approved: true };
+  if (!flags.wait) return { outcome: approved };
+  if (plan.notCalled !== undefined) return { outcome: approved, problem: `approved, but ${plan.notCalled}` };
+  const { waitForEnd } = await import("./waitforend.ts");
+  const { ended, problem } = await waitForEnd(plan, live, { timeoutMs: flags.timeout, say });
+  if (problem === undefined) return { outcome: { ...approved, ended } };
+  if (flags.output === "text") say("", ...show(await planFor(live, flags)));
+  return { outcome: { ...approved, ended }, problem };
+}
+
+function tellCaveats({ notCalled, omitted }: ApprovalPlan): void {
+  for (const note of [notCalled, omitted]) {
+    if (note !== undefined) stderr.line(`note: ${note}`);
+  }
+}
+
+function notHeld({ cluster, isWhole, omitted }: LivePlan, hook: HookName | undefined): string {
+  const isKnown = isWhole && omitted === undefined;
+  const at = hook === undefined ? "" : ` at ${hook}`;
+  return `Cluster ${clusterKey(cluster)} is not ${isKnown ? "" : "known to be "}held${at}`;
+}

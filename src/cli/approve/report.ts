@@ -1,0 +1,171 @@
+/** What an approval sets and lets go on, for people and as JSON. */
+
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { shellQuote, truncate } from "../../policy/message.ts";
+import { commandToSet } from "../../policy/gates/metadatagate.ts";
+import { policyName } from "../../policy/policy.ts";
+import type {
+  Approval,
+  ApprovalPlan,
+  Ending,
+  GateRef,
+  Mark,
+  Obstacle,
+  Operation,
+  OperationPlan,
+} from "./approval.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { ageText } from "../terminal/age.ts";
+import { indented } from "../get/report.ts";
+import type { Detail } from "../terminal/tree.ts";
+
+/** What Cluster API does once it is let go on (its topology reconcilers). */
+const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
+  BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
+  AfterControlPlaneInitialized: () => "goes on with the new Cluster",
+  BeforeClusterUpgrade: (version) => `upgrades the Cluster${version}`,
+  BeforeControlPlaneUpgrade: (version) => `upgrades its control plane${version}`,
+  AfterControlPlaneUpgrade: () => "goes on behind its control plane: to the next version, or to its workers",
+  BeforeWorkersUpgrade: (version) => `upgrades its workers${version}`,
+  AfterWorkersUpgrade: () => "goes on behind its workers: to the next version, or to the end of the upgrade",
+  AfterClusterUpgrade: () => "ends the upgrade, and lets the next one begin",
+  BeforeClusterDelete: () => "deletes the Cluster and its machines",
+};
+
+/** "deletes the Cluster and its machines" */
+export function effectOf(call: HookCall): string {
+  const version = targetVersion(call);
+  return EFFECTS[call.hook](version === undefined ? "" : ` to ${version}`);
+}
+
+/** "Cluster team-a/prod-1" */
+export function nameOf(cluster: Cluster): string {
+  return `Cluster ${clusterKey(cluster)}`;
+}
+
+export interface PlanView {
+  readonly now: Date;
+  readonly colour: Colour;
+  /** Of the terminal; absent: lines are not broken. */
+  readonly columns?: number;
+}
+
+export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
+  const { operations, alsoReleases } = plan;
+  return [
+    ...operations.flatMap((operation) => operationLines(plan, operation, view)),
+    ...alsoReleases.map((other) => `${view.colour.yellow("lets go on, too")}: ${otherText(other)}`),
+  ];
+}
+
+/** "BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines" */
+function otherText({ call, ask }: Operation): string {
+  const { hook } = call;
+  if (ask === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
+  return `${hook}: ${effectOf(call)}`;
+}
+
+function operationLines(
+  { cluster, namespace }: ApprovalPlan,
+  { call, ask, approvals, obstacles }: OperationPlan,
+  { now, colour, columns }: PlanView,
+): string[] {
+  const asked =
+    ask === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - ask.firstAsked.getTime())}`;
+  const details: readonly Detail[] = [
+    { label: "then", text: `Cluster API ${effectOf(call)}` },
+    ...approvals.flatMap(({ mark, ...gate }) => [
+      { label: "approves", text: gateName(gate) },
+      { label: "", text: markText(mark, { cluster, namespace }) },
+    ]),
+    ...obstacles.flatMap((obstacle) => [
+      { label: "held by", text: `${gateName(obstacle)} ${obstacle.text}` },
+      { label: "", text: releaseText(obstacle) },
+    ]),
+  ];
+  return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
+}
+
+function gateName({ policy, rule, gate }: GateRef): string {
+  return `${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`;
+}
+
+const MAX_VALUE = 80;
+
+type Targets = Pick<ApprovalPlan, "cluster" | "namespace">;
+
+/** "annotation example.com/ok=true on Cluster team-a/prod-1" */
+export function markText({ on, field, key, value, replaces }: Mark, targets: Targets): string {
+  const place = on === "Cluster" ? nameOf(targets.cluster) : `Namespace ${namespaceOf(targets)}`;
+  const notes = [
+    ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
+    ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
+  ];
+  return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");
+}
+
+function releaseText({ release }: Obstacle): string {
+  return release === undefined ? "time alone does not let it go" : `not before ${timestamp(release)}`;
+}
+
+/** What a person would type instead. */
+export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
+  const target = mark.on === "Cluster" ? targets.cluster.metadata : { name: namespaceOf(targets) };
+  return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
+}
+
+function namespaceOf({ cluster }: Targets): string {
+  return cluster.metadata.namespace ?? "";
+}
+
+/** How it ended. */
+export interface ApprovalOutcome {
+  readonly dryRun: boolean;
+  /** The marks are set. */
+  readonly approved: boolean;
+  /** Operations that were seen to end. */
+  readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
+}
+
+export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): string {
+  const { cluster, operations, alsoReleases } = plan;
+  const document = {
+    cluster: clusterKey(cluster),
+    clusterUID: cluster.metadata.uid,
+    operations: operations.map((operation) => operationJson(plan, operation)),
+    alsoReleases: alsoReleases.map(({ call }) => call.hook),
+    ...outcome,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
+  const { call, ask, approvals, obstacles, goesOnAt } = operation;
+  const version = targetVersion(call);
+  return {
+    hook: call.hook,
+    ...(version !== undefined && { targetVersion: version }),
+    effect: effectOf(call),
+    ...(ask !== undefined && { firstAsked: timestamp(ask.firstAsked) }),
+    approvals: approvals.map((approval) => approvalObject(plan, approval)),
+    obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
+      ...obstacle,
+      ...(release !== undefined && { earliestRelease: timestamp(release) }),
+    })),
+    ...(goesOnAt !== undefined && { goesOnAt: timestamp(goesOnAt) }),
+  };
+}
+
+function approvalObject(plan: ApprovalPlan, { mark, ...gate }: Approval): object {
+  return { ...gate, ...mark, command: commandFor(mark, plan) };
+}
+
+export const ENDINGS: Readonly<Record<Ending, string>> = {
+  WentOn: "the Cluster goes on",
+  NotWanted: "it is not wanted any more",
+  Gone: "the Cluster is gone",
+};

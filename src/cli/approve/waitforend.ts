@@ -1,0 +1,75 @@
+/** After an approval: does the Cluster go on? */
+
+import type { Cluster } from "../../api/meta.ts";
+import type { ApprovalPlan, OperationPlan } from "./approval.ts";
+import type { ApprovalOutcome } from "./report.ts";
+import { tellLost } from "../fleet/connection.ts";
+import type { LiveCluster } from "../fleet/livecluster.ts";
+import { stderr } from "../terminal/output.ts";
+
+interface Waiting {
+  readonly timeoutMs: number;
+  readonly say: (line: string) => void;
+}
+
+interface Waited {
+  readonly ended: ApprovalOutcome["ended"];
+  /** Why not all of it goes on. */
+  readonly problem?: string;
+}
+
+/** Waits for what can go on in time; of what cannot, nothing is to be expected. */
+export async function waitForEnd(
+  plan: ApprovalPlan,
+  live: LiveCluster,
+  { timeoutMs, say }: Waiting,
+): Promise<Waited> {
+  for (const { call } of plan.operations.filter(({ ask }) => ask === undefined)) {
+    say(`${call.hook}: approved, before Cluster API asks for it`);
+  }
+  const asked = plan.operations.filter(({ ask }) => ask !== undefined);
+  const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
+  const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, live, { timeoutMs, say });
+  const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));
+  if (held.length > 0) {
+    const names = held.map(({ call }) => call.hook).join(", ");
+    const waited = held.some((operation) => soon.includes(operation)) ? ` after ${timeoutMs / 1000} s` : "";
+    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}` };
+  }
+  const other = ended.find(({ how }) => how !== "WentOn");
+  return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
+}
+
+/** Also where nobody can tell, such as with objects that only the operator may read. */
+function endsWithin({ goesOnAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
+  if (goesOnAt !== undefined) return goesOnAt.getTime() <= Date.now() + timeoutMs;
+  return obstacles.every(({ unknown }) => unknown);
+}
+
+async function watchEnds(
+  { cluster, served }: ApprovalPlan,
+  operations: readonly OperationPlan[],
+  { client }: LiveCluster,
+  { timeoutMs, say }: Waiting,
+): Promise<ApprovalOutcome["ended"]> {
+  const { endingOf } = await import("./approval.ts");
+  const { ENDINGS } = await import("./report.ts");
+  const { waitForCluster } = await import("./livemarks.ts");
+  const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
+  stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
+  const left = new Set(operations);
+  const ended: ApprovalOutcome["ended"][number][] = [];
+  const until = (seen: Cluster | undefined): boolean => {
+    for (const operation of left) {
+      const how = endingOf(operation, seen, served);
+      if (how === undefined) continue;
+      left.delete(operation);
+      const { hook } = operation.call;
+      ended.push({ hook, how });
+      say(`${hook}: ${ENDINGS[how]}`);
+    }
+    return left.size === 0;
+  };
+  await waitForCluster(client, cluster.metadata, { until, timeoutMs, onLost: tellLost });
+  return ended;
+}

@@ -1,0 +1,85 @@
+/** `hookpolicy completion`: scripts for shells, and the answers that they and kubectl ask for while somebody types. */
+
+import { Argument, type Command } from "commander";
+import { isPrintable } from "../../api/printable.ts";
+import { addExamples } from "../command.ts";
+import { completionScript, type Live, type Shell, SHELLS } from "./completionscript.ts";
+import { answerText, answerTo, flagValue, offer } from "./completionanswer.ts";
+import type { KubeClient } from "../approve/livemarks.ts";
+import type { NamesOptions } from "../fleet/objectnames.ts";
+import { connectionOf } from "../fleet/connection.ts";
+import { stdout } from "../terminal/output.ts";
+
+const EXAMPLES = `\
+  # bash, in ~/.bashrc
+  source <(hookpolicy completion bash)
+
+  # zsh, in ~/.zshrc, after compinit
+  source <(hookpolicy completion zsh)
+
+  # fish
+  hookpolicy completion fish > ~/.config/fish/completions/hookpolicy.fish`;
+
+export function addCompletion(program: Command): void {
+  const command = program
+    .command("completion")
+    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
+    .summary("completion for bash, zsh and fish")
+    .description(
+      "Prints a script that completes commands, flags, their values, and names of Clusters and policies.",
+    );
+  addExamples(command, EXAMPLES);
+  command.action((shell: Shell) => {
+    stdout.document(completionScript(shell, program));
+  });
+}
+
+/** Nobody waits longer for a name. */
+const TIMEOUT_MS = 3000;
+
+/** Whatever fails, it is no reason to disturb somebody who types: then there is nothing to offer. */
+export async function answerCompletion(words: readonly string[], program: Command): Promise<void> {
+  const answer = answerTo(words, program);
+  const typed = words.at(-1) ?? "";
+  if (answer.live === undefined) {
+    stdout.document(answerText(answer));
+    return;
+  }
+  const { kind, prefix } = answer.live;
+  const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
+  // Another name than the one that is shown cannot be typed.
+  const candidates = names.filter(isPrintable).map((name) => ({ value: `${prefix}${name}` }));
+  stdout.document(answerText(offer(candidates, typed)));
+}
+
+async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const kubeconfig = flagValue(words, "--kubeconfig");
+  const context = flagValue(words, "--context");
+  const named = (kind === "policyref" ? words.slice(1).find(isClusterName) : typed)?.match(/^([^/]*)\//)?.[1];
+  const namespace = named ?? flagValue(words, "-n", "--namespace");
+  const options = {
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(kind !== "namespace" && namespace !== undefined && { namespace }),
+  };
+  const connection = connectionOf({
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+  });
+  return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
+}
+
+/** Among the words that are typed: lower case, unlike KIND/NAME. */
+function isClusterName(word: string): boolean {
+  return /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word);
+}
+
+async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
+  const { clusterNames, namespaceNames, policyNames, policyRefs } = await import("../fleet/objectnames.ts");
+  if (kind === "policyref") {
+    return (await policyRefs(client, options)).map((ref) => `${ref.kind}/${ref.key.name}`);
+  }
+  const read = { cluster: clusterNames, policy: policyNames, namespace: namespaceNames }[kind];
+  const keys = await read(client, options);
+  return keys.map((key) => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`));
+}

@@ -1,0 +1,86 @@
+/** What can stand behind the words that were typed, as kubectl's plugins and the scripts of shells ask for it. */
+
+import type { Command } from "commander";
+import { type Flag, isLive, type Live, type Subcommand, subcommands, type Values } from "./completionscript.ts";
+
+/** Cobra's ShellCompDirective: files where nothing fits, or never. */
+export const FILES = 0;
+export const NO_FILES = 4;
+
+export interface Candidate {
+  readonly value: string;
+  readonly description?: string;
+}
+
+export interface Answer {
+  readonly candidates: readonly Candidate[];
+  readonly directive: typeof FILES | typeof NO_FILES;
+  /** Names that have to be read from the API server, and what stands before them ("--namespace="). */
+  readonly live?: { readonly kind: Live; readonly prefix: string };
+}
+
+/** `words`: behind the program's name; the last one is being typed. */
+export function answerTo(words: readonly string[], program: Command): Answer {
+  const typed = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  const all = subcommands(program);
+  const command = all.find(({ name }) => name === before.find((word) => !word.startsWith("-")));
+  if (command === undefined) return offer(programWords(all, program), typed);
+  const [, name = "", prefix = ""] = /^((--[a-z-]+)=)/.exec(typed) ?? [];
+  const inline = command.flags.find(({ long }) => long === prefix);
+  if (inline !== undefined) return offerValues(inline.values, typed, name);
+  const last = command.flags.find((flag) => isNamed(flag, before.at(-1) ?? ""));
+  if (last?.values !== undefined) return offerValues(last.values, typed, "");
+  if (typed.startsWith("-")) return offer(flagWords(command), typed);
+  return offerValues(command.operand, typed, "");
+}
+
+function programWords(all: readonly Subcommand[], program: Command): Candidate[] {
+  return [
+    ...all.map(({ name, summary }) => ({ value: name, description: summary })),
+    ...program.options.map(({ long, description }) => ({ value: long ?? "", description })),
+  ];
+}
+
+function flagWords({ flags }: Subcommand): Candidate[] {
+  return flags.map(({ long, description }) => ({ value: long, description }));
+}
+
+function isNamed({ long, short }: Flag, word: string): boolean {
+  return word === long || (short !== undefined && word === short);
+}
+
+function offerValues(values: Values, typed: string, prefix: string): Answer {
+  if (values === "file") return { candidates: [], directive: FILES };
+  if (isLive(values)) return { candidates: [], directive: NO_FILES, live: { kind: values, prefix } };
+  if (values === undefined || values === "text") return { candidates: [], directive: NO_FILES };
+  return offer(
+    values.map((value) => ({ value: `${prefix}${value}` })),
+    typed,
+  );
+}
+
+export function offer(candidates: readonly Candidate[], typed: string): Answer {
+  const fitting = candidates.filter(
+    ({ value }) => value.startsWith(typed) && (typed !== "" || !value.startsWith("-")),
+  );
+  return { candidates: fitting, directive: NO_FILES };
+}
+
+/** As `__complete` of a cobra program prints it. */
+export function answerText({ candidates, directive }: Answer): string {
+  const lines = candidates.map(({ value, description }) =>
+    description === undefined ? value : `${value}\t${description}`,
+  );
+  return [...lines, `:${directive}`].map((line) => `${line}\n`).join("");
+}
+
+/** The value of a flag among the words; undefined: it is not there. */
+export function flagValue(words: readonly string[], ...names: readonly string[]): string | undefined {
+  for (const [index, word] of words.entries()) {
+    if (names.includes(word)) return words[index + 1];
+    const inline = names.find((name) => name.startsWith("--") && word.startsWith(`${name}=`));
+    if (inline !== undefined) return word.slice(inline.length + 1);
+  }
+  return undefined;
+}

@@ -1,0 +1,135 @@
+/** Does whoever calls trust the certificate that is served, and for how long? */
+
+import type { X509Certificate } from "node:crypto";
+import { warningOf } from "../../certificates/lifetime.ts";
+import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
+import type { Registration } from "../../hooks/registration.ts";
+import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
+import { fieldsOf, listOf, textOf } from "./objectsfields.ts";
+import { ours } from "./checkregistration.ts";
+
+const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
+
+/** "namespace/name" of the Secret with the certificate that is served; absent where nothing tells. */
+export function secretOf({ metadata, service }: Registration): string | undefined {
+  const annotated = metadata.annotations?.[INJECTED_FROM];
+  return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
+}
+
+export function trust(evidence: Evidence, settings: Settings): Finding {
+  const findings = ours(evidence, settings).map((each) => trusts(each, evidence, settings));
+  return worstOf(findings) ?? unknown("there is no ExtensionConfig", "cure that first");
+}
+
+function worstOf(findings: readonly Finding[]): Finding | undefined {
+  const order = ["error", "warning", "unknown", "ok"];
+  return findings.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0];
+}
+
+function trusts(registration: Registration, evidence: Evidence, { now }: Settings): Finding {
+  const { name } = registration.metadata;
+  const key = secretOf(registration);
+  const secret = key === undefined ? undefined : evidence.secrets.get(key);
+  const inject = `kubectl annotate extensionconfig ${name} --overwrite ${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`;
+  if (registration.caBundle === undefined) {
+    return error(
+      `ExtensionConfig ${name} has no caBundle: Cluster API trusts no certificate of ours`,
+      inject,
+    );
+  }
+  if (secret === undefined) {
+    return unknown(
+      `nothing tells which Secret holds the serving certificate of ExtensionConfig ${name}`,
+      inject,
+    );
+  }
+  if (!secret.ok) {
+    if (secret.why !== "NotFound") return unread(secret);
+    return unknown(`there is no Secret ${key}: the certificate is issued elsewhere`, inject);
+  }
+  return served(registration, { key: key ?? "", pem: secret.value }, { inject, now });
+}
+
+function served(
+  registration: Registration,
+  { key, pem }: { readonly key: string; readonly pem: Readonly<Record<string, string>> },
+  { inject, now }: { readonly inject: string; readonly now: Date },
+): Finding {
+  const leaf = parseCertificates(pem["tls.crt"] ?? "")[0];
+  if (leaf === undefined) {
+    return error(`Secret ${key} holds no certificate in tls.crt`, `put one into tls.crt of Secret ${key}`);
+  }
+  if (!isSigned(leaf, decoded(registration.caBundle ?? ""))) {
+    const detail = `the caBundle of ExtensionConfig ${registration.metadata.name} does not hold the authority that signed tls.crt of Secret ${key}`;
+    return error(
+      detail,
+      isSigned(leaf, pem["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
+    );
+  }
+  return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, now);
+}
+
+function nameProblem({ service }: Registration, leaf: X509Certificate, key: string): Finding | undefined {
+  const host = service && `${service.name}.${service.namespace}.svc`;
+  if (host === undefined || leaf.checkHost(host) !== undefined) return undefined;
+  return error(
+    `the certificate in Secret ${key} is not for ${host}, by which Cluster API calls`,
+    `issue it for the DNS name ${host}`,
+  );
+}
+
+function lifetime({ validFromDate, validToDate }: X509Certificate, key: string, now: Date): Finding {
+  const end = validToDate.toISOString();
+  const renew = `renew tls.crt and tls.key of Secret ${key}: the operator takes them up without a restart`;
+  if (validToDate <= now) return error(`the certificate in Secret ${key} ended at ${end}`, renew);
+  if (warningOf({ notBefore: validFromDate, notAfter: validToDate }) <= now)
+    return warning(`the certificate in Secret ${key} ends at ${end} and has not been renewed`, renew);
+  return ok(`Cluster API trusts the certificate in Secret ${key}, which ends at ${end}`);
+}
+
+function decoded(base64: string): string {
+  return Buffer.from(base64, "base64").toString("utf8");
+}
+
+function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
+  return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
+}
+
+/** A service to authors: decisions do not depend on it. */
+export function webhook(evidence: Evidence, settings: Settings): Finding {
+  const { webhook: read } = evidence;
+  if (!read.ok) {
+    if (read.why !== "NotFound") return unread(read);
+    return warning(
+      "there is no ValidatingWebhookConfiguration: mistakes in policies are told by their status alone",
+      "kubectl apply -f manifests/webhook.yaml",
+    );
+  }
+  const bundles = listOf(read.value["webhooks"]).map((each) =>
+    textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
+  );
+  const keep =
+    "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
+  if (bundles.some((bundle) => bundle === "")) {
+    return warning(
+      "the ValidatingWebhookConfiguration has no caBundle: the API server trusts no certificate of ours",
+      keep,
+    );
+  }
+  const leaf = ours(evidence, settings)
+    .map(secretOf)
+    .map((key) => evidence.secrets.get(key ?? ""))
+    .find((each) => each?.ok === true);
+  const certificate = leaf?.ok === true ? parseCertificates(leaf.value["tls.crt"] ?? "")[0] : undefined;
+  if (certificate === undefined)
+    return unknown(
+      "it has a caBundle; the serving certificate cannot be read",
+      "run it as somebody who may read the Secret",
+    );
+  if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
+    return ok("the API server trusts the serving certificate");
+  return warning(
+    "the caBundle of the ValidatingWebhookConfiguration does not hold the authority of the serving certificate",
+    keep,
+  );
+}

@@ -1,0 +1,210 @@
+/** Is everything installed, does it run, and does it fit together? */
+
+import { isFields } from "../../api/fields.ts";
+import { GROUP, VERSION } from "../../api/hookpolicy.ts";
+import type { CrdSchema } from "../../api/crdschema.ts";
+import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { error, type Evidence, type Finding, ok, some, unknown, unread, warning } from "./doctor.ts";
+import { fieldsOf, listOf, type RawObject, textOf } from "./objectsfields.ts";
+
+const APPLY = "apply the manifests of this release: kubectl apply -k .";
+
+export function definitions({ definitions: read }: Evidence): Finding {
+  const problems = [...read].flatMap(([kind, crd]): Finding[] => {
+    if (crd.ok) return definitionProblems(kind, crd.value);
+    return [
+      crd.why === "NotFound"
+        ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_CRDS)
+        : unread(crd),
+    ];
+  });
+  const worst = ["error", "warning", "unknown"].flatMap((state) =>
+    problems.filter((each) => each.state === state),
+  );
+  return worst[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
+}
+
+const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
+
+function definitionProblems(kind: string, crd: RawObject): Finding[] {
+  const conditions = listOf(fieldsOf(crd["status"])["conditions"]).map(fieldsOf);
+  const established = conditions.find(({ type }) => type === "Established");
+  const name = textOf(fieldsOf(crd["metadata"])["name"]);
+  if (established?.["status"] !== "True") {
+    return [error(`${name} is not established`, `kubectl describe crd ${name}`)];
+  }
+  const versions = listOf(fieldsOf(crd["spec"])["versions"]).map(fieldsOf);
+  const version = versions.find((each) => each["name"] === VERSION && each["served"] === true);
+  if (version === undefined) return [error(`${name} does not serve ${VERSION}`, APPLY_CRDS)];
+  return schemaProblems(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
+}
+
+/** A field that the API server does not know is dropped from what is applied, and then holds nothing. */
+function schemaProblems(name: string, kind: string, schema: unknown): Finding[] {
+  const schemas: Readonly<Record<string, CrdSchema>> = CRD_SCHEMAS;
+  const ours = new Set(fieldPaths(schemas[kind]));
+  const theirs = new Set(fieldPaths(schema));
+  const missing = [...ours.difference(theirs)];
+  if (missing.length > 0) {
+    return [error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS)];
+  }
+  const more = [...theirs.difference(ours)];
+  if (more.length === 0) return [];
+  const detail = `${name} is newer than this program, which does not know ${some(more)}`;
+  return [warning(detail, "use the hookpolicy of the release that is installed")];
+}
+
+function fieldPaths(schema: unknown, path = ""): string[] {
+  if (!isFields(schema)) return [];
+  const properties = Object.entries(fieldsOf(schema["properties"]));
+  return [
+    ...properties.flatMap(([name, each]) => {
+      const below = path === "" ? name : `${path}.${name}`;
+      return [below, ...fieldPaths(each, below)];
+    }),
+    ...fieldPaths(schema["items"], `${path}[]`),
+  ];
+}
+
+/** The operator, or Cluster API's core manager. */
+export interface Program {
+  readonly namespace: string;
+  readonly name: string;
+  readonly wanted: number;
+  readonly available: number;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly serviceAccount: string;
+}
+
+function programs({ deployments }: Evidence, label: string, value: string): Program[] {
+  if (!deployments.ok) return [];
+  return deployments.value
+    .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
+    .map(viewProgram)
+    .toSorted((a, b) => (a.namespace < b.namespace ? -1 : Number(a.namespace > b.namespace)));
+}
+
+export const operators = (evidence: Evidence): Program[] =>
+  programs(evidence, "app.kubernetes.io/name", "hookpolicy");
+
+const coreManagers = (evidence: Evidence): Program[] =>
+  programs(evidence, "cluster.x-k8s.io/provider", "cluster-api");
+
+function viewProgram(deployment: RawObject): Program {
+  const { namespace = "", name } = viewMetadata(deployment["metadata"]);
+  const spec = fieldsOf(deployment["spec"]);
+  const pod = fieldsOf(fieldsOf(spec["template"])["spec"]);
+  const container = fieldsOf(listOf(pod["containers"])[0]);
+  const available = fieldsOf(deployment["status"])["availableReplicas"];
+  return {
+    namespace,
+    name,
+    wanted: typeof spec["replicas"] === "number" ? spec["replicas"] : 1,
+    available: typeof available === "number" ? available : 0,
+    image: textOf(container["image"]),
+    args: [...listOf(container["command"]), ...listOf(container["args"])].map(textOf),
+    serviceAccount: textOf(pod["serviceAccountName"]) || "default",
+  };
+}
+
+/** `--name=value`, or `--name value`. */
+export function flagOf({ args }: Pick<Program, "args">, name: string): string | undefined {
+  const index = args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+  const arg = args[index];
+  return arg?.includes("=") === true ? arg.slice(arg.indexOf("=") + 1) : args[index + 1 || args.length];
+}
+
+export function operator(evidence: Evidence): Finding {
+  if (!evidence.deployments.ok) return unread(evidence.deployments);
+  const found = operators(evidence);
+  if (found.length === 0) {
+    return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
+  }
+  const short = found.find(({ wanted, available }) => wanted === 0 || available < wanted);
+  if (short === undefined) {
+    return ok(
+      found
+        .map((p) => `Deployment ${p.namespace}/${p.name}: ${p.available} of ${p.wanted} available`)
+        .join("; "),
+    );
+  }
+  const { namespace, name, wanted, available } = short;
+  const detail = `Deployment ${namespace}/${name}: ${available} of ${wanted} available`;
+  if (wanted === 0) return error(detail, `kubectl scale deployment -n ${namespace} ${name} --replicas=2`);
+  const remedy = `kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`;
+  return available === 0 ? error(detail, remedy) : warning(detail, remedy);
+}
+
+/** "v1.14.2", as clusterctl or the image say; `undefined`: nobody does. */
+export function capiVersion(evidence: Evidence): string | undefined {
+  const provider = evidence.providers.ok
+    ? evidence.providers.value.find((each) => each["providerName"] === "cluster-api")
+    : undefined;
+  const version = textOf(provider?.["version"]);
+  const tag = /:(v?1\.\d+\.\d+[^@]*)(?:@.*)?$/.exec(coreManagers(evidence)[0]?.image ?? "")?.[1];
+  return version === "" ? tag : version;
+}
+
+export function minorOf(version: string | undefined): number | undefined {
+  const [, minor] = /^v?1\.(\d+)/.exec(version ?? "") ?? [];
+  return minor === undefined ? undefined : Number(minor);
+}
+
+export function clusterApi(evidence: Evidence): Finding {
+  const { registrations, clusters } = evidence;
+  if (!clusters.ok && clusters.why === "NotFound") {
+    return error("the API server serves no Clusters: Cluster API is not installed", "clusterctl init");
+  }
+  if (!registrations.ok && registrations.why === "NotFound") {
+    return error(
+      "the API server serves no ExtensionConfigs: this Cluster API has no Runtime SDK",
+      "clusterctl upgrade plan",
+    );
+  }
+  const version = capiVersion(evidence);
+  return version === undefined
+    ? unknown(
+        "Cluster API is installed, and nothing tells its version",
+        "kubectl get providers -A, kubectl get deployments -A -l cluster.x-k8s.io/provider=cluster-api",
+      )
+    : ok(`Cluster API ${version}`);
+}
+
+const GATES = ["ClusterTopology", "RuntimeSDK"];
+
+/** By the manager's flags, and by its webhook, which takes no ExtensionConfig while the gate is off. */
+export function featureGates(evidence: Evidence): Finding {
+  const { creation, registrations } = evidence;
+  const managers = coreManagers(evidence);
+  const off = managers.flatMap((manager) => GATES.filter((gate) => !hasGate(manager, gate)));
+  if (off.length > 0) return gatesOff(off, managers[0]);
+  if (creation.ok) return ok(managers.length > 0 ? `${GATES.join(" and ")} are on` : "RuntimeSDK is on");
+  if (/RuntimeSDK feature flag/.test(creation.message)) return gatesOff(["RuntimeSDK"], managers[0]);
+  if (managers.length > 0 && creation.why === "Forbidden") return ok(`${GATES.join(" and ")} are on`);
+  if (!registrations.ok && registrations.why === "NotFound")
+    return unknown("there is no Cluster API to have it", "clusterctl init");
+  if (creation.why === "Forbidden") return unread(creation);
+  return error(
+    `Cluster API's manager does not answer: ${creation.message}`,
+    "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api",
+  );
+}
+
+function hasGate(manager: Program, gate: string): boolean {
+  return (flagOf(manager, "feature-gates") ?? "").split(",").includes(`${gate}=true`);
+}
+
+function gatesOff(off: readonly string[], manager: Program | undefined): Finding {
+  const gates = GATES.map((gate) => `${gate}=true`).join(",");
+  const { namespace = "capi-system", name = "capi-controller-manager" } = manager ?? {};
+  return error(
+    `the feature ${off.length === 1 ? "gate" : "gates"} ${off.join(" and ")} of Cluster API ${off.length === 1 ? "is" : "are"} off: no hook is called`,
+    `in Deployment ${namespace}/${name} set --feature-gates=${gates} (with clusterctl: CLUSTER_TOPOLOGY=true EXP_RUNTIME_SDK=true)`,
+  );
+}
+
+export function apiServer({ serverVersion }: Evidence): Finding {
+  return ok(`Kubernetes ${serverVersion}`);
+}

@@ -1,0 +1,119 @@
+/** Does Cluster API ask, and about everything? */
+
+import { viewMetadata } from "../../policy/cluster.ts";
+import { isDiscovered, isOurs, type Registration, selectsNamespace } from "../../hooks/registration.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Settings,
+  some,
+  unknown,
+  unread,
+  warning,
+} from "./doctor.ts";
+import type { Surveyed } from "./checkcoverage.ts";
+import { capiVersion, minorOf, operators } from "./checkinstall.ts";
+
+export function ours({ registrations }: Evidence, { own }: Pick<Settings, "own">): Registration[] {
+  return registrations.ok ? registrations.value.filter((each) => isOurs(each, own)) : [];
+}
+
+export function registered(evidence: Evidence, settings: Settings): Finding {
+  const { registrations } = evidence;
+  if (!registrations.ok) return unread(registrations);
+  const found = ours(evidence, settings);
+  const names = found.map(({ metadata }) => metadata.name);
+  if (found.length === 0) {
+    return error(
+      "no ExtensionConfig leads to the operator: nobody asks it",
+      "kubectl apply -f manifests/extensionconfig.yaml",
+    );
+  }
+  if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
+  const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
+  return warning(
+    `${found.length} ExtensionConfigs lead to the operator, which is asked by each of them: ${some(names)}`,
+    `keep one: kubectl delete extensionconfig ${superfluous.join(" ")}`,
+  );
+}
+
+export function discovered(evidence: Evidence, settings: Settings): Finding {
+  const found = ours(evidence, settings);
+  const failed = found.find((each) => !isDiscovered(each));
+  if (failed !== undefined) {
+    const { metadata, discovered: status = "missing", message } = failed;
+    const detail = `ExtensionConfig ${metadata.name}: Discovered is ${status}${message === "" ? "" : `: ${message}`}`;
+    const remedy =
+      status === "missing"
+        ? "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api: Cluster API's manager has not looked at it"
+        : "make what the message names reachable: kubectl get pods,endpointslices -A -l app.kubernetes.io/name=hookpolicy; Cluster API then tries again by itself";
+    return error(detail, remedy);
+  }
+  const old = found.find(({ current }) => !current);
+  if (old === undefined)
+    return ok(found.map((each) => `${each.metadata.name}: ${each.handlers.length} handlers`).join("; "));
+  const detail = `ExtensionConfig ${old.metadata.name} has changed since Cluster API looked at it`;
+  return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
+}
+
+export function hooks(evidence: Evidence, settings: Settings): Finding {
+  const { advertised, capiVersion: told } = settings.served;
+  const minor = minorOf(capiVersion(evidence));
+  const known: ReadonlySet<string> = minor === undefined ? advertised : settings.knownHooks(minor);
+  const strange = [...advertised].filter((hook) => !known.has(hook));
+  if (strange.length > 0) {
+    const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
+    return error(detail, capiFlag(evidence, minor));
+  }
+  const found = ours(evidence, settings).filter(isDiscovered);
+  const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
+  const unlearnt = [...advertised].filter((hook) => !learnt.has(hook));
+  if (found.length > 0 && unlearnt.length > 0) {
+    const detail = `Cluster API knows no handler for ${some(unlearnt)}: it has not looked since the operator offers that`;
+    return error(
+      detail,
+      `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
+    );
+  }
+  const offered = new Set<string>(advertised);
+  const unserved = [...known].filter((hook) => !offered.has(hook));
+  if (unserved.length > 0) {
+    return warning(
+      `the operator does not answer ${some(unserved)}, which Cluster API 1.${minor} calls`,
+      capiFlag(evidence, minor),
+    );
+  }
+  if (minor === undefined)
+    return unknown(
+      `for Cluster API ${told}; which one is installed is not known`,
+      "kubectl get providers -A",
+    );
+  return ok(`all that Cluster API 1.${minor} calls`);
+}
+
+function capiFlag(evidence: Evidence, minor: number | undefined): string {
+  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+  return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
+}
+
+/** Namespaces with something to protect, of which Cluster API does not ask. */
+export function namespaces(evidence: Evidence, settings: Settings, surveyed: Surveyed): Finding {
+  const found = ours(evidence, settings).filter(isDiscovered);
+  if (found.length === 0) return unknown("no ExtensionConfig is discovered", "cure that first");
+  if (!evidence.namespaces.ok) return unread(evidence.namespaces);
+  const metadata = evidence.namespaces.value.map((raw) => viewMetadata(raw["metadata"]));
+  const left = metadata
+    .filter(
+      ({ name, labels }) =>
+        surveyed.namespaces.has(name) && !found.some((each) => selectsNamespace(each, labels)),
+    )
+    .map(({ name }) => name);
+  if (left.length === 0) return ok("every namespace with something to protect is selected");
+  const patch = `kubectl patch extensionconfig ${found[0]?.metadata.name} --type merge -p '{"spec":{"namespaceSelector":null}}'`;
+  return error(
+    `the namespaceSelector leaves out namespaces with policies, which hold nothing there: ${some(left)}`,
+    `label them, or select all: ${patch}`,
+  );
+}

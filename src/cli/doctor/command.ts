@@ -1,0 +1,103 @@
+/** `hookpolicy doctor`: whether what is installed protects anything, and what to do about it. */
+
+import type { Command } from "commander";
+import { colourFor } from "../terminal/colour.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import type { Check, Evidence, Settings } from "./doctor.ts";
+import type { KindsIn } from "./evidence.ts";
+import { parseOptions, UsageError } from "../../operator/options.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
+import { stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json"] as const;
+const FAIL_ON = ["error", "warning"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly output: (typeof FORMATS)[number];
+  readonly failOn: (typeof FAIL_ON)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # Is everything there that policies need to hold something?
+  hookpolicy doctor
+
+  # In a pipeline, after installing or upgrading
+  hookpolicy doctor -o json --fail-on warning > doctor.json`;
+
+export function addDoctor(program: Command): void {
+  const command = program
+    .command("doctor")
+    .summary("check the installation, and say what to do")
+    .description(
+      "Looks at everything that policies need in order to hold something: CRDs, the operator, Cluster API and its registration, certificates, and which Clusters are protected by what. Each line that is not ok says what to do. Reads only, apart from a dry run.\n\nExit code: 0 nothing is wrong (warnings aside, unless --fail-on says so), 1 something is, 2 cannot look.",
+    )
+    .addOption(choice("--fail-on <state>", "what exit code 1 is for: errors, or warnings, too", FAIL_ON))
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addExamples(addConnectionFlags(command), EXAMPLES);
+  command.action(async (_: unknown, self: Command) => {
+    await runDoctor(self.optsWithGlobals<Flags>());
+  });
+}
+
+async function runDoctor(flags: Flags): Promise<void> {
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { gather } = await import("./evidence.ts");
+  const { kindsIn } = await import("./checkcoverage.ts");
+  const { doctorJson, doctorLines, examine } = await import("./report.ts");
+  const settings = await settingsFor({});
+  const kinds: KindsIn = (policies) => kindsIn(policies, settings);
+  const evidence = await reading(
+    withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
+  );
+  const checks = examine(evidence, await settingsOf(evidence, settings));
+  if (flags.output === "json") stdout.document(doctorJson(checks));
+  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
+  if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
+  if (checks.some(isBlind)) throw new CommandError(USAGE);
+}
+
+/** That nothing wrong was seen tells nothing where this could not be read. */
+const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
+
+function isBlind({ name, state }: Check): boolean {
+  return state === "unknown" && ESSENTIAL.has(name);
+}
+
+function isWrong({ failOn }: Flags): (check: Check) => boolean {
+  return ({ state }) => state === "error" || (failOn === "warning" && state === "warning");
+}
+
+interface Told {
+  readonly "capi-version"?: string | undefined;
+  readonly "webhook-service-name"?: string | undefined;
+  readonly "max-override-duration"?: string | undefined;
+}
+
+/** What the operator's flags make of it. */
+async function settingsFor(told: Told): Promise<Settings> {
+  const { handlerName, servedHooks } = await import("../../api/hookcatalog.ts");
+  const { HOOK_NAMES } = await import("../../api/runtimehooks.ts");
+  const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
+  return {
+    now: new Date(),
+    served: servedHooks(capiVersion.minor),
+    maxOverrideMs,
+    own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName },
+    knownHooks: (minor) => servedHooks(minor).advertised,
+  };
+}
+
+/** As the operator that was found is told to run; by defaults where it could not start with that. */
+async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
+  const { flagOf, operators } = await import("./checkinstall.ts");
+  const [operator] = operators(evidence);
+  if (operator === undefined) return standard;
+  const names = ["capi-version", "webhook-service-name", "max-override-duration"] as const;
+  try {
+    return await settingsFor(Object.fromEntries(names.map((name) => [name, flagOf(operator, name)])));
+  } catch (error) {
+    if (error instanceof UsageError) return standard;
+    throw error;
+  }
+}

@@ -1,0 +1,185 @@
+/** What `hookpolicy doctor` looks at, read once. Nothing is written: the one creation is a dry run. */
+
+import { isFields } from "../../api/fields.ts";
+import { GROUP } from "../../api/hookpolicy.ts";
+import { secretOf } from "./checkcertificate.ts";
+import type { Evidence, Grant, Read } from "./doctor.ts";
+import { operators } from "./checkinstall.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { DEPLOYMENTS, SECRETS, SUBJECT_REVIEWS, VALIDATING_WEBHOOKS } from "../../kube/resources.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { discoverResource } from "../../kube/apidiscovery.ts";
+import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts";
+import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { isSecret } from "../../objects/objectrefusal.ts";
+import { extensionConfigs } from "../../hooks/registrationinformer.ts";
+import type { ObjectKind } from "../../policy/objects.ts";
+import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
+import { clusterResource, listTyped } from "../fleet/liveobjects.ts";
+
+const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
+  group,
+  version,
+  plural,
+  kind,
+  namespaced: false,
+});
+const DEFINITIONS = resource(
+  "apiextensions.k8s.io",
+  "v1",
+  "customresourcedefinitions",
+  "CustomResourceDefinition",
+);
+const PROVIDERS = {
+  ...resource("clusterctl.cluster.x-k8s.io", "v1alpha3", "providers", "Provider"),
+  namespaced: true,
+};
+
+/** The kinds that the gates of these policies look at. */
+export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
+
+/** Rejects where the API server does not answer; whatever else cannot be read is a part of the evidence. */
+export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
+  const version = await client.getPath("/version");
+  const [deployments, providers, registrations, policies] = await Promise.all([
+    read(listTyped(client, DEPLOYMENTS)),
+    read(listTyped(client, PROVIDERS)),
+    read(listRegistrations(client)),
+    read(listPolicies(client)),
+  ]);
+  const [definitions, clusters, namespaces, webhook, creation, secrets] = await Promise.all([
+    readDefinitions(client),
+    read(listClusters(client)),
+    read(listTyped(client, NAMESPACES)),
+    read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
+    read(tryCreation(client)),
+    readSecrets(client, registrations),
+  ]);
+  const evidence = {
+    serverVersion: isFields(version) ? String(version["gitVersion"]) : "",
+    definitions,
+    deployments,
+    providers,
+    registrations,
+    creation,
+    secrets,
+    webhook,
+    policies,
+    clusters,
+    namespaces,
+    grants: [],
+  };
+  const kinds = policies.ok ? kindsIn(policies.value) : [];
+  return { ...evidence, grants: await readGrants(client, kinds, evidence) };
+}
+
+const raw = (object: KubeObject): RawObject => ({ ...object });
+
+/** What nobody answers is no finding but the end. */
+async function read<T>(work: Promise<T>): Promise<Read<T>> {
+  try {
+    return { ok: true, value: await work };
+  } catch (error) {
+    if (isUnreachable(error)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    return {
+      ok: false,
+      why: isNotFound(error) ? "NotFound" : isForbidden(error) ? "Forbidden" : "Failed",
+      message,
+    };
+  }
+}
+
+async function listRegistrations(client: KubeClient): Promise<Registration[]> {
+  return (await listTyped(client, await extensionConfigs(client))).map(viewRegistration);
+}
+
+async function listPolicies(client: KubeClient): Promise<readonly RawObject[]> {
+  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
+}
+
+async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
+  return await listTyped(client, await clusterResource(client));
+}
+
+async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {
+  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  const entries = kinds.map(async ({ kind, plural }) => {
+    const found = await read(client.get(DEFINITIONS, { name: `${plural}.${GROUP}` }).then(raw));
+    return [kind, found] as const;
+  });
+  return new Map(await Promise.all(entries));
+}
+
+/** Cluster API's webhook refuses ExtensionConfigs while the feature gate RuntimeSDK is off. */
+async function tryCreation(client: KubeClient): Promise<true> {
+  const kind = await extensionConfigs(client);
+  const object = {
+    apiVersion: `${kind.group}/${kind.version}`,
+    kind: kind.kind,
+    metadata: { name: "hookpolicy-doctor" },
+    spec: { clientConfig: { service: { namespace: "hookpolicy-system", name: "hookpolicy-doctor" } } },
+  };
+  await client.tryCreate(kind, object);
+  return true;
+}
+
+async function readSecrets(
+  client: KubeClient,
+  registrations: Read<readonly Registration[]>,
+): Promise<Evidence["secrets"]> {
+  const keys = registrations.ok ? registrations.value.map(secretOf).filter((key) => key !== undefined) : [];
+  const entries = [...new Set(keys)].map(async (key) => {
+    const [namespace = "", name = ""] = key.split("/");
+    return [key, await read(readSecret(client, { namespace, name }))] as const;
+  });
+  return new Map(await Promise.all(entries));
+}
+
+/** The key is of no interest. */
+async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<string, string>> {
+  const secret = await client.get(SECRETS, key);
+  const data: unknown = "data" in secret ? secret.data : undefined;
+  const entries = isFields(data) ? Object.entries(data) : [];
+  return Object.fromEntries(
+    entries
+      .filter(([name]) => name.endsWith(".crt"))
+      .map(([name, value]) => [name, Buffer.from(String(value), "base64").toString("utf8")]),
+  );
+}
+
+async function readGrants(
+  client: KubeClient,
+  kinds: readonly ObjectKind[],
+  evidence: Evidence,
+): Promise<readonly Grant[]> {
+  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(evidence)[0] ?? {};
+  const user = `system:serviceaccount:${namespace}:${serviceAccount}`;
+  const wanted = kinds.filter((kind) => !isSecret(kind));
+  return await Promise.all(wanted.map(async (kind) => await readGrant(client, kind, user)));
+}
+
+async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Promise<Grant> {
+  const found = await read(discoverResource(client, kind));
+  if (!found.ok) return { resource: `${kind.kind} in ${kind.apiVersion}`, missing: found };
+  const missing = await read(missingVerbs(client, found.value, user));
+  return { resource: resourceName(found.value), missing };
+}
+
+/** In all namespaces, as the operator lists and watches. */
+async function missingVerbs(
+  client: KubeClient,
+  { group, plural }: Resource,
+  user: string,
+): Promise<string[]> {
+  const verbs = ["get", "list", "watch"];
+  const groups = ["system:serviceaccounts", "system:authenticated"];
+  const answers = verbs.map(async (verb) => {
+    const resourceAttributes = { group, resource: plural, verb };
+    const status = await client.review(SUBJECT_REVIEWS, { user, groups, resourceAttributes });
+    return isFields(status) && status["allowed"] === true ? [] : [verb];
+  });
+  return (await Promise.all(answers)).flat();
+}

@@ -1,0 +1,191 @@
+/** `hookpolicy explain`: why a Cluster may go on or not, and what lets it go on. */
+
+import { type Command, Option } from "commander";
+import type { Cluster } from "../../api/meta.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import { colourFor } from "../terminal/colour.ts";
+import {
+  addExamples,
+  choice,
+  clusterName,
+  collect,
+  hookName,
+  instant,
+  programName,
+  version,
+} from "../command.ts";
+import type { ExplainOptions, Explanation } from "./explanation.ts";
+import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
+import type { Unread } from "../fleet/clusterworld.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  connectionWords,
+  reading,
+} from "../fleet/connection.ts";
+import { clusterIn, type ClusterName, fleetOf, readCluster } from "../fleet/livecluster.ts";
+import { readAllObjects } from "../fleet/objectfiles.ts";
+import { stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly hook?: HookName;
+  readonly at?: Date;
+  readonly filename?: readonly string[];
+  readonly toVersion?: string;
+  readonly fromVersion?: string;
+  readonly capiVersion?: string;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # It is 3 a.m. and a Cluster does not go on: what holds it, and what lets it go on?
+  hookpolicy explain team-a/prod-1
+
+  # May it be deleted? Would it be upgraded at Christmas?
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterUpgrade --to-version v1.36.0 --at 2026-12-24T18:00:00Z
+
+  # Without a cluster: policies, Clusters, Namespaces and other objects from files
+  hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
+
+export function addExplain(program: Command): void {
+  const command = program
+    .command("explain")
+    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .summary("tell why a Cluster is held and what lets it go on")
+    .description(
+      "Tells what every policy, rule and gate says of an operation of a Cluster, and what lets it go on. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
+    )
+    .addOption(
+      new Option("--hook <name>", "as if Cluster API called this hook")
+        .choices(HOOK_NAMES)
+        .argParser(hookName),
+    )
+    .option("--at <time>", "as if it were this time; default: now", instant)
+    .option(
+      "-f, --filename <path>",
+      "files, folders and patterns instead of the API server; - is standard input; repeatable",
+      collect,
+    )
+    .option(
+      "--to-version <version>",
+      "the version of an upgrade; default: what the Cluster's topology wants",
+      version,
+    )
+    .option(
+      "--from-version <version>",
+      "the version that an upgrade comes from, for expressions that look at it",
+      version,
+    )
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
+    await explainCluster(cluster, self.optsWithGlobals<Flags>(), programName(self));
+  });
+}
+
+async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
+  const options = parseOptions({ "capi-version": flags.capiVersion });
+  if (flags.toVersion !== undefined && flags.hook === undefined)
+    throw new UsageError("--to-version needs --hook");
+  await checkHook(flags, options);
+  const explanation =
+    flags.filename === undefined
+      ? await explainLive(name, flags, options)
+      : await explainFiles(name, flags.filename, { flags, options });
+  if (flags.output === "json") {
+    const { explanationJson } = await import("./explanationjson.ts");
+    stdout.document(explanationJson(explanation));
+    return;
+  }
+  const { explanationLines } = await import("./report.ts");
+  const lines = explanationLines(explanation, {
+    colour: colourFor(process.stdout, flags, process.env),
+    ...columnsOf(process.stdout),
+    program,
+    connection: connectionWords(flags),
+    chosen: flags.at !== undefined,
+  });
+  stdout.lines(lines);
+}
+
+async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<void> {
+  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  if (hook !== undefined && !servedHooks(capiVersion.minor).advertised.has(hook)) {
+    throw new UsageError(`Cluster API ${capiVersion.text} does not call ${hook} (--capi-version)`);
+  }
+}
+
+interface Settings {
+  readonly flags: Flags;
+  readonly options: Options;
+}
+
+async function explainFiles(
+  name: ClusterName,
+  paths: readonly string[],
+  settings: Settings,
+): Promise<Explanation> {
+  const { explain } = await import("./explanation.ts");
+  const sources = await readAllObjects(paths);
+  // Files tell of no other time than the one that is asked about.
+  const now = settings.flags.at ?? new Date();
+  const fleet = await fleetOf(
+    sources.map(({ object }) => object),
+    { now, ...settings },
+  );
+  return explain(fleet, explainOptions(clusterIn(fleet, name), { now, ...settings }));
+}
+
+function explainOptions(
+  cluster: Cluster,
+  {
+    flags: { hook, at, toVersion, fromVersion },
+    now,
+    unread = [],
+    live = false,
+  }: Settings & { readonly now: Date } & Partial<Pick<ExplainOptions, "unread" | "live">>,
+): ExplainOptions {
+  return {
+    cluster,
+    now,
+    unread,
+    live,
+    ...(hook !== undefined && { hook }),
+    ...(at !== undefined && { at }),
+    ...(toVersion !== undefined && { toVersion }),
+    ...(fromVersion !== undefined && { fromVersion }),
+  };
+}
+
+async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { explain, queriesFor } = await import("./explanation.ts");
+  const settings = { flags, options, now: new Date(), live: true };
+  const { fleet, cluster, unread } = await reading(
+    withApiServer(connectionOf(flags), async (client) =>
+      readCluster(client, name, {
+        ...settings,
+        queries: (seen, found) => queriesFor(seen, explainOptions(found, settings)),
+      }),
+    ),
+  );
+  return explain(fleet, explainOptions(cluster, { ...settings, unread: unread.map(unreadNote) }));
+}
+
+function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
+  const policies = what === "ClusterHookPolicies";
+  const may = policies
+    ? "one of them can hold the Cluster"
+    : what === "HookOverrides"
+      ? "one of them can let the Cluster go on"
+      : "what depends on it is not evaluable here, though it can be for the operator";
+  return { text: `you may not ${verb}: ${may}`, policies };
+}

@@ -1,0 +1,322 @@
+/** Why a Cluster may go on or not: what every policy says of an operation, and what lets it go on. */
+
+import type { Cluster } from "../../api/meta.ts";
+import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
+import { matches } from "../../policy/decide.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
+import { forecast } from "../../operations/forecast.ts";
+import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../../policy/policy.ts";
+import { remember } from "../../operations/timers.ts";
+import { timerKey, type World } from "../../policy/world.ts";
+import { notCalled, omittedRows } from "../fleet/caveats.ts";
+import { expectedCall } from "../../operations/call.ts";
+import { mismatchOf } from "./match.ts";
+import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { lookAt, walk } from "../../operations/timeline.ts";
+
+export interface ExplainOptions {
+  readonly cluster: Cluster;
+  /** Absent: the operations that are waiting now. */
+  readonly hook?: HookName;
+  readonly now: Date;
+  /** Another instant than now. */
+  readonly at?: Date;
+  readonly toVersion?: string;
+  readonly fromVersion?: string;
+  readonly unread: readonly Unread[];
+  /** The policies are those of an API server, and their statuses what the operator says. */
+  readonly live: boolean;
+}
+
+export interface Explanation {
+  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly at: Date;
+  /** What matters besides the policies: why no hook is called, what could not be read or is left out. */
+  readonly notes: readonly string[];
+  readonly operations: readonly ExplainedOperation[];
+}
+
+export interface ExplainedOperation {
+  readonly hook: HookName;
+  readonly targetVersion?: string;
+  /** Absent: Cluster API does not ask now. */
+  readonly firstAsked?: Date;
+  /** The Cluster shows that it has passed this hook. */
+  readonly passed: boolean;
+  readonly verdict: Verdict;
+  /** Absent: policies that may not be read could hold it. */
+  readonly holds?: boolean;
+  readonly retryAfterSeconds: number;
+  /** As Cluster API tells it. */
+  readonly message: string;
+  readonly release: Release;
+  /** What lets the operation go on, all of it. */
+  readonly steps: readonly Step[];
+  readonly policies: readonly ExplainedPolicy[];
+}
+
+/** When time alone lets go at the earliest. Absent: never, or it goes on anyway. */
+export type Release = Date | "Unknown" | undefined;
+
+export interface Step {
+  readonly policy: PolicyTrace["policy"];
+  readonly rule: string;
+  readonly gate?: string;
+  /** What is waited for; of what cannot be evaluated, why. */
+  readonly wanted: string;
+  readonly evaluable: boolean;
+  /** What makes the gate hold: of several commands, one is enough. */
+  readonly commands: readonly string[];
+  readonly release: Release;
+  /** What the policy's author says besides. */
+  readonly message?: string;
+}
+
+export interface ExplainedPolicy {
+  readonly trace: PolicyTrace;
+  /** Why the policy does not speak about the Cluster; empty if it does. */
+  readonly mismatch: readonly string[];
+  readonly release: Release;
+  readonly rules: readonly ExplainedRule[];
+  /** Rules on other hooks. */
+  readonly otherRules: readonly CompiledRule[];
+  readonly status?: StatusComparison;
+  /** When the override that lifts it ends. */
+  readonly liftedUntil?: Date;
+}
+
+export interface ExplainedRule {
+  readonly trace: RuleTrace;
+  readonly release: Release;
+  /** Something tells since when it blocks: its deadline counts from there. */
+  readonly isSinceKnown: boolean;
+}
+
+export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
+  const { cluster, hook, at, now, unread } = options;
+  const { namespace = "", name, uid } = cluster.metadata;
+  return {
+    cluster: { namespace, name, uid },
+    at: at ?? now,
+    notes: [
+      notCalled(cluster),
+      ...unread.map(({ text }) => text),
+      hook === undefined ? omittedRows(fleet, cluster) : undefined,
+    ].filter((note) => note !== undefined),
+    operations: subjects(fleet, options).map((subject) => explainOperation(fleet, subject, options)),
+  };
+}
+
+/** What gates look at to explain it all. */
+export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
+  const { cluster, now, at = now } = options;
+  return subjects(fleet, options).flatMap(({ call, asked }) => {
+    const world = fleet.world(cluster, asked);
+    return fleet
+      .policiesFor(cluster.metadata.namespace ?? "")
+      .filter((policy) => matches(policy, world) !== "no")
+      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
+      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
+  });
+}
+
+interface Subject {
+  readonly call: HookCall;
+  readonly asked: Ask;
+  /** Cluster API waits for the answer. */
+  readonly isAsked: boolean;
+}
+
+function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
+  const { cluster, hook, now } = options;
+  const asks = fleet.asked(cluster);
+  if (hook === undefined) {
+    return asks
+      .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
+      .map((asked) => ({ call: withFrom(asked.call, options), asked, isAsked: true }));
+  }
+  const known = asks.find(({ call }) => call.hook === hook);
+  const call =
+    known === undefined || options.toVersion !== undefined
+      ? expectedCall(hook, cluster, options.toVersion)
+      : known.call;
+  const asked = newAsk(withFrom(call, options), cluster, options.at ?? now, known);
+  const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
+  return [{ call: asked.call, asked, isAsked }];
+}
+
+/** Nothing tells which version an upgrade comes from: an expression that looks at it is not evaluable. */
+function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
+  const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
+  return has ? { ...call, fromKubernetesVersion: fromVersion } : call;
+}
+
+function explainOperation(
+  fleet: Fleet,
+  { call, asked: before, isAsked }: Subject,
+  options: ExplainOptions,
+): ExplainedOperation {
+  const { cluster, now, at = now } = options;
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const operation = { policies, world: fleet.world(cluster), call, asked: before };
+  const { decision, asked } = isAsked && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
+  const world = fleet.world(cluster, asked);
+  const situation: Situation = { fleet, world, call, at, policies, before, asked, isAsked, options };
+  const version = targetVersion(call);
+  return {
+    hook: call.hook,
+    ...(version !== undefined && { targetVersion: version }),
+    ...(isAsked && { firstAsked: before.firstAsked }),
+    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
+    ...answerOf(decision, options.unread),
+    retryAfterSeconds: decision.retryAfterSeconds,
+    message: decision.message,
+    release: decision.holds ? releaseOf(policies, decision.trace, situation) : undefined,
+    steps: decision.holds ? stepsOf(decision, situation) : [],
+    policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
+  };
+}
+
+type Operation = Parameters<typeof lookAt<Ask>>[0];
+
+/** What waits and deadlines are remembered until then, as the operator does it. */
+function lookAhead(operation: Operation, now: Date, at: Date): ReturnType<typeof lookAt<Ask>> {
+  let { asked } = operation;
+  for (const look of walk(operation, now, at)) ({ asked } = look);
+  return lookAt({ ...operation, asked }, at);
+}
+
+interface Situation {
+  readonly fleet: Fleet;
+  readonly world: World;
+  readonly call: HookCall;
+  readonly at: Date;
+  readonly policies: readonly CompiledPolicy[];
+  /** What was known before now. */
+  readonly before: Ask;
+  readonly asked: Ask;
+  readonly isAsked: boolean;
+  readonly options: ExplainOptions;
+}
+
+function answerOf(
+  { verdict, holds }: Decision,
+  unread: readonly Unread[],
+): Pick<ExplainedOperation, "verdict" | "holds"> {
+  const open = !holds && unread.some(({ policies }) => policies);
+  return open ? { verdict: "NotEvaluable" } : { verdict, holds };
+}
+
+function explainPolicy(
+  trace: PolicyTrace,
+  policy: CompiledPolicy | undefined,
+  situation: Situation,
+): ExplainedPolicy {
+  if (policy === undefined) return { trace, mismatch: [], release: undefined, rules: [], otherRules: [] };
+  const { fleet, world, call, asked, isAsked, options } = situation;
+  const known = fleet.policies.find(({ compiled }) => compiled === policy);
+  const status =
+    options.live && options.at === undefined && known !== undefined
+      ? compareStatus(known, trace, {
+          ...(isAsked && { asked: remember(asked, [policy], [trace]) }),
+          ...options,
+        })
+      : undefined;
+  const lifting = fleet.overrides.find(({ name }) => name === trace.overriddenBy);
+  return {
+    trace,
+    mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
+    release: releaseIfHeld(policy, trace.rules, situation),
+    rules: trace.rules.map((rule) => ({
+      trace: rule,
+      release:
+        trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
+      isSinceKnown: isSinceKnown(policy, rule, situation),
+    })),
+    otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
+    ...(status !== undefined && { status }),
+    ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
+  };
+}
+
+function isSinceKnown({ uid }: CompiledPolicy, { rule }: RuleTrace, { before }: Situation): boolean {
+  return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
+}
+
+function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
+  return { ...policy, rules: policy.rules.filter(({ name }) => name === rule) };
+}
+
+/** An Audit policy would hold what it would hold. */
+function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situation: Situation): Release {
+  if (!rules.some(({ holds }) => holds)) return undefined;
+  return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
+}
+
+function releaseOf(
+  policies: readonly CompiledPolicy[],
+  trace: readonly Pick<PolicyTrace, "holds" | "rules">[],
+  situation: Situation,
+): Release {
+  const { world, call, at } = situation;
+  const release = forecast(policies, world, call, at);
+  const isCounted = trace.some(({ rules }, index) => {
+    const policy = policies[index];
+    return rules.some(
+      (rule) =>
+        policy !== undefined &&
+        rule.deadlineReleases === true &&
+        rule.deadlineAt?.getTime() === release?.getTime() &&
+        !isSinceKnown(policy, rule, situation),
+    );
+  });
+  if (release !== undefined) return isCounted ? "Unknown" : release;
+  const open = trace
+    .filter(({ holds }) => holds)
+    .flatMap(({ rules }) => rules.filter(({ holds }) => holds))
+    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+  return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
+}
+
+function stepsOf({ trace }: Decision, situation: Situation): Step[] {
+  return trace.flatMap((policy, index) =>
+    policy.holds
+      ? policy.rules
+          .filter(({ holds }) => holds)
+          .flatMap((rule) => stepsOfRule(policy, rule, situation.policies[index]))
+      : [],
+  );
+}
+
+function stepsOfRule(
+  { policy }: PolicyTrace,
+  rule: RuleTrace,
+  compiled: CompiledPolicy | undefined,
+): readonly Step[] {
+  const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
+  const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
+  const open = rule.gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  if (open.length === 0) {
+    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
+  }
+  return open.map((gate) => ({
+    ...rest,
+    gate: gate.gate,
+    wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
+    evaluable: gate.holds !== undefined,
+    commands: commandsOf(gate),
+    release: gate.changesAt,
+  }));
+}
+
+/** Without the commands, which stand beside it. */
+function wantedOf({ wanted, members }: GateTrace): string {
+  return members === undefined ? wanted : `one of: ${members.map((member) => member.wanted).join("; or ")}`;
+}
+
+function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {
+  return [remedy, ...members.map((member) => member.remedy)].filter((each) => each !== undefined);
+}

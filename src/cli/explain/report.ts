@@ -1,0 +1,299 @@
+/** An explanation for people: first what to do, then why. */
+
+import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { policyName } from "../../policy/policy.ts";
+import type { Colour } from "../terminal/colour.ts";
+import type {
+  ExplainedOperation,
+  ExplainedPolicy,
+  ExplainedRule,
+  Explanation,
+  Release,
+  Step,
+} from "./explanation.ts";
+import type { StatusComparison } from "./storedstatus.ts";
+import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
+
+export interface TextOptions {
+  readonly colour: Colour;
+  /** Of the terminal; absent: lines are as long as they are. */
+  readonly columns?: number;
+  /** How the program was called: for commands that are printed. */
+  readonly program: string;
+  /** Behind those commands, to be about the same cluster: " --context prod". */
+  readonly connection: string;
+  /** The instant was chosen: it is not now. */
+  readonly chosen: boolean;
+}
+
+export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
+  const { cluster, operations, notes } = explanation;
+  const name = `${cluster.namespace}/${cluster.name}`;
+  const blocks = operations.map((operation) => operationLines(operation, explanation, options));
+  const none = [
+    `No operation of Cluster ${name} is held, and none waits for an answer.`,
+    `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
+  ];
+  const all = blocks.length === 0 ? [none] : blocks;
+  const warnings = notes.map((note) => options.colour.yellow(`note: ${note}`));
+  return paragraphs([warnings, ...all]);
+}
+
+function operationLines(
+  operation: ExplainedOperation,
+  { cluster, at }: Explanation,
+  options: TextOptions,
+): string[] {
+  const { columns } = options;
+  const name = `${cluster.namespace}/${cluster.name}`;
+  const top = [
+    ...stepDetails(operation, options),
+    ...waits(operation),
+    ...outlook(operation, name, options),
+    ...lifted(operation),
+  ];
+  const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, options), columns));
+  return [
+    ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
+    ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
+    "",
+    ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
+  ];
+}
+
+function headline(
+  { verdict, hook, targetVersion, firstAsked, passed }: ExplainedOperation,
+  cluster: string,
+  { colour, at, chosen }: TextOptions & { readonly at: Date },
+): string {
+  const version = targetVersion === undefined ? "" : ` (${targetVersion})`;
+  const asked =
+    firstAsked === undefined
+      ? passed
+        ? ", which has passed it already"
+        : ", which Cluster API does not ask about now"
+      : `, asked since ${timestamp(firstAsked)}`;
+  const when = chosen ? `, at ${timestamp(at)}` : "";
+  return `${painted(verdict, colour)}: ${hook}${version} of ${cluster}${asked}${when}`;
+}
+
+function painted(verdict: Verdict | "Skipped", colour: Colour): string {
+  const paint: Readonly<Record<typeof verdict, (text: string) => string>> = {
+    Allowed: colour.green,
+    Observed: colour.green,
+    WouldBlock: colour.yellow,
+    Blocked: colour.red,
+    NotEvaluable: colour.red,
+    Skipped: colour.dim,
+  };
+  return paint[verdict](verdict);
+}
+
+function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
+  return steps.flatMap((step, index) => {
+    const next = steps[index + 1];
+    const isLast = next?.rule !== step.rule || policyName(next.policy) !== policyName(step.policy);
+    return [...deedOf(step, index === 0 ? "" : "and ", options), ...(isLast ? said(step) : [])];
+  });
+}
+
+function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
+  const [first, ...others] = step.commands;
+  const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
+  const what = {
+    label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
+    text: `${step.wanted} (${place})`,
+  };
+  if (first === undefined) return [what];
+  return [
+    { label: `${and}run`, text: commandText(first, options), whole: true },
+    ...others.map((command) => ({ label: "or run", text: commandText(command, options), whole: true })),
+    what,
+  ];
+}
+
+/** What begins only when all this is done. */
+function waits({ policies }: ExplainedOperation): Detail[] {
+  return policies
+    .filter(({ trace }) => trace.holds)
+    .flatMap(({ trace: { policy, rules } }) =>
+      rules
+        .filter(({ holds }) => holds)
+        .flatMap(({ rule, gates }) =>
+          gates
+            .filter(({ reason }) => reason === "WaitNotStarted")
+            .map(({ gate, wanted }) => ({
+              label: "then wait",
+              text: `${wanted} (${policyName(policy)}, ${ruleName(rule)}, gate ${gate})`,
+            })),
+        ),
+    );
+}
+
+function lifted({ policies }: ExplainedOperation): Detail[] {
+  return policies.flatMap(({ trace: { overriddenBy, policy }, liftedUntil }) =>
+    overriddenBy === undefined || liftedUntil === undefined
+      ? []
+      : [
+          {
+            label: "lifted",
+            text: `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`,
+          },
+        ],
+  );
+}
+
+function commandText(command: string, { colour, connection }: TextOptions): string {
+  return colour.cyan(`${command}${connection}`);
+}
+
+/** What the policy's author says, once for each rule. */
+function said({ message }: Step): Detail[] {
+  return message === undefined ? [] : [{ label: "note", text: message }];
+}
+
+function outlook(
+  { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies }: ExplainedOperation,
+  name: string,
+  { program, connection }: TextOptions,
+): Detail[] {
+  if (holds === undefined) {
+    return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
+  }
+  if (!holds) return [{ label: "goes on", text: goesOn(verdict, firstAsked !== undefined) }];
+  const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
+  const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
+  return [
+    {
+      label: "goes on",
+      text: `${byTime(
+        release,
+        policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
+      )}${firstAsked === undefined ? "" : retry}`,
+    },
+    { label: "override", text: command, whole: true },
+  ];
+}
+
+function goesOn(verdict: Verdict, isAsked: boolean): string {
+  const when = isAsked ? "when Cluster API asks again, within 5 minutes" : "when Cluster API asks";
+  return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
+}
+
+function byTime(release: Release, rules: readonly ExplainedRule[]): string {
+  if (release === "Unknown") {
+    const isCounted = rules.some(
+      ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
+    );
+    return `nobody can tell when: ${isCounted ? "a deadline counts from a first block that nothing here tells" : "an expression looks at the clock"}`;
+  }
+  return release === undefined
+    ? "only after somebody has acted"
+    : `at ${timestamp(release)}, if nothing else changes`;
+}
+
+/** Who holds comes first, and who does not speak about the Cluster last. */
+function ranked(policies: readonly ExplainedPolicy[]): readonly ExplainedPolicy[] {
+  return policies.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+function rankOf({ trace }: ExplainedPolicy): number {
+  if (!trace.matched) return 3;
+  return trace.holds ? 0 : trace.rules.length === 0 ? 2 : 1;
+}
+
+function policyBranch(
+  { trace, mismatch, release, rules, otherRules, status }: ExplainedPolicy,
+  options: TextOptions,
+): Branch {
+  const { colour } = options;
+  const name = colour.bold(policyName(trace.policy));
+  const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
+  const notes = notesOf(trace, otherRules.length).map((note) => `, ${note}`);
+  return {
+    text: `${name}: ${outcome}${notes.join("")}`,
+    details: [
+      ...mismatch.map((text) => ({ label: "because", text })),
+      ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release, rules) }] : []),
+      ...statusDetails(status, colour),
+    ],
+    branches: rules.map((rule) =>
+      ruleBranch(rule, { ...options, isLifted: trace.overriddenBy !== undefined }),
+    ),
+  };
+}
+
+function notesOf({ mode, matched, overriddenBy, rules }: PolicyTrace, others: number): string[] {
+  return [
+    ...(mode === "Audit" && rules.length > 0 ? ["mode Audit, so it holds nothing"] : []),
+    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
+    ...(matched && rules.length === 0
+      ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
+      : []),
+  ];
+}
+
+function statusDetails(status: StatusComparison | undefined, colour: Colour): Detail[] {
+  if (status === undefined) return [];
+  const { row, differences, because } = status;
+  if (differences.length === 0) {
+    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
+  }
+  const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
+  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
+}
+
+function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
+  const { isLifted } = options;
+  const { trace, release, isSinceKnown } = explained;
+  const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
+  const why = condition === undefined ? reason : `match condition ${condition} is false`;
+  const details: Detail[] = [
+    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
+    ...(trace.holds && !isLifted ? [{ label: "goes on", text: byTime(release, [explained]) }] : []),
+    ...(deadlineAt === undefined
+      ? []
+      : [deadline(isSinceKnown ? deadlineAt : undefined, deadlineReleases === true)]),
+  ];
+  return {
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
+    details,
+    branches: gates.map((gate) => gateBranch(gate, options)),
+  };
+}
+
+/** What is wrong with the whole spec has no rule. */
+function ruleName(rule: string): string {
+  return rule === "" ? "spec" : `rule ${rule}`;
+}
+
+function deadline(at: Date | undefined, releases: boolean): Detail {
+  const when =
+    at === undefined ? "counted from the rule's first block, which nothing here tells" : timestamp(at);
+  return { label: "deadline", text: `${when}, which ${releases ? "lets go" : "does not let go"}` };
+}
+
+function gateBranch(gate: GateTrace, options: TextOptions): Branch {
+  const { colour } = options;
+  const { holds, wanted, observed, remedy, members = [] } = gate;
+  const marks = {
+    true: colour.green("holds"),
+    false: colour.red("waits"),
+    undefined: colour.red("cannot be evaluated"),
+  };
+  const head = `gate ${gate.gate}: ${marks[`${holds}`]}`;
+  if (members.length > 0) {
+    const branches = members.map((member) => gateBranch(member, options));
+    return { text: `${head} (one of ${members.length})`, branches };
+  }
+  if (holds === true) return { text: `${head}: ${wanted}; ${observed}` };
+  return {
+    text: head,
+    details: [
+      { label: "wanted", text: wanted },
+      { label: holds === undefined ? "because" : "observed", text: observed },
+      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
+    ],
+  };
+}

@@ -1,0 +1,108 @@
+/** What a policy's status tells of an operation, beside what its rules say now. */
+
+import type { DecisionRow, HookPolicyStatus } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { Ask } from "../../operations/operation.ts";
+import { heldRow } from "../../operations/rows.ts";
+import type { PolicyTrace } from "../../policy/decision.ts";
+import type { FleetPolicy } from "../fleet/fleet.ts";
+
+/** What the operator reads and whoever asks may not. */
+export interface Unread {
+  readonly text: string;
+  /** Policies are missing: that the others let go says nothing. */
+  readonly policies: boolean;
+}
+
+export interface StatusComparison {
+  /** Of this operation; absent: the status has none. */
+  readonly row?: DecisionRow;
+  /** In words; none: the status says the same. */
+  readonly differences: readonly string[];
+  /** Why that may be. */
+  readonly because?: string;
+}
+
+export interface StatusContext {
+  readonly cluster: Cluster;
+  readonly now: Date;
+  readonly unread: readonly Unread[];
+  /** What Cluster API waits for; absent: nothing, and no row is expected. */
+  readonly asked?: Ask;
+}
+
+/** Undefined: there is nothing to compare. */
+export function compareStatus(
+  { compiled, status }: FleetPolicy,
+  trace: PolicyTrace,
+  context: StatusContext,
+): StatusComparison | undefined {
+  const { asked, cluster, now } = context;
+  const generation = generationProblem(compiled.generation, status);
+  const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
+  if (asked === undefined) return stale;
+  const row = rowOf(status, asked, cluster);
+  const expected = heldRow(asked, { trace, policyUID: compiled.uid }, undefined, now);
+  const isFull = (status.decisionsOmitted ?? 0) > 0;
+  if (row === undefined && (expected === undefined || isFull)) return stale;
+  const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];
+  return {
+    ...(row !== undefined && { row }),
+    differences,
+    ...(differences.length > 0 && { because: causeOf(status, trace, generation !== undefined, context) }),
+  };
+}
+
+function generationProblem(
+  generation: number,
+  { observedGeneration = -1 }: Partial<HookPolicyStatus>,
+): string | undefined {
+  if (observedGeneration === generation) return undefined;
+  if (observedGeneration < 0) return "the operator has not written a status yet";
+  return `the status is of generation ${observedGeneration}, and the policy is at ${generation}`;
+}
+
+function rowOf(
+  { decisions }: Partial<HookPolicyStatus>,
+  { call }: Ask,
+  cluster: Cluster,
+): DecisionRow | undefined {
+  const { namespace, name, uid } = cluster.metadata;
+  return (Array.isArray(decisions) ? decisions : []).find(
+    (row: DecisionRow) =>
+      row.namespace === namespace && row.cluster === name && row.clusterUID === uid && row.hook === call.hook,
+  );
+}
+
+const COMPARED = ["verdict", "rule", "gate", "reason", "targetVersion"] as const;
+
+function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | undefined): string[] {
+  if (row === undefined && expected === undefined) return [];
+  if (row === undefined) return ["the status does not tell of this operation"];
+  if (expected === undefined) return [`the status says ${row.verdict} (${row.reason}) since ${row.since}`];
+  return COMPARED.filter((field) => row[field] !== expected[field]).map(
+    (field) => `the status says ${field} ${row[field] ?? "-"}, and it is ${expected[field] ?? "-"}`,
+  );
+}
+
+const STALE = "the operator has not taken in the policy as it is now: it does within seconds, if it runs";
+/** What a status tells of the future is set right as soon as it has come. */
+const OVERDUE_MS = 60_000;
+
+function causeOf(
+  { nextTransitionTime }: Partial<HookPolicyStatus>,
+  { rules }: PolicyTrace,
+  isStale: boolean,
+  { unread, now }: StatusContext,
+): string {
+  if (isStale) return STALE;
+  const refused = rules.some(({ gates }) =>
+    gates.some(({ holds, reason }) => holds === undefined && reason === "ObjectsForbidden"),
+  );
+  if (refused || unread.length > 0) return "you may not read all that the operator reads";
+  const due = new Date(nextTransitionTime ?? NaN);
+  if (due.getTime() < now.getTime() - OVERDUE_MS) {
+    return `the operator has missed what was due at ${nextTransitionTime}: it seems not to run`;
+  }
+  return "the operator writes it within seconds; if it stays so, it does not run, or cannot write";
+}

@@ -1,0 +1,155 @@
+/** Files, folders, patterns and standard input to Kubernetes objects that know where they stand. Bad input is a problem, never thrown. */
+
+import { isFields } from "../../api/fields.ts";
+import { type Source, sourcesOf } from "./paths.ts";
+import { parseJson } from "./json.ts";
+import { readText } from "./read.ts";
+import { parseYaml, TOO_DEEP } from "./yaml.ts";
+
+/** 1-based. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface SourceObject {
+  /** "-" is standard input. */
+  readonly file: string;
+  /** 1-based, in its file; the items of a List share theirs. */
+  readonly document: number;
+  readonly object: Readonly<Record<string, unknown>>;
+  /**
+   * Of the value at a path such as spec.rules[0].until[1].annotation.key, or of its name (`of` "key"); where it is
+   * absent, of the nearest field that would hold it.
+   */
+  position(path: string, of?: "key" | "value"): Position;
+  /** Of the file, for code frames. */
+  readonly lines: readonly string[];
+}
+
+export interface FileProblem {
+  readonly file: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+}
+
+export interface Loaded {
+  readonly objects: readonly SourceObject[];
+  readonly problems: readonly FileProblem[];
+  /** Documents found in folders that are no Kubernetes objects, such as Helm values. */
+  readonly ignored: number;
+  /** How many files were read. */
+  readonly files: number;
+}
+
+export interface LoadOptions {
+  /** Where relative paths begin; the process's own by default. */
+  readonly cwd?: string;
+  readonly stdin?: AsyncIterable<Uint8Array>;
+}
+
+/** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
+export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
+  const { sources, problems } = await sourcesOf(paths, options);
+  const loaded: Loaded[] = [];
+  for (const source of sources) loaded.push(await loadSource(source, options));
+  return {
+    objects: loaded.flatMap(({ objects }) => objects),
+    problems: [...problems, ...loaded.flatMap((each) => each.problems)],
+    ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
+    files: sources.length,
+  };
+}
+
+async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
+  const read = await readText(source, options);
+  if (!read.ok) return { ...NOTHING, problems: [{ file: source.name, message: read.message }] };
+  return parseText(source, read.text);
+}
+
+const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
+
+/** A document of a file: what it holds, and where. */
+export interface ParsedDocument {
+  readonly document: number;
+  readonly value: unknown;
+  position(path: string, of: "key" | "value"): Position;
+}
+
+export interface Parsed {
+  readonly documents: readonly ParsedDocument[];
+  readonly problems: readonly Omit<FileProblem, "file">[];
+}
+
+function parseText({ name, named }: Source, text: string): Loaded {
+  const file = name;
+  const lines = text.split(/\r\n|\n|\r/);
+  const { documents, problems } = parseJson(text) ?? parseYaml(text);
+  const objects: SourceObject[] = [];
+  const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
+  let ignored = 0;
+  for (const parsed of documents) {
+    for (const item of itemsOf(parsed)) {
+      const problem = objectProblem(item.value);
+      if (problem === undefined && isFields(item.value)) {
+        const { document, value: object } = item;
+        const position: SourceObject["position"] = (path, of = "value") => item.position(path, of);
+        objects.push({ file, document, object, position, lines });
+      } else if (!named && isForeign(item.value)) ignored += 1;
+      else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
+    }
+  }
+  if (named && documents.length === 0 && found.length === 0) found.push({ file, message: "holds no object" });
+  return { objects, problems: found, ignored, files: 1 };
+}
+
+/** `kubectl get -o yaml` prints a List. */
+function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
+  const { document, value } = parsed;
+  if (!isFields(value) || typeof value["kind"] !== "string" || !value["kind"].endsWith("List"))
+    return [parsed];
+  const items: unknown = value["items"];
+  if (!Array.isArray(items)) return [parsed];
+  return items.map((item: unknown, index) => ({
+    document,
+    value: item,
+    position: (path, of) => {
+      const below = path === "" ? "" : `.${path}`;
+      return parsed.position(`items[${index}]${below}`, of);
+    },
+  }));
+}
+
+/** Such as Helm values: nothing of Kubernetes at all. */
+function isForeign(value: unknown): boolean {
+  return !isFields(value) || (value["apiVersion"] === undefined && value["kind"] === undefined);
+}
+
+function objectProblem(value: unknown): string | undefined {
+  if (!isFields(value)) return `found ${nounOf(value)}, expected a Kubernetes object`;
+  if (isTooDeep(value)) return TOO_DEEP;
+  const missing = ["apiVersion", "kind"].filter(
+    (field) => typeof value[field] !== "string" || value[field] === "",
+  );
+  return missing.length === 0 ? undefined : `is no Kubernetes object: it has no ${missing.join(" and no ")}`;
+}
+
+/** Whoever walks through it later may do so with recursion. */
+const MAX_DEPTH = 500;
+
+function isTooDeep(root: object): boolean {
+  let level: readonly unknown[] = [root];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((value) =>
+      typeof value === "object" && value !== null ? Object.values(value) : [],
+    );
+  }
+  return false;
+}
+
+function nounOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  return value === null ? "nothing" : `a ${typeof value}`;
+}

@@ -1,0 +1,112 @@
+/** What a decision about one Cluster looks at, read from the API server: no more than whoever asks must be let read. */
+
+import type { RawObject } from "./kinds.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
+import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
+import type { ObjectQuery } from "../../policy/policy.ts";
+import { clusterNames } from "./objectnames.ts";
+import { clusterResource, listIfServed, NOT_READ, readKind, typed } from "./liveobjects.ts";
+
+const TIMEOUT_MS = 30_000;
+
+/** What may not be read, and is not there therefore. */
+export interface Unread {
+  readonly what: "Namespace" | "ClusterHookPolicies" | "HookOverrides";
+  /** "list clusterhookpolicies.hookpolicy.dev" */
+  readonly verb: string;
+}
+
+export interface ClusterObjects {
+  /** The Cluster first, its Namespace, and every policy and override that could be about it. */
+  readonly objects: readonly RawObject[];
+  readonly unread: readonly Unread[];
+}
+
+/** With what gates look at. */
+export interface ClusterWorld extends ClusterObjects {
+  readonly reader: ObjectReader;
+}
+
+/** There is no such Cluster. */
+export interface NoCluster {
+  /** The Clusters of the namespace, as far as they may be listed. */
+  readonly others: readonly ObjectKey[];
+}
+
+/** `queriesIn`: what gates look at. Whatever fails is a KubeError. */
+export async function readClusterWorld(
+  client: KubeClient,
+  key: Required<ObjectKey>,
+  queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
+): Promise<ClusterWorld | NoCluster> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const found = await readCluster(client, key, signal);
+  if (found === undefined)
+    return { others: await clusterNames(client, { namespace: key.namespace, signal }) };
+  return { ...found, reader: await readGateObjects(client, await queriesIn(found.objects)) };
+}
+
+async function readCluster(
+  client: KubeClient,
+  key: Required<ObjectKey>,
+  signal: AbortSignal,
+): Promise<ClusterObjects | undefined> {
+  const clusters = await clusterResource(client, signal);
+  const cluster = await find(client, clusters, key);
+  if (cluster === undefined) return undefined;
+  const { namespace } = key;
+  const [own, ...rest] = await Promise.all([
+    listIfServed(client, POLICY_RESOURCES.HookPolicy, namespace),
+    unlessForbidden("ClusterHookPolicies", "list", POLICY_RESOURCES.ClusterHookPolicy, async (resource) =>
+      listIfServed(client, resource),
+    ),
+    unlessForbidden("HookOverrides", "list", OVERRIDES, async (resource) => listIfServed(client, resource)),
+    unlessForbidden("Namespace", "get", NAMESPACES, async (resource) => {
+      const found = await find(client, resource, { name: namespace });
+      return found === undefined ? [] : [found];
+    }),
+  ]);
+  return {
+    objects: [cluster, ...own, ...rest.flatMap(({ objects }) => objects)],
+    unread: rest.flatMap(({ unread }) => unread),
+  };
+}
+
+async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {
+  const found = await unlessNotFound(client.get(resource, key));
+  return found && typed(resource, found);
+}
+
+async function unlessForbidden(
+  what: Unread["what"],
+  verb: "get" | "list",
+  resource: Resource,
+  read: (resource: Resource) => Promise<readonly RawObject[]>,
+): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly Unread[] }> {
+  try {
+    return { objects: await read(resource), unread: [] };
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return { objects: [], unread: [{ what, verb: `${verb} ${resourceName(resource)}` }] };
+  }
+}
+
+/** What gates look at for one Cluster, in the namespaces where they look for it: all of it, since which one they name can depend on the time. */
+async function readGateObjects(client: KubeClient, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
+  const places = new Map(queries.map((query) => [placeOf(query.kind, query.namespace), query]));
+  const found = new Map(
+    await Promise.all(
+      [...places].map(
+        async ([place, { kind, namespace }]) => [place, await readKind(client, kind, namespace)] as const,
+      ),
+    ),
+  );
+  return { find: (kind, namespace) => found.get(placeOf(kind, namespace)) ?? NOT_READ };
+}
+
+function placeOf(kind: ObjectKind, namespace: string): string {
+  return `${objectKindKey(kind)} ${namespace}`;
+}

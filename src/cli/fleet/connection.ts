@@ -1,0 +1,64 @@
+/** Flags of commands that talk to the API server, and how they fail. */
+
+import { type Command, InvalidArgumentError } from "commander";
+import { CommandError, USAGE } from "../command.ts";
+import type { Connection } from "./livefleet.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { shellQuote } from "../../policy/message.ts";
+import { VERSION } from "../../version.ts";
+import { stderr } from "../terminal/output.ts";
+
+export interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+export function addConnectionFlags(command: Command): Command {
+  return command
+    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
+    .option("--context <name>", "of the kubeconfig; default: the current one");
+}
+
+export function connectionOf({ kubeconfig, context }: ConnectionFlags): Connection {
+  return {
+    version: VERSION,
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+  };
+}
+
+/** Behind a printed command, so that it is about the same cluster: " --context prod". */
+export function connectionWords({ kubeconfig, context }: ConnectionFlags): string {
+  const words = [
+    ...(kubeconfig === undefined ? [] : ["--kubeconfig", kubeconfig]),
+    ...(context === undefined ? [] : ["--context", context]),
+  ];
+  return words.map((word) => ` ${shellQuote(word)}`).join("");
+}
+
+/** In milliseconds. */
+export function parseTime(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError("Allowed: a duration such as 90s, 10m or 1h30m");
+  return ms;
+}
+
+/** What cannot be read is wrong input; its message is one line. */
+export async function reading<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A watch goes on by itself. */
+export function tellLost(message: string): void {
+  stderr.line(`warning: ${message}; trying again`);
+}
+
+/** Of a terminal; whatever else reads gets lines as long as they are. */
+export function columnsOf({ isTTY, columns }: NodeJS.WriteStream): { readonly columns?: number } {
+  return isTTY ? { columns } : {};
+}

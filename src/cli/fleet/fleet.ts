@@ -1,0 +1,220 @@
+/** The world that objects from files or from an API server describe, as decide() looks at it. */
+
+import { type Fields, isFields } from "../../api/fields.ts";
+import { CONDITION, type DecisionRow, type HookPolicyStatus } from "../../api/hookpolicy.ts";
+import type { Cluster, Namespace } from "../../api/meta.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
+import { adoptRow, type Ask, deletionAsk, hasEnded } from "../../operations/operation.ts";
+import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
+import { compilePolicy, type ServedHooks } from "../../policy/compile.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
+import { compileOverride, type Override } from "../../policy/override.ts";
+import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import type { Asked, World } from "../../policy/world.ts";
+import { objectReader } from "./fleetobjects.ts";
+import {
+  isCluster,
+  isNamespace,
+  ownKind,
+  policyKind,
+  type RawObject,
+  viewOverride,
+  viewPolicy,
+} from "./kinds.ts";
+
+export interface FleetOptions {
+  readonly served: ServedHooks;
+  /** Longer HookOverrides have no effect. */
+  readonly maxOverrideMs: number;
+  /** Overrides that have not been created yet are created now; what was asked later does not count. */
+  readonly now: Date;
+  /** Of Clusters and HookPolicies that do not say theirs; "default" as with kubectl. */
+  readonly namespace?: string;
+  /**
+   * The objects are all there are, as in a test suite: a kind without objects has none. Otherwise nothing is known
+   * of it, and gates that look for it are not evaluable.
+   */
+  readonly complete?: boolean;
+  /** Instead of looking among the objects, as when they were read from an API server. */
+  readonly objects?: ObjectReader;
+}
+
+/** A policy, and what its object says of the past. */
+export interface FleetPolicy {
+  readonly compiled: CompiledPolicy;
+  readonly status: Partial<HookPolicyStatus>;
+  readonly raw: RawObject;
+}
+
+export class Fleet {
+  /** In the order of their names, which is that of the server. */
+  readonly policies: readonly FleetPolicy[];
+  readonly overrides: readonly Override[];
+  /** Objects that occur again later, where they count. */
+  readonly duplicates: readonly RawObject[];
+  readonly served: ServedHooks;
+  readonly #now: Date;
+  readonly #clusters: ReadonlyMap<string, Cluster>;
+  readonly #namespaces: ReadonlyMap<string, Namespace>;
+  readonly #overrides: ReadonlyMap<string, readonly Override[]>;
+  readonly #objects: ObjectReader;
+  readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
+
+  constructor(given: readonly RawObject[], options: FleetOptions) {
+    const { unique, duplicates } = distinct(given.map((raw) => placed(raw, options.namespace ?? "default")));
+    this.duplicates = duplicates;
+    this.served = options.served;
+    this.#now = options.now;
+    this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
+    this.overrides = unique
+      .filter((raw) => ownKind(raw) === "HookOverride")
+      .map((raw) => fleetOverride(raw, options))
+      .toSorted((a, b) => compare(a.name, b.name));
+    this.#overrides = Map.groupBy(
+      this.overrides,
+      ({ clusterRef: { namespace, name } }) => `${namespace}/${name}`,
+    );
+    this.#clusters = new Map(
+      unique
+        .filter(isCluster)
+        .map((raw) => withUID(viewCluster(raw)))
+        .map((cluster): [string, Cluster] => [clusterKey(cluster), cluster])
+        .toSorted(([a], [b]) => compare(a, b)),
+    );
+    this.#namespaces = new Map(
+      unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
+    );
+    this.#objects = options.objects ?? objectReader(unique, options.complete === true);
+  }
+
+  /** By namespace and name. */
+  clusters(): readonly Cluster[] {
+    return [...this.#clusters.values()];
+  }
+
+  cluster(namespace: string, name: string): Cluster | undefined {
+    return this.#clusters.get(`${namespace}/${name}`);
+  }
+
+  namespace(name: string): Namespace | undefined {
+    return this.#namespaces.get(name);
+  }
+
+  /** Every policy that could match a Cluster of the namespace, as decide() takes them. */
+  policiesFor(namespace: string): readonly CompiledPolicy[] {
+    const known = this.#candidates.get(namespace);
+    if (known !== undefined) return known;
+    const candidates = this.policies
+      .map(({ compiled }) => compiled)
+      .filter(({ ref }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace);
+    this.#candidates.set(namespace, candidates);
+    return candidates;
+  }
+
+  world(cluster: Cluster, asked?: Asked): World {
+    return {
+      cluster,
+      namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
+      objects: this.#objects,
+      overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
+      ...(asked !== undefined && { asked }),
+    };
+  }
+
+  /** The operations that wait, as the statuses of policies and a deletion that has begun tell: what the operator would know after a restart. */
+  asked(cluster: Cluster): readonly Ask[] {
+    const asks = new Map<HookName, Ask>();
+    const deletion = deletionAsk(cluster, this.served);
+    if (deletion !== undefined) asks.set("BeforeClusterDelete", deletion);
+    for (const { compiled, status } of this.policies) {
+      for (const row of rowsOf(status, cluster)) {
+        const known = asks.get(row.hook);
+        const context = { cluster, policy: compiled, status, known, now: this.#now, served: this.served };
+        const ask = adoptRow(row, context);
+        if (ask !== undefined) asks.set(row.hook, ask);
+      }
+    }
+    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster, this.served)).map(firstOfAll);
+  }
+}
+
+/** To be shown: what each policy says counts for itself. */
+function firstOfAll(ask: Ask): Ask {
+  const said = [...(ask.saidBy?.values() ?? [])].map((time) => time.getTime());
+  return said.length === 0 ? ask : { ...ask, firstAsked: new Date(Math.min(...said)) };
+}
+
+export function createFleet(objects: readonly RawObject[], options: FleetOptions): Fleet {
+  return new Fleet(objects, options);
+}
+
+/** In the namespace that `kubectl apply` would put it. */
+function placed(raw: RawObject, namespace: string): RawObject {
+  const metadata = raw["metadata"];
+  if (!isCluster(raw) && ownKind(raw) !== "HookPolicy") return raw;
+  if (!isFields(metadata) || viewMetadata(metadata).namespace !== undefined) return raw;
+  return { ...raw, metadata: { ...metadata, namespace } };
+}
+
+/** The last one of a name counts, as when they are applied one after the other. */
+function distinct(objects: readonly RawObject[]): { unique: RawObject[]; duplicates: RawObject[] } {
+  const byIdentity = new Map<string, RawObject>();
+  const duplicates: RawObject[] = [];
+  for (const raw of objects) {
+    const { name, namespace = "" } = viewMetadata(raw["metadata"]);
+    const identity = [String(raw["apiVersion"]).replace(/[^/]*$/, ""), raw["kind"], namespace, name].join(
+      " ",
+    );
+    const before = byIdentity.get(identity);
+    if (before !== undefined && name !== "") duplicates.push(before);
+    byIdentity.set(name === "" ? `${identity}${byIdentity.size}` : identity, raw);
+  }
+  return { unique: [...byIdentity.values()], duplicates };
+}
+
+function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
+  const kind = policyKind(raw);
+  if (kind === undefined) return [];
+  const object = viewPolicy(kind, raw);
+  return [
+    {
+      compiled: compilePolicy(kind, object, served),
+      status: isFields(raw["status"]) ? (object.status ?? {}) : {},
+      raw,
+    },
+  ];
+}
+
+/** An operator whose --max-override-duration is shorter than the one that is known here has said so. */
+function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Override {
+  const object = viewOverride(raw, now);
+  const compiled = compileOverride(object, maxOverrideMs);
+  const conditions: unknown = isFields(raw["status"]) ? raw["status"]["conditions"] : undefined;
+  const refused = (Array.isArray(conditions) ? conditions : []).find(
+    (each): each is Fields => isFields(each) && each["type"] === CONDITION.Active,
+  );
+  if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
+    return compiled;
+  return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
+}
+
+/** ClusterUID in a gate must not mean the empty text, which an annotation can be. */
+function withUID(cluster: Cluster): Cluster {
+  if (cluster.metadata.uid !== "") return cluster;
+  return { ...cluster, metadata: { ...cluster.metadata, uid: `uid-of-${clusterKey(cluster)}` } };
+}
+
+function rowsOf({ decisions }: Partial<HookPolicyStatus>, cluster: Cluster): readonly DecisionRow[] {
+  const { namespace, name, uid } = cluster.metadata;
+  return (Array.isArray(decisions) ? decisions : []).filter(
+    (row: DecisionRow) => row.namespace === namespace && row.cluster === name && row.clusterUID === uid,
+  );
+}
+
+function byName(a: FleetPolicy, b: FleetPolicy): number {
+  return compare(policyName(a.compiled.ref), policyName(b.compiled.ref));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,63 @@
+/** The kinds of objects that the command line knows, and the views of them that policies/ takes. */
+
+import { withoutNulls } from "../../api/fields.ts";
+import {
+  type ClusterHookPolicy,
+  GROUP,
+  type HookOverride,
+  type HookPolicy,
+  VERSION,
+} from "../../api/hookpolicy.ts";
+import { CLUSTER_API_GROUP, type ObjectMeta } from "../../api/meta.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { type PolicyKind, policyName } from "../../policy/policy.ts";
+
+export type RawObject = Readonly<Record<string, unknown>>;
+
+export const OWN_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
+export type OwnKind = (typeof OWN_KINDS)[number];
+
+/** "velero.io" of velero.io/v1; "" of v1. */
+export function groupOf({ apiVersion }: RawObject): string {
+  return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+}
+
+/** Of any version of the group: another one than ours is an error for the schema to tell. */
+export function ownKind(object: RawObject): OwnKind | undefined {
+  return groupOf(object) === GROUP ? OWN_KINDS.find((kind) => kind === object["kind"]) : undefined;
+}
+
+export function policyKind(object: RawObject): PolicyKind | undefined {
+  const kind = ownKind(object);
+  return kind === "HookOverride" ? undefined : kind;
+}
+
+export function isCluster(object: RawObject): boolean {
+  return groupOf(object) === CLUSTER_API_GROUP && object["kind"] === "Cluster";
+}
+
+export function isNamespace({ apiVersion, kind }: RawObject): boolean {
+  return apiVersion === "v1" && kind === "Namespace";
+}
+
+/** A policy that has not been created yet has no uid, but timers are kept by it: its name stands in. */
+export function viewPolicy(kind: PolicyKind, raw: RawObject): HookPolicy | ClusterHookPolicy {
+  const metadata = viewMetadata(raw["metadata"]);
+  const { name, namespace } = metadata;
+  const uid = metadata.uid || policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
+  return view(kind, raw, { ...metadata, uid }) as unknown as HookPolicy | ClusterHookPolicy;
+}
+
+/** One that has not been created yet is created at `now`. */
+export function viewOverride(raw: RawObject, now: Date): HookOverride {
+  const metadata = viewMetadata(raw["metadata"]);
+  const { name, creationTimestamp = now.toISOString() } = metadata;
+  const uid = metadata.uid || `HookOverride ${name}`;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
+  return view("HookOverride", raw, { ...metadata, uid, creationTimestamp }) as unknown as HookOverride;
+}
+
+function view(kind: OwnKind, { spec, status }: RawObject, metadata: ObjectMeta): object {
+  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata, spec: withoutNulls(spec), status };
+}

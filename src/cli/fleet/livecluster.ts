@@ -1,0 +1,124 @@
+/** One Cluster and what speaks about it, from the API server or from files. */
+
+import type { Cluster } from "../../api/meta.ts";
+import { type clusterName, CommandError, USAGE } from "../command.ts";
+import type { Fleet } from "./fleet.ts";
+import type { RawObject } from "./kinds.ts";
+import type { KubeClient } from "../approve/livemarks.ts";
+import type { Unread } from "./clusterworld.ts";
+import type { Connection } from "./livefleet.ts";
+import { type Options, parseOptions } from "../../operator/options.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
+import type { ObjectQuery } from "../../policy/policy.ts";
+import { reading } from "./connection.ts";
+import { stderr } from "../terminal/output.ts";
+
+export type ClusterName = ReturnType<typeof clusterName>;
+
+export interface Looked {
+  readonly fleet: Fleet;
+  readonly cluster: Cluster;
+  readonly now: Date;
+  /** False: policies that may not be read can hold the Cluster. */
+  readonly isWhole: boolean;
+}
+
+/** For commands that change something. */
+export interface LiveCluster {
+  readonly client: KubeClient;
+  /** As it is now. What may not be read is told the first time. */
+  readonly look: () => Promise<Looked>;
+}
+
+/** Exit code 2 where nothing can be read; what `work` cannot write is a failure. */
+export async function withLiveCluster(
+  connection: Connection,
+  name: ClusterName,
+  work: (live: LiveCluster) => Promise<void>,
+): Promise<void> {
+  const { withApiServer } = await import("./livefleet.ts");
+  const told = new Set<string>();
+  let configured = false;
+  const started = withApiServer(connection, async (client) => {
+    configured = true;
+    await work({ client, look: async () => await reading(look(client, name, told)) });
+  });
+  await started.catch(async (error: unknown) => {
+    if (configured) throw error;
+    await reading(Promise.reject(error instanceof Error ? error : new Error(String(error))));
+  });
+}
+
+async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
+  const { objectQueries } = await import("../approve/approval.ts");
+  const now = new Date();
+  const queries = (fleet: Fleet, cluster: Cluster): readonly ObjectQuery[] =>
+    objectQueries(fleet, cluster, now);
+  const { fleet, cluster, unread } = await readCluster(client, name, {
+    options: parseOptions({}),
+    now,
+    queries,
+  });
+  for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
+    told.add(verb);
+    stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
+  }
+  const isWhole = unread.every(({ what }) => what !== "ClusterHookPolicies");
+  return { fleet, cluster, now, isWhole };
+}
+
+export interface FleetSettings {
+  readonly options: Options;
+  readonly now: Date;
+}
+
+/** `queries`: what gates look at. */
+export async function readCluster(
+  client: KubeClient,
+  name: ClusterName,
+  settings: FleetSettings & {
+    readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
+  },
+): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
+  const { readClusterWorld } = await import("./clusterworld.ts");
+  const found = await readClusterWorld(client, name, async (objects) => {
+    const seen = await fleetOf(objects, settings);
+    return settings.queries(seen, clusterIn(seen, name));
+  });
+  if ("others" in found) throw noCluster(name, found.others);
+  const fleet = await fleetOf(found.objects, settings, found.reader);
+  return { fleet, cluster: clusterIn(fleet, name), unread: found.unread };
+}
+
+export async function fleetOf(
+  objects: readonly RawObject[],
+  { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
+  reader?: ObjectReader,
+): Promise<Fleet> {
+  const { createFleet } = await import("./fleet.ts");
+  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  return createFleet(objects, {
+    served: servedHooks(capiVersion.minor),
+    maxOverrideMs,
+    now,
+    ...(reader !== undefined && { objects: reader }),
+  });
+}
+
+export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
+  const others = fleet.clusters().map(({ metadata }) => metadata);
+  const cluster = fleet.cluster(name.namespace, name.name);
+  if (cluster === undefined) throw noCluster(name, others);
+  return cluster;
+}
+
+function noCluster(
+  { namespace, name }: ClusterName,
+  others: readonly { readonly namespace?: string; readonly name: string }[],
+): CommandError {
+  const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
+  const meant = nearest(`${namespace}/${name}`, names);
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${hint}`);
+}

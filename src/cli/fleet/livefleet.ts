@@ -1,0 +1,59 @@
+/** A fleet as the API server has it now, for the command line. Read once; whatever fails is a KubeError of one line. */
+
+import type { RawObject } from "./kinds.ts";
+import { KubeClient } from "../../kube/kubeclient.ts";
+import { loadKubeConfig } from "../../kube/kubeconfig.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { objectKindKey, type ObjectReader } from "../../policy/objects.ts";
+import type { ObjectDemand } from "../../policy/policy.ts";
+import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";
+
+export interface Connection {
+  /** A file; absent: as kubectl finds it. */
+  readonly kubeconfig?: string;
+  /** Of the kubeconfig; absent: the current one. */
+  readonly context?: string;
+  /** Of this program, for the User-Agent. */
+  readonly version: string;
+}
+
+export async function withApiServer<T>(
+  { version, ...source }: Connection,
+  work: (client: KubeClient) => Promise<T>,
+): Promise<T> {
+  const client = new KubeClient(loadKubeConfig(source), { version });
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** Policies, overrides, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
+export async function readFleet(client: KubeClient): Promise<RawObject[]> {
+  const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  const clusters = await clusterResource(client);
+  const lists = await Promise.all([
+    ...own.map(async (resource) => await listIfServed(client, resource)),
+    ...[clusters, NAMESPACES].map(async (resource) => await listTyped(client, resource)),
+  ]);
+  return lists.flat();
+}
+
+/** The objects of the kinds that gates look at, in all namespaces. */
+export async function readObjects(
+  client: KubeClient,
+  demands: readonly ObjectDemand[],
+): Promise<ObjectReader> {
+  const kinds = new Map(demands.map(({ kind }) => [objectKindKey(kind), kind]));
+  const found = new Map(
+    await Promise.all([...kinds].map(async ([key, kind]) => [key, await readKind(client, kind)] as const)),
+  );
+  return {
+    find: (kind, namespace) => {
+      const all = found.get(objectKindKey(kind)) ?? NOT_READ;
+      if (!all.ok || !all.namespaced) return all;
+      return { ...all, objects: all.objects.filter(({ metadata }) => metadata.namespace === namespace) };
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** Objects as commands look at them: with their kind, and without what may not be read. */
+
+import type { RawObject } from "./kinds.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { discoverResource } from "../../kube/apidiscovery.ts";
+import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
+import { type Resource, resourceName } from "../../kube/resource.ts";
+import { ClusterResource } from "../../operator/apiserver.ts";
+import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import type { FoundObjects, ObjectKind, WatchedObject } from "../../policy/objects.ts";
+
+/** The items of a list do not say their kind. */
+export function typed({ group, version, kind }: Resource, raw: object): RawObject {
+  return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Of Clusters, in the version that is served. */
+export async function clusterResource(
+  client: KubeClient,
+  signal = AbortSignal.timeout(TIMEOUT_MS),
+): Promise<Resource> {
+  return await new ClusterResource(client).resolve(signal);
+}
+
+export async function listTyped(
+  client: KubeClient,
+  resource: Resource,
+  namespace?: string,
+): Promise<readonly RawObject[]> {
+  const { items } = await client.list(resource, {
+    ...(namespace !== undefined && { namespace }),
+    project: (raw) => typed(resource, raw),
+  });
+  return items;
+}
+
+/** Without the operator's CRDs there are no policies yet. */
+export async function listIfServed(
+  client: KubeClient,
+  resource: Resource,
+  namespace?: string,
+): Promise<readonly RawObject[]> {
+  return (await unlessNotFound(listTyped(client, resource, namespace))) ?? [];
+}
+
+export const NOT_READ: FoundObjects = {
+  ok: false,
+  reason: "ObjectsNotRead",
+  message: "the objects of this kind were not read",
+};
+
+/** All that a gate could look at, of one namespace if they have one and it is given. */
+export async function readKind(
+  client: KubeClient,
+  kind: ObjectKind,
+  namespace?: string,
+): Promise<FoundObjects> {
+  if (isSecret(kind)) return SECRETS_REFUSED;
+  let resource: Resource | undefined;
+  try {
+    resource = await discoverResource(client, kind);
+    const raws = await listTyped(client, resource, resource.namespaced ? namespace : undefined);
+    const objects = raws.map((raw): WatchedObject => ({ metadata: viewMetadata(raw["metadata"]), raw }));
+    return { ok: true, namespaced: resource.namespaced, objects };
+  } catch (error) {
+    const refusal = refusalOf(kind, error);
+    if (refusal === undefined) throw error;
+    if (!isForbidden(error)) return refusal;
+    // Not the operator is refused, but whoever runs the command.
+    return { ...refusal, message: `you may not ${attempt(kind, resource, namespace)}` };
+  }
+}
+
+function attempt(kind: ObjectKind, resource: Resource | undefined, namespace: string | undefined): string {
+  if (resource === undefined) return `discover kind ${kind.kind}`;
+  const where = resource.namespaced && namespace !== undefined ? ` in namespace ${namespace}` : "";
+  return `list ${resourceName(resource)}${where}`;
+}

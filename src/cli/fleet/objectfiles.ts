@@ -1,0 +1,34 @@
+/** Objects from files, for commands that decide with them. */
+
+import { CommandError, USAGE } from "../command.ts";
+import type { RawObject } from "./kinds.ts";
+import { problemLine } from "../terminal/problemline.ts";
+import type { SourceObject } from "../files/load.ts";
+import { stderr } from "../terminal/output.ts";
+
+export interface ObjectFiles {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  /** Nothing was left out: no file, and no kind that was meant for us. */
+  readonly isWhole: boolean;
+}
+
+/** Tells what is wrong with them on stderr. */
+export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { kindProblems, repeated } = await import("../validate/kindproblems.ts");
+  const { objects: sources, problems } = await loadPaths(paths);
+  const all = [...problems, ...kindProblems(sources)];
+  stderr.lines(all.map(problemLine));
+  for (const { file, line, message } of repeated(sources)) {
+    stderr.line(`warning: ${file}:${line}: ${message}`);
+  }
+  return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
+}
+
+/** All of them, or exit code 2. */
+export async function readAllObjects(paths: readonly string[]): Promise<readonly SourceObject[]> {
+  const { sources, isWhole } = await readObjectFiles(paths);
+  if (!isWhole) throw new CommandError(USAGE);
+  return sources;
+}

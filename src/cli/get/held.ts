@@ -1,0 +1,106 @@
+/** What policies hold, as their statuses tell. */
+
+import { isFields } from "../../api/fields.ts";
+import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+
+/** An operation of a Cluster, and one policy that holds it. */
+export interface Held {
+  readonly policy: PolicyRef;
+  readonly row: DecisionRow;
+  /** `hookpolicy approve` can make the gate hold. */
+  readonly approvable: boolean;
+}
+
+export interface HeldFleet {
+  /** The oldest question first. */
+  readonly held: readonly Held[];
+  /** What policies hold beyond the rows of their status. */
+  readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
+  /** Clusters that policies of mode Audit would hold, counted once for each policy. */
+  readonly wouldBlock: number;
+}
+
+/** `namespace`: only its Clusters. What a status leaves out is counted whatever the namespace. */
+export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
+  const policies = objects.flatMap(policyOf);
+  return {
+    held: policies.flatMap((policy) => heldOf(policy, namespace)).toSorted(oldestFirst),
+    omitted: policies.flatMap(({ ref, omitted }) => (omitted > 0 ? [{ policy: ref, count: omitted }] : [])),
+    wouldBlock: policies
+      .flatMap(({ rows }) => rows)
+      .filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length,
+  };
+}
+
+interface Policy {
+  readonly ref: PolicyRef;
+  readonly spec: unknown;
+  readonly rows: readonly DecisionRow[];
+  readonly omitted: number;
+}
+
+function policyOf(raw: RawObject): Policy[] {
+  const kind = policyKind(raw);
+  if (kind === undefined) return [];
+  const { metadata, spec, status } = viewPolicy(kind, raw);
+  const { name, namespace } = metadata;
+  const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
+  const rows = Array.isArray(status?.decisions) ? status.decisions : [];
+  return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0 }];
+}
+
+function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Held[] {
+  return rows
+    .filter((row) => holds(row, spec) && isIn(row, namespace))
+    .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
+}
+
+/** A row of an Audit policy is WouldBlock, or tells of a rule that Enforce would not hold by, either. */
+function holds({ verdict }: DecisionRow, spec: unknown): boolean {
+  if (verdict === "Blocked") return true;
+  const { mode, failurePolicy }: { mode?: unknown; failurePolicy?: unknown } = isFields(spec) ? spec : {};
+  return verdict === "NotEvaluable" && mode !== "Audit" && failurePolicy !== "Ignore";
+}
+
+function isIn(row: DecisionRow, namespace: string | undefined): boolean {
+  return namespace === undefined || row.namespace === namespace;
+}
+
+function gateOf(spec: unknown, { rule, gate }: DecisionRow): GateSpec | undefined {
+  const rules = isFields(spec) && Array.isArray(spec["rules"]) ? spec["rules"] : [];
+  return named<GateSpec>(named<RuleSpec>(rules, rule)?.until, gate);
+}
+
+/** Of a list that nobody has checked. */
+export function named<T extends { readonly name: string }>(
+  list: unknown,
+  name: string | undefined,
+): (Partial<T> & Pick<T, "name">) | undefined {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items.find((item): item is Partial<T> & Pick<T, "name"> => isFields(item) && item["name"] === name);
+}
+
+function isApprovable(gate: Partial<GateSpec> | undefined): boolean {
+  if (gate === undefined) return false;
+  if (gate.annotation !== undefined || gate.label !== undefined) return true;
+  return Array.isArray(gate.anyOf) && gate.anyOf.some(isApprovable);
+}
+
+function oldestFirst(a: Held, b: Held): number {
+  return compare(sortKey(a), sortKey(b));
+}
+
+function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: Held): string {
+  return [firstAsked, namespace, cluster, hook, policyName(policy)].join(" ");
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Which row of which policy: the same one after a change of it. */
+export function heldKey({ policy, row: { clusterUID, hook } }: Held): string {
+  return [policyName(policy), clusterUID, hook].join(" ");
+}

@@ -1,0 +1,66 @@
+/** Changes of what is held, a line each: for `hookpolicy get -w` in a pipe. */
+
+import { policyName } from "../../policy/policy.ts";
+import { width } from "../terminal/colour.ts";
+import { row } from "../terminal/table.ts";
+import { type Held, type HeldFleet, heldKey } from "./held.ts";
+import { cells, HEADINGS, heldObject } from "./report.ts";
+
+/** Held: from the beginning, or from now on. Changed: for another reason. Released: this policy holds it no more. */
+type Event = "Held" | "Changed" | "Released";
+
+interface StreamOptions {
+  readonly json: boolean;
+  readonly program: string;
+  readonly connection: string;
+}
+
+export class HeldStream {
+  readonly #options: StreamOptions;
+  #known: ReadonlyMap<string, Held> = new Map();
+  #widths: readonly number[] = [];
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+  }
+
+  /** The lines that tell what is different. */
+  next({ held, omitted }: HeldFleet, now: Date): string[] {
+    const before = this.#known;
+    this.#known = new Map(held.map((each) => [heldKey(each), each]));
+    // What a status leaves out may only have lost its place.
+    const short = new Set(omitted.map(({ policy }) => policyName(policy)));
+    const gone = [...before]
+      .filter(([key, { policy }]) => !this.#known.has(key) && !short.has(policyName(policy)))
+      .map(([, each]) => each);
+    const news = held.flatMap((each): [Event, Held][] => {
+      const known = before.get(heldKey(each));
+      if (known === undefined) return [["Held", each]];
+      return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];
+    });
+    return this.#lines([...gone.map((each): [Event, Held] => ["Released", each]), ...news], now);
+  }
+
+  #lines(events: readonly (readonly [Event, Held])[], now: Date): string[] {
+    if (this.#options.json) {
+      return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
+    }
+    const rows = events.map(([event, held]) => {
+      const [cluster = "", ...rest] = cells(held, { now, ...this.#options });
+      return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
+    });
+    const headings =
+      this.#widths.length === 0 && rows.length > 0
+        ? [["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"]]
+        : [];
+    return [...headings, ...rows].map((each, _, all) => this.#line(each, all));
+  }
+
+  /** Columns only grow, as with kubectl. */
+  #line(line: readonly string[], all: readonly (readonly string[])[]): string {
+    this.#widths = line.map((_, column) =>
+      Math.max(this.#widths[column] ?? 0, ...all.map((other) => width(other[column] ?? ""))),
+    );
+    return row(line, this.#widths);
+  }
+}

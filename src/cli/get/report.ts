@@ -1,0 +1,184 @@
+/** What is held, as tables, as blocks for narrow terminals, and as JSON. */
+
+import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { shellQuote } from "../../policy/message.ts";
+import { type Colour, width } from "../terminal/colour.ts";
+import type { Held, HeldFleet } from "./held.ts";
+import { ageText, since, until } from "../terminal/age.ts";
+import { tableLines } from "../terminal/table.ts";
+import { type Detail, detailLines } from "../terminal/tree.ts";
+
+/** What a line is for. */
+export type Grouping = "operation" | "policy" | "cluster";
+
+export interface HeldView {
+  readonly now: Date;
+  readonly by: Grouping;
+  /** How the program was called, for the commands that it names. */
+  readonly program: string;
+  /** Behind those commands, to be about the same cluster: " --context prod". */
+  readonly connection: string;
+  /** Of the terminal; absent: as wide as it gets. */
+  readonly columns?: number;
+  readonly colour: Colour;
+}
+
+type CommandView = "program" | "connection";
+
+export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
+  const [wide, narrow] = tablesOf(fleet, view);
+  const fits = (lines: readonly string[]): boolean =>
+    lines.every((line) => width(line) <= (view.columns ?? Infinity));
+  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet)];
+}
+
+/** With the way out, and without; blocks are for operations only. */
+function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string[], string[]] {
+  if (view.by !== "operation") {
+    const summary = view.by === "policy" ? byPolicy(held, view) : byCluster(held, view);
+    return [summary, summary];
+  }
+  const rows = held.map((each) => cells(each, view));
+  return [
+    tableLines([...HEADINGS, "UNBLOCK"], rows),
+    tableLines(
+      HEADINGS,
+      rows.map((row) => row.slice(0, HEADINGS.length)),
+    ),
+  ];
+}
+
+export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
+
+export function cells(held: Held, view: Pick<HeldView, "now" | CommandView>): string[] {
+  const { policy, row } = held;
+  return [
+    `${row.namespace}/${row.cluster}`,
+    row.hook,
+    shortName(policy),
+    ruleAndGate(held),
+    since(row.firstAsked, view.now),
+    until(row.earliestRelease, view.now),
+    wayOut(held, view),
+  ];
+}
+
+/** A HookPolicy is always in the namespace of the Cluster. */
+function shortName({ kind, name }: PolicyRef): string {
+  return `${kind}/${name}`;
+}
+
+function ruleAndGate({ row: { rule, gate } }: Held): string {
+  return gate === undefined ? rule : `${rule}/${gate}`;
+}
+
+/** The command, where there is one; else what the policy says. */
+function wayOut({ approvable, row }: Held, { program, connection }: Pick<HeldView, CommandView>): string {
+  const { namespace, cluster, hook, message } = row;
+  const name = shellQuote(`${namespace}/${cluster}`);
+  return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : message;
+}
+
+/** An operation, and below it every policy that holds it. */
+function blocks({ held }: HeldFleet, view: HeldView): string[] {
+  const { now, colour, columns } = view;
+  return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
+    `${colour.bold(operation)}, held for ${oldest(all, now)}`,
+    ...all.flatMap((each) => indented(detailsOf(each, view), columns)),
+  ]);
+}
+
+function detailsOf(held: Held, view: HeldView): Detail[] {
+  const { policy, row } = held;
+  return [
+    { label: "held by", text: `${policyName(policy)} ${ruleAndGate(held)} (${row.reason})` },
+    ...(row.earliestRelease === undefined ? [] : [{ label: "release", text: row.earliestRelease }]),
+    { label: "unblock", text: wayOut(held, view), whole: held.approvable },
+  ];
+}
+
+function operationOf({ row }: Held): string {
+  return `${row.namespace}/${row.cluster} ${row.hook}`;
+}
+
+function byPolicy(held: readonly Held[], { now }: HeldView): string[] {
+  const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
+  return tableLines(
+    ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
+    groups.map(([name, rows]) => [
+      name,
+      String(new Set(rows.map(({ row }) => row.clusterUID)).size),
+      oldest(rows, now),
+      until(releases(rows)[0], now),
+    ]),
+  );
+}
+
+/** All policies that hold an operation must let it go, so that the last of them tells. */
+function byCluster(held: readonly Held[], { now }: HeldView): string[] {
+  const groups = [...Map.groupBy(held, operationOf).values()];
+  return tableLines(
+    ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
+    groups.map((rows) => {
+      const [cluster = "", hook = ""] =
+        rows[0] === undefined ? [] : cells(rows[0], { now, program: "", connection: "" });
+      const times = releases(rows);
+      return [
+        cluster,
+        hook,
+        rows.map(({ policy }) => shortName(policy)).join(","),
+        oldest(rows, now),
+        until(times.length === rows.length ? times.at(-1) : undefined, now),
+      ];
+    }),
+  );
+}
+
+function oldest(rows: readonly Held[], now: Date): string {
+  return ageText(Math.max(...rows.map(({ row }) => now.getTime() - Date.parse(row.firstAsked))));
+}
+
+function releases(rows: readonly Held[]): string[] {
+  return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
+}
+
+function notes({ omitted, wouldBlock }: HeldFleet): string[] {
+  return [
+    ...omitted.map(
+      ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
+    ),
+    ...(wouldBlock === 0
+      ? []
+      : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
+  ];
+}
+
+export function heldJson({ held, omitted, wouldBlock }: HeldFleet): string {
+  return `${JSON.stringify({ held: held.map(heldObject), omitted, wouldBlock }, null, 2)}\n`;
+}
+
+/** As it is told in JSON. */
+export function heldObject({ policy, row, approvable }: Held): object {
+  const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
+  return {
+    cluster: `${namespace}/${cluster}`,
+    clusterUID,
+    hook,
+    ...(targetVersion !== undefined && { targetVersion }),
+    policy,
+    rule,
+    ...(gate !== undefined && { gate }),
+    verdict,
+    reason,
+    message,
+    firstAsked: row.firstAsked,
+    since: row.since,
+    ...(row.earliestRelease !== undefined && { earliestRelease: row.earliestRelease }),
+    approvable,
+  };
+}
+
+/** Below a heading. */
+export function indented(details: readonly Detail[], columns = Infinity): string[] {
+  return detailLines(details, columns - 2).map((line) => `  ${line}`);
+}

@@ -1,0 +1,69 @@
+/** `hookpolicy init`: a folder to start with. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { addExamples, CommandError, FAILED } from "../command.ts";
+import { UsageError } from "../../operator/options.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const EXAMPLES = `\
+  # In a new folder, then what its pipelines do
+  hookpolicy init cluster-policies
+  cd cluster-policies
+  hookpolicy validate policies/
+  hookpolicy test tests/`;
+
+export function addInit(program: Command): void {
+  const command = program
+    .command("init")
+    .argument("[dir]", "the folder", ".")
+    .summary("a folder to start with: policy, suite, pipelines")
+    .description(
+      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+    );
+  addExamples(command, EXAMPLES);
+  command.action(async (dir: string) => {
+    await init(dir);
+  });
+}
+
+async function init(dir: string): Promise<void> {
+  if (dir === "") throw new UsageError("the path is empty");
+  const { starterFiles } = await import("./starter.ts");
+  for (const [name, content] of Object.entries(starterFiles())) {
+    const path = join(dir, name);
+    try {
+      await makeFolder(resolve(dirname(path)));
+      await writeFile(path, content, { flag: "wx" });
+      stdout.line(`wrote ${path}`);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      if (error.code !== "EEXIST" || error.syscall !== "open") {
+        throw new CommandError(FAILED, `cannot write ${path} (${error.code})`);
+      }
+      stderr.line(`${path} exists: left as it is`);
+    }
+  }
+}
+
+/** Node's own recursive mkdir never ends where a file system has no room for folders, such as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (!isSystemError(error) || !["EEXIST", "ENOENT"].includes(error.code)) throw error;
+    if (error.code === "EEXIST") return;
+    await makeFolder(dirname(path));
+    await mkdir(path);
+  }
+}
+
+interface SystemError extends Error {
+  readonly code: string;
+  readonly syscall?: string;
+}
+
+function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && "code" in error;
+}

@@ -1,0 +1,174 @@
+/** What `hookpolicy init` writes. */
+
+import { VERSION as API_VERSION } from "../../api/hookpolicy.ts";
+import { VERSION } from "../../version.ts";
+
+/** By path. */
+export function starterFiles(): Readonly<Record<string, string>> {
+  return {
+    "policies/protect-production.yaml": POLICY,
+    "tests/protect-production.yaml": SUITE,
+    ".github/workflows/hookpolicy.yaml": GITHUB,
+    ".gitlab-ci.yml": GITLAB,
+    ".pre-commit-config.yaml": PRE_COMMIT,
+  };
+}
+
+function schemaLine(kind: string): string {
+  const name = `${kind.toLowerCase()}_${API_VERSION}.json`;
+  return `# yaml-language-server: $schema=https://unpkg.com/hookpolicy@${VERSION}/schemas/${name}`;
+}
+
+const POLICY = `${schemaLine("HookPolicy")}
+apiVersion: hookpolicy.dev/v1alpha1
+kind: HookPolicy
+metadata:
+  name: protect-production
+  namespace: team-a
+spec:
+  # Audit instead of Enforce: nothing is held, the status says what would be.
+  mode: Enforce
+  clusterSelector:
+    matchLabels:
+      tier: production
+  rules:
+    - name: confirmed-delete
+      hooks: [BeforeClusterDelete]
+      until:
+        - name: approved
+          annotation:
+            key: hooks.example.com/delete-approved
+            valueFrom: ClusterUID
+      message: ask the platform team for approval
+    - name: upgrade-on-weekends
+      hooks: [BeforeClusterUpgrade]
+      until:
+        - name: weekend
+          window:
+            timeZone: Europe/Berlin
+            allow:
+              - schedule: "0 22 * * FRI"
+                duration: 56h
+`;
+
+const SUITE = `${schemaLine("HookPolicyTest")}
+apiVersion: cli.hookpolicy.dev/v1alpha1
+kind: HookPolicyTest
+metadata:
+  name: protect-production
+spec:
+  at: "2026-11-25T12:00:00Z" # a Wednesday
+  policies: [../policies/protect-production.yaml]
+  clusters:
+    - apiVersion: cluster.x-k8s.io/v1beta2
+      kind: Cluster
+      metadata:
+        name: prod-1
+        namespace: team-a
+        uid: 11111111-1111-1111-1111-111111111111
+        labels:
+          tier: production
+      spec:
+        topology:
+          classRef:
+            name: standard
+          version: v1.35.0
+  steps:
+    - name: a deletion waits for its approval
+      call:
+        hook: BeforeClusterDelete
+        cluster: team-a/prod-1
+      expect:
+        verdict: Blocked
+        rule: confirmed-delete
+        gate: approved
+    - name: the approval of another Cluster does not count
+      patch:
+        - kind: Cluster
+          metadata:
+            name: prod-1
+            namespace: team-a
+            annotations:
+              hooks.example.com/delete-approved: 22222222-2222-2222-2222-222222222222
+      call:
+        hook: BeforeClusterDelete
+        cluster: team-a/prod-1
+      expect:
+        verdict: Blocked
+    - name: approved, it goes on
+      patch:
+        - kind: Cluster
+          metadata:
+            name: prod-1
+            namespace: team-a
+            annotations:
+              hooks.example.com/delete-approved: 11111111-1111-1111-1111-111111111111
+      call:
+        hook: BeforeClusterDelete
+        cluster: team-a/prod-1
+      expect:
+        verdict: Allowed
+    - name: upgrades wait for the weekend
+      timeline:
+        hook: BeforeClusterUpgrade
+        cluster: team-a/prod-1
+        fromKubernetesVersion: v1.34.0
+        to: "2026-11-30T12:00:00Z"
+        expect:
+          - verdict: Allowed
+            from: "2026-11-27T21:00:00Z"
+            to: "2026-11-30T05:00:00Z"
+`;
+
+const GITHUB = `name: hookpolicy
+on:
+  pull_request:
+    paths: [policies/**, tests/**]
+  push:
+    branches: [main]
+permissions:
+  contents: read
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-node@v4
+        with:
+          node-version: 22
+      - run: npm install --global hookpolicy@${VERSION}
+      - run: hookpolicy validate policies/ -o github
+      - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
+`;
+
+const GITLAB = `hookpolicy:
+  image: node:22-alpine
+  rules:
+    - changes: [policies/**/*, tests/**/*]
+  script:
+    - npm install --global hookpolicy@${VERSION}
+    - hookpolicy validate policies/
+    - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml
+  artifacts:
+    when: always
+    reports:
+      junit: hookpolicy.xml
+`;
+
+const PRE_COMMIT = `repos:
+  - repo: local
+    hooks:
+      - id: hookpolicy-validate
+        name: hookpolicy validate
+        language: node
+        additional_dependencies: ["hookpolicy@${VERSION}"]
+        entry: hookpolicy validate
+        files: ^policies/.*\\.(ya?ml|json)$
+      - id: hookpolicy-test
+        name: hookpolicy test
+        language: node
+        additional_dependencies: ["hookpolicy@${VERSION}"]
+        entry: hookpolicy test tests/
+        pass_filenames: false
+        files: ^(policies|tests)/
+`;

@@ -1,0 +1,161 @@
+/** `hookpolicy override`: break-glass, for one Cluster and some hooks and hours. */
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Cluster, Condition } from "../../api/meta.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import { type Colour, colourFor } from "../terminal/colour.ts";
+import { addExamples, choice, clusterName, collect, CommandError, FAILED, hookName } from "../command.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { Lifted, NewOverride, OverrideWish } from "./newoverride.ts";
+import { parseOptions, UsageError } from "../../operator/options.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import type { PolicyRef } from "../../policy/policy.ts";
+import { confirm } from "../terminal/confirm.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  columnsOf,
+  connectionOf,
+  parseTime,
+} from "../fleet/connection.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly hook: readonly HookName[];
+  readonly reason: string;
+  readonly for: number;
+  readonly policy?: readonly string[];
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # It must go now: shows what that lifts, and asks
+  hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --reason "INC-4711, leaks data" --for 1h
+
+  # Only one policy, as a commit for GitOps
+  hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy ClusterHookPolicy/freeze \\
+    --reason "CVE-2026-1234" --for 4h --dry-run > overrides/prod-1.yaml`;
+
+export function addOverride(program: Command): void {
+  const command = program
+    .command("override")
+    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .summary("let a Cluster go on whatever its policies say")
+    .description(
+      "Creates a HookOverride: while it is in force, policies do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
+    )
+    .addOption(
+      new Option("--hook <name>", "the hook; repeatable")
+        .choices(HOOK_NAMES)
+        .argParser(collectHooks)
+        .makeOptionMandatory(),
+    )
+    .requiredOption("--reason <text>", "why, for whoever looks into it later", reason)
+    .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
+    .option("--policy <name>", "only this policy, as NAME or KIND/NAME; repeatable; default: all", collect)
+    .option("--dry-run", "only print the HookOverride")
+    .option("-y, --yes", "do not ask for confirmation")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
+    await override(cluster, self.optsWithGlobals<Flags>());
+  });
+}
+
+function collectHooks(text: string, before?: readonly HookName[]): readonly HookName[] {
+  return [...(before ?? []), hookName(text)];
+}
+
+function reason(text: string): string {
+  if (text.trim() !== "") return text;
+  throw new InvalidArgumentError(
+    "Allowed: what somebody understands later, such as the number of an incident",
+  );
+}
+
+function howLong(text: string): number {
+  const ms = parseTime(text);
+  const { maxOverrideMs } = parseOptions({});
+  if (ms <= maxOverrideMs) return ms;
+  throw new InvalidArgumentError(
+    `A HookOverride of more than ${maxOverrideMs / 3_600_000}h has no effect (--max-override-duration of the operator)`,
+  );
+}
+
+async function override(name: ClusterName, flags: Flags): Promise<void> {
+  await withLiveCluster(connectionOf(flags), name, async (live) => {
+    const { fleet, cluster, now } = await live.look();
+    const { notCalled } = await import("../fleet/caveats.ts");
+    const { liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");
+    const called = notCalled(cluster);
+    if (called !== undefined) stderr.line(`note: ${called}`);
+    const policies = await policiesNamed(fleet, cluster, flags.policy);
+    const wish: OverrideWish = {
+      hooks: [...new Set(flags.hook)],
+      reason: flags.reason,
+      forMs: flags.for,
+      ...(policies !== undefined && { policies }),
+    };
+    const made = newOverride(cluster, wish, now);
+    const [problem] = overrideProblems(made);
+    if (problem !== undefined) throw new UsageError(problem);
+    await create(made, liftedBy(fleet, cluster, wish, now), { live, flags });
+  });
+}
+
+async function policiesNamed(
+  fleet: Fleet,
+  cluster: Cluster,
+  names: readonly string[] | undefined,
+): Promise<readonly PolicyRef[] | undefined> {
+  const { findPolicy } = await import("./newoverride.ts");
+  return names?.map((name) => {
+    const found = findPolicy(fleet, cluster, name);
+    if (found.ok) return found.policy;
+    const meant = nearest(name, [...found.known, ...found.known.map((each) => each.split("/")[1] ?? "")]);
+    throw new UsageError(
+      `--policy: ${found.problem}${meant === undefined || meant === name ? "" : ` (did you mean ${meant}?)`}`,
+    );
+  });
+}
+
+async function create(
+  made: NewOverride,
+  lifted: readonly Lifted[],
+  { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
+): Promise<void> {
+  const { liftedLines, overrideJson, overrideYaml } = await import("./report.ts");
+  const colour: Colour = colourFor(process.stderr, flags, process.env);
+  stderr.lines(liftedLines(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
+  const dryRun = flags.dryRun === true;
+  if (dryRun && flags.output === "text") {
+    stdout.document(overrideYaml(made));
+    return;
+  }
+  let active: Condition | undefined;
+  if (!dryRun) {
+    await confirm("Create this HookOverride?", flags.yes === true);
+    const { createOverride } = await import("./createoverride.ts");
+    active = await createOverride(live.client, made, ANSWER_MS);
+  }
+  const inForce = active?.status === "True";
+  if (flags.output === "json") stdout.document(overrideJson(made, lifted, { dryRun, inForce }));
+  else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
+  if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
+}
+
+/** The operator looks at a new override at once. */
+const ANSWER_MS = 15_000;
+
+function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {
+  if (active?.status === "True") return `in force until ${spec.expiresAt}`;
+  if (active !== undefined) return `without effect: ${active.message}`;
+  return `the operator has not answered; see 'kubectl get hookoverride ${metadata.name}'`;
+}

@@ -1,0 +1,36 @@
+/** Creates a HookOverride, and asks the operator whether it is in force. */
+
+import { CONDITION, type HookOverride } from "../../api/hookpolicy.ts";
+import type { Condition } from "../../api/meta.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { KubeObject } from "../../kube/resource.ts";
+import { OVERRIDES, viewOverride } from "../../operator/apiserver.ts";
+import { follow } from "../fleet/follow.ts";
+
+/** What the operator says of it; undefined: nothing in time. */
+export async function createOverride(
+  client: KubeClient,
+  override: Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
+    readonly metadata: { readonly name: string };
+  },
+  timeoutMs: number,
+): Promise<Condition | undefined> {
+  await client.create(OVERRIDES, override);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), timeoutMs);
+  let active: Condition | undefined;
+  const onObjects = ([object]: readonly KubeObject[]): void => {
+    const { status } = object === undefined ? {} : viewOverride(object);
+    active = status?.conditions?.find(({ type }) => type === CONDITION.Active);
+    if (active !== undefined) stop.abort();
+  };
+  const scope = { resource: OVERRIDES, name: override.metadata.name };
+  try {
+    await follow(client, scope, { onObjects, onLost: () => undefined }, stop.signal);
+  } catch {
+    // It is created, whatever cannot be read: to create, nobody must be let list and watch.
+  } finally {
+    clearTimeout(timer);
+  }
+  return active;
+}

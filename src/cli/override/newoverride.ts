@@ -1,0 +1,114 @@
+/** A HookOverride for one Cluster, and what it lifts. */
+
+import { GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { decide, matches } from "../../policy/decide.ts";
+import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
+import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { validatePolicy } from "../../policy/validation/schema.ts";
+import { expectedCall } from "../../operations/call.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+
+export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
+  readonly metadata: { readonly name: string };
+};
+
+export interface OverrideWish {
+  readonly hooks: readonly HookName[];
+  readonly reason: string;
+  readonly forMs: number;
+  /** Absent: every policy. */
+  readonly policies?: readonly PolicyRef[];
+}
+
+const MAX_NAME = 63;
+
+/** With the Cluster's uid: another Cluster of its name is not meant. */
+export function newOverride(cluster: Cluster, wish: OverrideWish, now: Date): NewOverride {
+  const { namespace = "", name, uid } = cluster.metadata;
+  const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
+  const policyRefs = wish.policies?.map(refOf);
+  return {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: "HookOverride",
+    metadata: { name: [cut(`${namespace}-${name}`, MAX_NAME - stamp.length - 1), stamp].join("-") },
+    spec: {
+      clusterRef: { namespace, name, uid },
+      hooks: [...wish.hooks],
+      ...(policyRefs !== undefined && { policyRefs }),
+      reason: wish.reason,
+      expiresAt: timestamp(wholeSecond(after(now, wish.forMs))),
+    },
+  };
+}
+
+function cut(name: string, max: number): string {
+  return name.slice(0, max).replace(/[-.]+$/, "");
+}
+
+function refOf({ kind, namespace, name }: PolicyRef): PolicyRefSpec {
+  return { kind, ...(namespace !== undefined && { namespace }), name };
+}
+
+/** What the API server would refuse. */
+export function overrideProblems(override: NewOverride): readonly string[] {
+  return validatePolicy("HookOverride", override).map(({ path, message }) => `${path}: ${message}`);
+}
+
+/** What an override lifts at one hook. */
+export interface Lifted {
+  readonly call: HookCall;
+  /** Cluster API has asked, as far as is known. */
+  readonly asked: boolean;
+  /** What it takes out of the decision now. */
+  readonly lifts: readonly { readonly policy: PolicyRef; readonly rule: string; readonly message: string }[];
+  /** Policies that hold all the same. */
+  readonly stays: readonly PolicyRef[];
+  readonly retryAfterSeconds: number;
+}
+
+export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now: Date): readonly Lifted[] {
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const named = wish.policies === undefined ? undefined : new Set(wish.policies.map(policyName));
+  const asks = fleet.asked(cluster);
+  const covered = (policy: PolicyRef): boolean => named?.has(policyName(policy)) ?? true;
+  return wish.hooks.map((hook) => {
+    const ask = asks.find(({ call }) => call.hook === hook);
+    const call = ask?.call ?? expectedCall(hook, cluster);
+    const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, ask), call, now);
+    const holding = trace.filter(({ holds }) => holds);
+    return {
+      call,
+      asked: ask !== undefined,
+      lifts: holding
+        .filter(({ policy }) => covered(policy))
+        .flatMap(({ policy, rules }) =>
+          rules.filter(({ holds }) => holds).map(({ rule, message }) => ({ policy, rule, message })),
+        ),
+      stays: holding.map(({ policy }) => policy).filter((policy) => !covered(policy)),
+      retryAfterSeconds,
+    };
+  });
+}
+
+export type PolicyFinding =
+  | { readonly ok: true; readonly policy: PolicyRef }
+  | { readonly ok: false; readonly problem: string; readonly known: readonly string[] };
+
+/** "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze", of those that speak about the Cluster. */
+export function findPolicy(fleet: Fleet, cluster: Cluster, text: string): PolicyFinding {
+  const refs = fleet
+    .policiesFor(cluster.metadata.namespace ?? "")
+    .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
+    .map(({ ref }) => ref);
+  const known = refs.map(({ kind, name }) => `${kind}/${name}`);
+  const found = refs.filter(({ kind, name }) => name === text || `${kind}/${name}` === text);
+  const [policy] = found;
+  if (policy !== undefined && found.length === 1) return { ok: true, policy };
+  const problem =
+    policy === undefined
+      ? `no policy that speaks about the Cluster is named ${JSON.stringify(text)}`
+      : `${JSON.stringify(text)} can be ${found.map(({ kind, name }) => `${kind}/${name}`).join(" or ")}`;
+  return { ok: false, problem, known };
+}

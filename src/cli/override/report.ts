@@ -1,0 +1,71 @@
+/** A new HookOverride for people, for Git and as JSON. */
+
+import { Document, isScalar, Scalar, visit } from "yaml";
+import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
+import { policyName } from "../../policy/policy.ts";
+import { effectOf } from "../approve/report.ts";
+import type { Colour } from "../terminal/colour.ts";
+import type { Lifted, NewOverride } from "./newoverride.ts";
+import { indented } from "../get/report.ts";
+import { durationText } from "../terminal/timetext.ts";
+import type { Detail } from "../terminal/tree.ts";
+
+interface LiftedView {
+  readonly forMs: number;
+  readonly colour: Colour;
+  /** Of the terminal; absent: lines are not broken. */
+  readonly columns?: number;
+}
+
+export function liftedLines({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string[] {
+  const { namespace, name } = spec.clusterRef;
+  return lifted.flatMap((each) => [
+    `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
+    ...indented(detailsOf(each, view.forMs), view.columns),
+  ]);
+}
+
+function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, forMs: number): Detail[] {
+  const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
+  return [
+    { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ", once it wants to"}` },
+    ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
+    ...lifts.flatMap(({ policy, rule, message }) => [
+      { label: "lifts", text: `${policyName(policy)} ${rule}` },
+      { label: "", text: message },
+    ]),
+    ...stays.map((policy) => ({ label: "held by", text: `${policyName(policy)} all the same` })),
+    ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
+  ];
+}
+
+/** Strings that YAML 1.1 would take for something else are quoted, and those that are not printable are escaped. */
+export function overrideYaml(override: NewOverride): string {
+  const document = new Document(override, { version: "1.1" });
+  visit(document, (_, node) => {
+    if (isScalar(node) && !isPrintable(String(node.value))) node.type = Scalar.QUOTE_DOUBLE;
+  });
+  const lines = document.toString({ lineWidth: 0 }).split("\n");
+  return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
+}
+
+/** As JSON does, but YAML has no surrogate pairs. */
+function escapeYaml(character: string): string {
+  if (character.length === 1) return printable(character);
+  return String.raw`\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;
+}
+
+export function overrideJson(
+  override: NewOverride,
+  lifted: readonly Lifted[],
+  outcome: { readonly dryRun: boolean; readonly inForce: boolean },
+): string {
+  const operations = lifted.map(({ call, asked, lifts, stays }) => ({
+    hook: call.hook,
+    effect: effectOf(call),
+    asked,
+    lifts,
+    stays,
+  }));
+  return `${JSON.stringify({ override, operations, ...outcome }, null, 2)}\n`;
+}

@@ -1,0 +1,164 @@
+/**
+ * What has to happen before the operator goes for good. Without it Cluster API asks a server that is not there, and
+ * policies keep a finalizer that nobody removes. Every step looks first: all of it may be run again.
+ */
+
+import { FINALIZER } from "../../api/hookpolicy.ts";
+import { DEPLOYMENTS, VALIDATING_WEBHOOKS } from "../../kube/resources.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { pause } from "../../kube/deadline.ts";
+import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
+import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
+import { POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../hooks/registrationinformer.ts";
+
+/** Of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
+const NAME = "hookpolicy";
+
+export interface UninstallOptions {
+  /** Of the Deployment. */
+  readonly namespace: string;
+  /** How long the operator's Pods may take to stop. */
+  readonly timeoutMs: number;
+}
+
+export interface Step {
+  /** In the infinitive: "delete ExtensionConfig hookpolicy". */
+  readonly does: string;
+  readonly run: () => Promise<void>;
+}
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  /** Policies that hold Clusters now, with the number: "HookPolicy team-a/protect (3)". */
+  readonly holding: readonly string[];
+}
+
+type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "delete">;
+
+/** In their order: nobody is asked any more, then nobody answers, then nobody puts back a finalizer. */
+export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
+  const policies = await listPolicies(client);
+  const steps = [
+    await deletion(client, await extensionConfigs(client)),
+    await deletion(client, VALIDATING_WEBHOOKS),
+    await stop(client, options),
+    release(client, policies),
+  ];
+  return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
+}
+
+const PODS: Resource = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true };
+
+/** Cluster API 1.10 serves v1alpha1, later ones v1beta2. `undefined`: there is no Cluster API. */
+async function extensionConfigs(client: Client): Promise<Resource | undefined> {
+  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
+  if (group === undefined) return undefined;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { preferredVersion } = group as { preferredVersion: { version: string } };
+  return extensionConfigsAt(preferredVersion.version);
+}
+
+async function deletion(client: Client, resource: Resource | undefined): Promise<Step | undefined> {
+  if (resource === undefined) return undefined;
+  const found = await unlessNotFound(client.get(resource, { name: NAME }, { metadataOnly: true }));
+  if (found === undefined) return undefined;
+  return {
+    does: `delete ${resource.kind} ${NAME}`,
+    run: async () => {
+      await unlessNotFound(client.delete(resource, { name: NAME }));
+    },
+  };
+}
+
+/** Without an operator nobody puts back the finalizers that are removed next. */
+async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions): Promise<Step | undefined> {
+  const key = { namespace, name: NAME };
+  const deployment = await unlessNotFound(client.get(DEPLOYMENTS, key));
+  if (deployment === undefined) return undefined;
+  if (isScaledDown(deployment) && (await podsOf(client, deployment)).length === 0) return undefined;
+  return {
+    does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
+    run: async () => {
+      // Not the subresource scale: RBAC for it would be one rule more, for the same thing.
+      await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
+      const deadline = Date.now() + timeoutMs;
+      while ((await podsOf(client, deployment)).length > 0) {
+        if (Date.now() >= deadline) throw new Error(stillRunning(await podsOf(client, deployment)));
+        await pause(POLL_MS, NEVER);
+      }
+    },
+  };
+}
+
+function isScaledDown({ spec }: KubeObject): boolean {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server's own kind
+  return (spec as { replicas?: number }).replicas === 0;
+}
+
+const POLL_MS = 500;
+const NEVER = new AbortController().signal;
+
+function stillRunning(pods: readonly string[]): string {
+  return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
+}
+
+/** Deployment.spec.selector, of the shipped kind: labels only. */
+async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server lets no Deployment be without
+  const { selector } = spec as { selector: { matchLabels?: Readonly<Record<string, string>> } };
+  const wanted = Object.entries(selector.matchLabels ?? {});
+  const { namespace = "" } = metadata;
+  const { items } = await client.list(PODS, { namespace, metadataOnly: true });
+  return items
+    .filter(({ metadata: { labels = {} } }) => wanted.every(([key, value]) => labels[key] === value))
+    .map((pod) => keyOf(pod.metadata));
+}
+
+type Policy = KubeObject & { readonly kind: string };
+
+/** Without the CRDs there is none. */
+async function listPolicies(client: Client): Promise<Policy[]> {
+  const lists = Object.values(POLICY_RESOURCES).map(async (resource) => {
+    const list = await unlessNotFound(client.list(resource));
+    return (list?.items ?? []).map((object) => ({ ...object, kind: resource.kind }));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+function holdingNow({ kind, metadata, status }: Policy): string[] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- our own CRD's schema
+  const { blocked = 0 } = (status ?? {}) as { blocked?: number };
+  return blocked > 0 ? [`${kind} ${keyOf(metadata)} (${blocked})`] : [];
+}
+
+const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
+
+/** The operator may have marked another one until it stopped: listed again then. */
+function release(client: Client, policies: readonly Policy[]): Step | undefined {
+  const marked = policies.filter(isMarked).length;
+  if (marked === 0) return undefined;
+  return {
+    does: `remove the finalizer ${FINALIZER} from ${marked} HookPolic${marked === 1 ? "y" : "ies"}`,
+    run: async () => {
+      for (const policy of (await listPolicies(client)).filter(isMarked)) await unmark(client, policy);
+    },
+  };
+}
+
+/** Somebody else's finalizers stay, also those that were added meanwhile. */
+async function unmark(client: Client, policy: KubeObject): Promise<void> {
+  const resource = POLICY_RESOURCES.HookPolicy;
+  for (let current: KubeObject | undefined = policy; current !== undefined && isMarked(current);) {
+    const { resourceVersion, finalizers = [] } = current.metadata;
+    const left = finalizers.filter((finalizer) => finalizer !== FINALIZER);
+    const patch = { metadata: { resourceVersion, finalizers: left } };
+    try {
+      await unlessNotFound(client.mergePatch(resource, policy.metadata, patch));
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      current = await unlessNotFound(client.get(resource, policy.metadata));
+    }
+  }
+}

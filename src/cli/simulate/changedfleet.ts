@@ -1,0 +1,110 @@
+/** The fleet as it is, and as it would be with new objects applied. */
+
+import { isFields } from "../../api/fields.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { compilePolicy, type ServedHooks } from "../../policy/compile.ts";
+import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from "../../policy/policy.ts";
+import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
+import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+import { editsBetween, type PolicyEdit } from "../fleet/edits.ts";
+
+export interface FleetPair {
+  readonly before: Fleet;
+  readonly after: Fleet;
+  /** The policies among the applied objects. */
+  readonly applied: readonly FleetPolicy[];
+  /** Nothing but policies is applied. */
+  readonly sameWorld: boolean;
+  readonly edits: readonly PolicyEdit[];
+}
+
+/** `prune`: policies that are not among the new objects are gone. */
+export function fleetPair(
+  present: readonly RawObject[],
+  applied: readonly RawObject[],
+  options: FleetOptions & { readonly prune: boolean },
+): FleetPair {
+  const namespace = options.namespace ?? "default";
+  const byIdentity = new Map(present.map((object) => [identityOf(object, namespace), object]));
+  const updated = applied.map((object) => apply(byIdentity.get(identityOf(object, namespace)), object));
+  const names = new Set(applied.map((object) => identityOf(object, namespace)));
+  const kept = present.filter(
+    (object) =>
+      !names.has(identityOf(object, namespace)) && !(options.prune && policyKind(object) !== undefined),
+  );
+  // The policies are compared, on the Clusters that come with them, too.
+  const extra = applied.filter(
+    (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object, namespace)),
+  );
+  const after = createFleet([...kept, ...updated], options);
+  const before = createFleet([...present, ...extra], options);
+  return {
+    before,
+    after,
+    edits: editsBetween(before.policies, after.policies),
+    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw, namespace))),
+    sameWorld: applied.every((object) => policyKind(object) !== undefined),
+  };
+}
+
+function identityOf(object: RawObject, standard: string): string {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  const place = policyKind(object) === "ClusterHookPolicy" ? "" : (namespace ?? standard);
+  return [groupOf(object), object["kind"], place, name].join(" ");
+}
+
+/** What the API server and others have written stays, as with `kubectl apply`. */
+function apply(before: RawObject | undefined, object: RawObject): RawObject {
+  if (before === undefined) return object;
+  const old = fieldsOf(before, "metadata");
+  const metadata = fieldsOf(object, "metadata");
+  const both = (field: string): RawObject => ({ ...fieldsOf(old, field), ...fieldsOf(metadata, field) });
+  return {
+    ...(before["status"] !== undefined && { status: before["status"] }),
+    ...object,
+    metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
+  };
+}
+
+function fieldsOf(object: RawObject, field: string): RawObject {
+  const value = object[field];
+  return isFields(value) ? value : {};
+}
+
+/** Those that could say something else on the hook than before: new, changed and deleted ones. */
+export function changedPolicies({ before, after }: FleetPair, hook: HookName): CompiledPolicy[] {
+  const old = new Map(before.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
+  const now = new Map(after.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    const versions = [old.get(name), now.get(name)].filter((policy) => policy !== undefined);
+    const texts = new Set(versions.map((policy) => relevantText(policy, hook)));
+    return versions.length === 2 && texts.size === 1 ? [] : versions.map(({ compiled }) => compiled);
+  });
+}
+
+/** Without the rules on other hooks, if the rules can be told apart. */
+function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
+  if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
+  const rules: readonly unknown[] = Array.isArray(spec["rules"]) ? spec["rules"] : [];
+  const onHook = rules.filter(
+    (rule) => isFields(rule) && Array.isArray(rule["hooks"]) && rule["hooks"].includes(hook),
+  );
+  return JSON.stringify({ ...spec, rules: onHook });
+}
+
+/** The kinds of objects that gates of the policies look at. */
+export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
+  return objects.flatMap((object) => {
+    const kind = policyKind(object);
+    return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
+  });
+}
+
+const EVERY_HOOK: ServedHooks = {
+  capiVersion: "",
+  advertised: new Set(HOOK_NAMES),
+  blocking: new Set(HOOK_NAMES),
+  marksUpgrades: true,
+  showsVersions: true,
+};

@@ -1,0 +1,243 @@
+/** `hookpolicy simulate`: what a change of policies would do to the fleet. */
+
+import type { Command } from "commander";
+import type { HookName } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { colourFor } from "../terminal/colour.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  hookName,
+  instant,
+  USAGE,
+  version,
+} from "../command.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { problemLine } from "../terminal/problemline.ts";
+import type { SourceObject } from "../files/load.ts";
+import type { ChangeKind, Simulation } from "./simulation.ts";
+import type { FleetPair } from "./changedfleet.ts";
+import type { Times } from "./report.ts";
+import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
+import type { ObjectDemand } from "../../policy/policy.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import { readAllObjects } from "../fleet/objectfiles.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json", "markdown"] as const;
+const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "changed-reason", "any"] as const;
+const LIVE = "live";
+
+interface Flags extends ConnectionFlags {
+  readonly filename: readonly string[];
+  readonly against: string;
+  readonly at?: Date;
+  readonly from?: Date;
+  readonly to?: Date;
+  readonly hook?: readonly HookName[];
+  readonly toVersion?: string;
+  readonly prune?: true;
+  readonly failOn: (typeof FAIL_ON)[number];
+  readonly output: (typeof FORMATS)[number];
+  readonly capiVersion?: string;
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # What would the policies of this branch change in the cluster that kubectl talks to?
+  hookpolicy simulate -f policies/
+
+  # In a pull request: the folder as it is on main, with its Clusters, against the folder of the branch
+  hookpolicy simulate -f policies/ --prune --against ../main/fleet -o markdown --fail-on newly-allowed
+
+  # Over the holidays
+  hookpolicy simulate -f freeze.yaml --against fleet/ --from 2026-12-18T00:00:00Z --to 2027-01-08T00:00:00Z`;
+
+export function addSimulate(program: Command): void {
+  const command = program
+    .command("simulate")
+    .summary("show what a change of policies would do")
+    .description(
+      "Applies objects to a fleet in memory, and compares what every hook of every Cluster would be answered before and after. Nothing is written anywhere.\n\nExit code: 0 done, 1 changes that --fail-on names, 2 input that cannot be read or wrong usage.",
+    )
+    .requiredOption(
+      "-f, --filename <path>",
+      "files, folders and patterns to apply; - is standard input",
+      collect,
+    )
+    .option("--against <live|path>", "the fleet: the API server's, or that of files", LIVE)
+    .option("--prune", "policies that are not among the applied objects are deleted")
+    .option("--at <time>", "the instant of the calls; default: now", instant)
+    .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
+    .option("--to <time>", "its end", instant)
+    .option("--hook <name>", "only this hook; may be repeated", addHook)
+    .option(
+      "--to-version <version>",
+      "the version that upgrades go to; default: what each Cluster's topology wants",
+      version,
+    )
+    .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (_: unknown, self: Command) => {
+    await runSimulation(self.optsWithGlobals<Flags>());
+  });
+}
+
+function addHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
+  return [...before, hookName(text)];
+}
+
+async function runSimulation(flags: Flags): Promise<void> {
+  const times = timesOf(flags);
+  const options = parseOptions({ "capi-version": flags.capiVersion });
+  if (flags.against === "-" && flags.filename.includes("-"))
+    throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
+  const sources = await readAllObjects(flags.filename);
+  const applied = sources.map(({ object }) => object);
+  const { demandsIn } = await import("./changedfleet.ts");
+  const present =
+    flags.against === LIVE
+      ? await readLive(flags, (objects) => demandsIn([...objects, ...applied]))
+      : { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
+  const pair = await pairOf(sources, present, { flags, options, times });
+  const simulation = await compare(pair, { flags, options, times });
+  warn(pair, simulation);
+  await report(simulation, times, flags);
+  const { countOf, CHANGES } = await import("./simulation.ts");
+  const failing: readonly ChangeKind[] = CHANGES.filter(
+    (kind) => flags.failOn === "any" || flags.failOn === kind,
+  );
+  if (failing.some((kind) => countOf(simulation, kind) > 0)) throw new CommandError(FAILED);
+}
+
+function timesOf({ at, from, to }: Flags): Times {
+  if (at !== undefined && (from !== undefined || to !== undefined)) {
+    throw new UsageError("--at is an instant, --from and --to are a time: one or the other");
+  }
+  if ((from === undefined) !== (to === undefined)) throw new UsageError("--from and --to belong together");
+  if (from === undefined || to === undefined) return { from: at ?? new Date() };
+  if (from >= to) throw new UsageError("--from must be before --to");
+  return { from, to };
+}
+
+interface Present {
+  readonly objects: readonly RawObject[];
+  readonly reader?: ObjectReader;
+}
+
+/** The kinds that gates name, of old and new policies, are read after them. */
+async function readLive(
+  flags: Flags,
+  demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],
+): Promise<Present> {
+  const { readFleet, readObjects, withApiServer } = await import("../fleet/livefleet.ts");
+  try {
+    return await withApiServer(connectionOf(flags), async (client) => {
+      const objects = await readFleet(client);
+      return { objects, reader: await readObjects(client, demandsIn(objects)) };
+    });
+  } catch (error) {
+    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+  }
+}
+
+interface Settings {
+  readonly flags: Flags;
+  readonly options: Options;
+  readonly times: Times;
+}
+
+async function pairOf(
+  sources: readonly SourceObject[],
+  { objects, reader }: Present,
+  { flags, options, times }: Settings,
+): Promise<FleetPair> {
+  const { fleetPair } = await import("./changedfleet.ts");
+  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  const applied = sources.map(({ object }) => object);
+  const pair = fleetPair(objects, applied, {
+    served: servedHooks(options.capiVersion.minor),
+    maxOverrideMs: options.maxOverrideMs,
+    now: times.from,
+    prune: flags.prune === true,
+    ...(reader !== undefined && { objects: reader }),
+  });
+  await refuseInvalid(pair, sources);
+  if (pair.after.clusters().length === 0) throw new CommandError(USAGE, "there is no Cluster to simulate");
+  return pair;
+}
+
+async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
+  const { policyName } = await import("../../policy/policy.ts");
+  const { policyKind, viewPolicy } = await import("../fleet/kinds.ts");
+  for (const { compiled } of applied) {
+    const source = sources.findLast(({ object }) => {
+      const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
+      const { ref } = compiled;
+      return (
+        policyKind(object) === ref.kind && name === ref.name && (ref.namespace ?? namespace) === namespace
+      );
+    });
+    for (const { path, message } of compiled.errors) {
+      const place = { file: source?.file ?? "-", ...source?.position(path) };
+      stderr.line(problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }));
+    }
+  }
+  if (applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(USAGE);
+}
+
+async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
+  const { simulate } = await import("./simulation.ts");
+  const { looksAtClock } = await import("../../operations/timeline.ts");
+  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  const served = servedHooks(options.capiVersion.minor);
+  const policies = [...pair.before.policies, ...pair.after.policies];
+  const run = simulate(pair, {
+    ...times,
+    served,
+    hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
+    usesNow: looksAtClock(policies.map(({ raw }) => raw)),
+    ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+  });
+  const terminal = process.stderr.isTTY;
+  let step = run.next();
+  for (let shown = 0; step.done !== true; step = run.next()) {
+    const percent = Math.floor((100 * step.value.done) / step.value.total);
+    if (terminal && percent > shown) stderr.status(`${step.value.done} of ${step.value.total} Clusters`);
+    shown = percent;
+  }
+  if (terminal) stderr.status("");
+  return step.value;
+}
+
+function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
+  const lines: string[] = [];
+  const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
+  const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
+  const clusterWide = [...before.policies, ...after.policies].some(
+    ({ compiled }) => compiled.selectsNamespace,
+  );
+  if (clusterWide && missing.length > 0) {
+    lines.push(
+      `the Namespace of Clusters is not among the objects: ${missing.slice(0, 5).join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
+    );
+  }
+  if (clusters === 0)
+    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
+  for (const line of lines) stderr.line(`warning: ${line}`);
+}
+
+async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {
+  const writers = await import("./report.ts");
+  if (flags.output === "json") stdout.document(writers.simulationJson(simulation, times));
+  else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
+  else
+    stdout.lines(writers.simulationLines(simulation, times, colourFor(process.stdout, flags, process.env)));
+}

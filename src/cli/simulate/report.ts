@@ -1,0 +1,168 @@
+/** What a simulation found, as text, JSON and Markdown. */
+
+import { timestamp } from "../../policy/instant.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
+import {
+  type Answer,
+  type AnswerRule,
+  type Change,
+  type ChangeKind,
+  CHANGES,
+  countOf,
+  type Simulation,
+} from "./simulation.ts";
+import { tableLines } from "../terminal/table.ts";
+import { paragraphs } from "../terminal/tree.ts";
+
+/** Of when the simulation tells. */
+export interface Times {
+  readonly from: Date;
+  readonly to?: Date;
+}
+
+/** Changes that differ in nothing but the Cluster. */
+interface Group {
+  readonly first: Change;
+  readonly clusters: readonly string[];
+}
+
+const MAX_NAMED = 5;
+
+/** Blocks that fit a narrow terminal, then how many there are by hook. */
+export function simulationLines(simulation: Simulation, times: Times, colour: Colour): string[] {
+  const blocks = groupsOf(simulation).map((group) => groupLines(group, times, colour));
+  return paragraphs([...blocks, hookTable(simulation), totals(simulation, times)]);
+}
+
+function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): string[] {
+  const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
+    "newly-blocked": colour.red,
+    "newly-allowed": colour.yellow,
+    "changed-reason": colour.cyan,
+  };
+  return [
+    `${paint[first.change](title(first.change))}: ${first.hook}`,
+    `  before    ${answerText(first.before, first.after)}`,
+    `  after     ${answerText(first.after, first.before)}`,
+    ...(to === undefined ? [] : [`  when      ${when(first)}`]),
+    `  clusters  ${named(clusters)}`,
+  ];
+}
+
+function title(kind: ChangeKind): string {
+  return kind.replace("-", " ");
+}
+
+function hookTable({ changes }: Simulation): string[] {
+  const rows = [...Map.groupBy(changes, ({ hook }) => hook)].map(([hook, found]) => [
+    hook,
+    ...CHANGES.map((kind) => String(found.filter(({ change }) => change === kind).length)),
+  ]);
+  return tableLines(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
+}
+
+/** In the order of the kinds of change, those of many Clusters first. */
+function groupsOf({ changes }: Simulation): Group[] {
+  const groups = [...Map.groupBy(changes, keyOf).values()].flatMap((group): Group[] => {
+    const [first] = group;
+    return first === undefined ? [] : [{ first, clusters: group.map(({ cluster }) => cluster) }];
+  });
+  const rank = ({ first }: Group): number => CHANGES.indexOf(first.change);
+  return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
+}
+
+function keyOf({ change, hook, before, after, from, seconds }: Change): string {
+  return JSON.stringify([change, hook, answerText(before, after), answerText(after, before), from, seconds]);
+}
+
+/** The verdict, and the first rule that is why: one that the other answer does not have, if there is one. */
+function answerText({ verdict, rules }: Answer, other: Answer): string {
+  const has = new Set(other.rules.map(ruleText));
+  const [own] = rules.filter((rule) => !has.has(ruleText(rule)));
+  const [first] = rules;
+  if (first === undefined) return verdict;
+  if (own === undefined && rules.length > 1) return `${verdict} by ${rules.length} of these`;
+  const more = rules.length > 1 ? `, and ${rules.length - 1} more` : "";
+  return `${verdict} by ${ruleText(own ?? first)}${more}`;
+}
+
+function ruleText({ policy, rule, gate, reason }: AnswerRule): string {
+  return `${policy} ${[rule, ...(gate === undefined ? [] : [gate])].join("/")} (${reason})`;
+}
+
+function named(clusters: readonly string[]): string {
+  const names = clusters.slice(0, MAX_NAMED).join(", ");
+  const more = clusters.length > MAX_NAMED ? ` and ${clusters.length - MAX_NAMED} more` : "";
+  return clusters.length === 1 ? names : `${clusters.length}: ${names}${more}`;
+}
+
+function when({ from, seconds }: Change): string {
+  return `${timestamp(from)}, ${duration(seconds)}`;
+}
+
+/** "36h5m" */
+function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  const parts = [
+    [Math.floor(whole / 3600), "h"],
+    [Math.floor(whole / 60) % 60, "m"],
+    [whole % 60, "s"],
+  ] as const;
+  return (
+    parts
+      .filter(([count]) => count > 0)
+      .map(([count, unit]) => `${count}${unit}`)
+      .join("") || "0s"
+  );
+}
+
+function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
+  const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
+  const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
+  const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
+  const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
+  return [
+    `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters ${time}${left}`,
+    `blocked at ${timestamp(from)}: ${blockedBefore} before, ${blockedAfter} after`,
+  ];
+}
+
+export function simulationMarkdown(simulation: Simulation, times: Times): string {
+  const groups = groupsOf(simulation);
+  const [first, second] = totals(simulation, times);
+  const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n`;
+  if (groups.length === 0) return head;
+  const time = times.to === undefined ? [] : ["When"];
+  const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
+  const rows = groups.map(({ first: change, clusters }) => [
+    change.change,
+    change.hook,
+    ...(times.to === undefined ? [] : [when(change)]),
+    markdownText(answerText(change.before, change.after)),
+    markdownText(answerText(change.after, change.before)),
+    markdownText(named(clusters)),
+  ]);
+  const [names = "", line = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
+  return markdownParts(`${head}\n${names}${line}`, lines, "rows");
+}
+
+/** Its schema: schemas/output/simulate.json. */
+export function simulationJson(simulation: Simulation, { from, to }: Times): string {
+  const { changes, ...counted } = simulation;
+  const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
+  const report = {
+    from: timestamp(from),
+    ...(to !== undefined && { to: timestamp(to) }),
+    totals: { ...counted, ...Object.fromEntries(counts) },
+    changes: changes.map(({ from: first, seconds, ...change }) => ({
+      ...change,
+      ...(to !== undefined && { from: timestamp(first), seconds }),
+    })),
+  };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}
+
+function camelCase(kind: ChangeKind): string {
+  return kind.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,253 @@
+/** What new policies would change: the old and the new ones over every Cluster and hook. */
+
+import type { Cluster } from "../../api/meta.ts";
+import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import { type Ask, newAsk } from "../../operations/operation.ts";
+import type { ServedHooks } from "../../policy/compile.ts";
+import { matches } from "../../policy/decide.ts";
+import type { Decision, Verdict } from "../../policy/decision.ts";
+import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import { editOf, forgetEdited } from "../../operations/timers.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { changedPolicies, type FleetPair } from "./changedfleet.ts";
+import { decidingGates, findings, reasonOf } from "../test/expect.ts";
+import type { PolicyEdit } from "../fleet/edits.ts";
+import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+
+export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
+export type ChangeKind = (typeof CHANGES)[number];
+
+export interface SimulationOptions {
+  readonly served: ServedHooks;
+  readonly hooks: readonly HookName[];
+  readonly from: Date;
+  /** Absent: at one instant. */
+  readonly to?: Date;
+  /** What upgrade hooks are about; default: what the Cluster's topology asks for. */
+  readonly version?: string;
+  /** Some expression looks at the clock. */
+  readonly usesNow: boolean;
+}
+
+/** What Cluster API is told, and which rules are why. */
+export interface Answer {
+  readonly verdict: Verdict;
+  readonly holds: boolean;
+  readonly retryAfterSeconds: number;
+  readonly message: string;
+  /** Of an answer that lets go on, only those of Audit policies and those that only observe. */
+  readonly rules: readonly AnswerRule[];
+}
+
+export interface AnswerRule {
+  readonly policy: string;
+  readonly rule: string;
+  readonly gate?: string;
+  readonly reason: string;
+}
+
+export interface Change {
+  readonly change: ChangeKind;
+  readonly cluster: string;
+  readonly hook: HookName;
+  readonly before: Answer;
+  readonly after: Answer;
+  /** The first instant of it, of a time range. */
+  readonly from: Date;
+  /** How long it is so within the range, all in all. */
+  readonly seconds: number;
+}
+
+export interface Simulation {
+  readonly changes: readonly Change[];
+  readonly clusters: number;
+  /** Clusters for which Cluster API calls no hook: without topology, or paused. */
+  readonly skipped: number;
+  readonly operations: number;
+  /** Held at the beginning of the time. */
+  readonly blockedBefore: number;
+  readonly blockedAfter: number;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Tells after each Cluster how far it is. */
+export function* simulate(pair: FleetPair, options: SimulationOptions): Generator<Progress, Simulation> {
+  const all = pair.after.clusters();
+  const changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
+  const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
+  const changes: Change[] = [];
+  const end = endOf(options);
+  let [blockedBefore, blockedAfter] = [0, 0];
+  for (const [index, cluster] of clusters.entries()) {
+    const sides = sidesOf(pair, cluster);
+    for (const hook of options.hooks) {
+      const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
+      blockedBefore += Number(answered.before[0]?.answer.holds === true);
+      blockedAfter += Number(answered.after[0]?.answer.holds === true);
+      const different = compareAnswers(answered.before, answered.after, end);
+      changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
+    }
+    yield { done: index + 1, total: clusters.length };
+  }
+  const skipped = all.length - clusters.length;
+  const operations = clusters.length * options.hooks.length;
+  return { changes, clusters: clusters.length, skipped, operations, blockedBefore, blockedAfter };
+}
+
+function endOf({ from, to }: SimulationOptions): number {
+  return (to ?? from).getTime();
+}
+
+interface Answered {
+  readonly at: number;
+  readonly answer: Answer;
+  readonly key: string;
+}
+
+interface Side {
+  readonly fleet: Fleet;
+  readonly cluster: Cluster;
+  readonly asked: readonly Ask[];
+}
+
+interface Sides {
+  readonly before: Side;
+  readonly after: Side;
+  readonly sameWorld: boolean;
+}
+
+function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluster): Sides {
+  const { namespace = "", name } = cluster.metadata;
+  const known = before.cluster(namespace, name) ?? cluster;
+  // What is remembered now is remembered when the policies change.
+  const asked = before.asked(known);
+  return {
+    before: { fleet: before, cluster: known, asked },
+    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)) },
+    sameWorld,
+  };
+}
+
+/** An edit stops clocks, as at the operator. */
+function edited(ask: Ask, edits: readonly PolicyEdit[]): Ask {
+  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)), ask);
+}
+
+/** Where no policy that has changed speaks, there is but one answer, and its future does not matter. */
+function answerBoth(
+  { before, after, sameWorld }: Sides,
+  changed: readonly CompiledPolicy[],
+  hook: HookName,
+  options: SimulationOptions,
+): { readonly before: readonly Answered[]; readonly after: readonly Answered[] } {
+  const world = after.fleet.world(after.cluster);
+  if (sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
+    const { to: _, ...now } = options;
+    const same = answers(after, hook, now);
+    return { before: same, after: same };
+  }
+  return { before: answers(before, hook, options), after: answers(after, hook, options) };
+}
+
+/** From the beginning on, and wherever the answer changes. */
+function answers(side: Side, hook: HookName, options: SimulationOptions): Answered[] {
+  const operation = operationOf(side, hook, options);
+  const { from, to } = options;
+  const looks = to === undefined ? [lookAt(operation, from)] : walk(operation, from, to);
+  const result: Answered[] = [];
+  for (const look of looks) {
+    const answered = answeredOf(look);
+    if (result.at(-1)?.key !== answered.key) result.push(answered);
+  }
+  return result;
+}
+
+function answeredOf({ at, decision }: Look): Answered {
+  const answer = answerOf(decision);
+  const { verdict, holds, rules } = answer;
+  return { at: at.getTime(), answer, key: JSON.stringify([verdict, holds, rules]) };
+}
+
+function answerOf(decision: Decision): Answer {
+  const { verdict, holds, retryAfterSeconds, message } = decision;
+  const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
+  const rules = decides.map((finding): AnswerRule => {
+    const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
+    return {
+      policy: policyName(finding.policy.policy),
+      rule: finding.rule.rule,
+      ...(gate !== undefined && { gate }),
+      reason: reasonOf(finding),
+    };
+  });
+  return { verdict, holds, retryAfterSeconds, message, rules };
+}
+
+/** At most so many looks at an expression with `now`, which can change at any time. */
+const MAX_SAMPLES = 100;
+const SAMPLE_SECONDS = 60;
+
+function operationOf(
+  { fleet, cluster, asked }: Side,
+  hook: HookName,
+  { from, to, usesNow, version }: SimulationOptions,
+): Operation {
+  const known = asked.find(({ call }) => call.hook === hook);
+  const call = { ...callFor(hook, cluster, version), ...(version === undefined && known?.call) };
+  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+  return {
+    policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
+    world: fleet.world(cluster),
+    call,
+    asked: newAsk(call, cluster, from, known),
+    ...(usesNow && { lookAgain: () => seconds }),
+  };
+}
+
+/** As if Cluster API asked for the version that the Cluster's topology wants. */
+function callFor(hook: HookName, { topology }: Cluster, version = topology?.version ?? ""): HookCall {
+  const from = topology?.version ?? "";
+  const fields = VERSION_FIELDS[hook].map((field) => [
+    field,
+    field === "fromKubernetesVersion" ? from : version,
+  ]);
+  return { hook, ...Object.fromEntries(fields) };
+}
+
+type Difference = Omit<Change, "cluster" | "hook">;
+
+/** One for each kind of change: the first of it, and how long it lasts in all. */
+function compareAnswers(before: readonly Answered[], after: readonly Answered[], end: number): Difference[] {
+  const found = new Map<ChangeKind, Difference>();
+  const starts = [...new Set([...before, ...after].map(({ at }) => at))].toSorted((a, b) => a - b);
+  for (const [index, start] of starts.entries()) {
+    const old = before.findLast(({ at }) => at <= start);
+    const now = after.findLast(({ at }) => at <= start);
+    if (old === undefined || now === undefined || old.key === now.key) continue;
+    const change = kindOf(old.answer, now.answer);
+    const seconds = ((starts[index + 1] ?? end) - start) / 1000;
+    const first = found.get(change) ?? {
+      change,
+      before: old.answer,
+      after: now.answer,
+      from: new Date(start),
+      seconds: 0,
+    };
+    found.set(change, { ...first, seconds: first.seconds + seconds });
+  }
+  return [...found.values()];
+}
+
+function kindOf(before: Answer, after: Answer): ChangeKind {
+  if (before.holds === after.holds) return "changed-reason";
+  return after.holds ? "newly-blocked" : "newly-allowed";
+}
+
+export function countOf({ changes }: Simulation, kind: ChangeKind): number {
+  return changes.filter(({ change }) => change === kind).length;
+}

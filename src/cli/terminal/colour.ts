@@ -1,0 +1,62 @@
+/** Colour for terminals; plain text for pipes, files and whoever does not want any (https://no-color.org). */
+
+import { printable } from "../../api/printable.ts";
+
+export interface Colour {
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly yellow: Paint;
+  readonly green: Paint;
+  readonly cyan: Paint;
+}
+
+type Paint = (text: string) => string;
+
+/** Stands for the codes of a terminal until a line is shown. Each process has its own: no file and no object can hold it. */
+const MARK = `<${crypto.randomUUID()}:`;
+const MARKS = new RegExp(`${MARK}(\\d+)>`);
+
+const same: Paint = (text) => text;
+const paint =
+  (code: number): Paint =>
+  (text) =>
+    text === "" ? "" : `${MARK}${code}>${text}${MARK}0>`;
+
+export const PLAIN: Colour = { bold: same, dim: same, red: same, yellow: same, green: same, cyan: same };
+
+const ANSI: Colour = {
+  bold: paint(1),
+  dim: paint(2),
+  red: paint(31),
+  yellow: paint(33),
+  green: paint(32),
+  cyan: paint(36),
+};
+
+interface Wish {
+  /** What --no-color makes of it. */
+  readonly color?: boolean;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** `stream` is the one that is written to. */
+export function colourFor(stream: { readonly isTTY?: boolean }, { color }: Wish, env: Env): Colour {
+  const wanted = color !== false && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+  return stream.isTTY === true && wanted ? ANSI : PLAIN;
+}
+
+/** A line as a terminal gets it: colours of our own, and all else printable. */
+export function shown(line: string): string {
+  return line
+    .split(MARKS)
+    .map((part, index) => (index % 2 === 0 ? printable(part) : `\u001B[${part}m`))
+    .join("");
+}
+
+/** How wide it is when it is shown. */
+export function width(line: string): number {
+  const parts = line.split(MARKS).filter((_, index) => index % 2 === 0);
+  return Array.from(printable(parts.join(""))).length;
+}

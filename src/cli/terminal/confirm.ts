@@ -1,0 +1,24 @@
+/** A question on the terminal before something is changed. */
+
+import { createInterface } from "node:readline/promises";
+import { printable } from "../../api/printable.ts";
+import { CommandError, FAILED } from "../command.ts";
+import { UsageError } from "../../operator/options.ts";
+import { stderr } from "./output.ts";
+
+/** Returns when the answer is yes. Whoever is not at a terminal must have said so beforehand. */
+export async function confirm(question: string, yes: boolean): Promise<void> {
+  if (yes) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new UsageError("standard input is no terminal to ask on: confirm with --yes");
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new Promise<undefined>((resolve) => {
+    terminal.once("close", () => resolve(undefined));
+  });
+  const answer = await Promise.race([terminal.question(`${printable(question)} [y/N] `), closed]);
+  terminal.close();
+  if (answer === undefined) stderr.line(""); // Ctrl-C and Ctrl-D leave the line of the question
+  if (!/^y(?:es)?$/i.test((answer ?? "").trim()))
+    throw new CommandError(FAILED, "not confirmed: nothing was changed");
+}

@@ -1,0 +1,41 @@
+/** Markdown for comments on pull requests. */
+
+import { printable } from "../../api/printable.ts";
+
+/** GitHub takes 65,536 characters, and no more. */
+const MAX_CHARACTERS = 60_000;
+
+export function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [headings, headings.map(() => "---"), ...rows].map(markdownRow).join("");
+}
+
+function markdownRow(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |\n`;
+}
+
+/** What a name or a message holds must not become a table, a link or a mention. */
+export function markdownText(text: string): string {
+  return printable(text)
+    .replaceAll(/[\\`*_{}[\]<>()#|~@!]/g, String.raw`\$&`)
+    .trim();
+}
+
+/** A block of preformatted lines, whatever they hold. */
+export function markdownBlock(lines: readonly string[]): string {
+  const text = lines.map(printable).join("\n");
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}\n`;
+}
+
+/** Whole parts as long as there is room, then how many are left out. */
+export function markdownParts(head: string, parts: readonly string[], what: string): string {
+  let text = head;
+  for (const [index, part] of parts.entries()) {
+    if (text.length + part.length > MAX_CHARACTERS) {
+      return `${text}\nand ${parts.length - index} more ${what}, left out here\n`;
+    }
+    text += part;
+  }
+  return text;
+}

@@ -1,0 +1,54 @@
+/** Where a suite begins: its objects, its clock, and what was asked before. */
+
+import { newAsk } from "../../operations/operation.ts";
+import { servedHooks } from "../../api/hookcatalog.ts";
+import { type RuleTimers, timerKey } from "../../policy/world.ts";
+import type { Suite } from "./suite.ts";
+import { SuiteError, within } from "./suiteerror.ts";
+import { checkNames, namesPolicy } from "./checknames.ts";
+import { Session } from "./session.ts";
+import type { AskedSpec, TimersSpec } from "./spec.ts";
+import { target } from "./target.ts";
+import { SuiteWorld } from "./suiteworld.ts";
+
+const MAX_OVERRIDE_MS = 168 * 3_600_000;
+const DEFAULT_CAPI_MINOR = 14;
+
+export function begin({ spec, objects }: Suite): Session {
+  if (!spec.steps.some(({ expect, timeline }) => expect !== undefined || timeline !== undefined)) {
+    throw new SuiteError("no step has `expect` or `timeline`, so that nothing is tested", "steps");
+  }
+  const now = new Date(spec.at);
+  const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
+  const served = servedHooks(minor);
+  const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
+  world.create(objects, now);
+  const session = new Session(world, served, now);
+  for (const [index, asked] of (spec.asked ?? []).entries()) {
+    within(`asked[${index}]`, () => adopt(session, asked));
+  }
+  session.worldChanged();
+  return session;
+}
+
+function adopt(session: Session, asked: AskedSpec): void {
+  const { cluster, call } = target(session, asked);
+  const firstAsked = new Date(asked.firstAsked);
+  if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
+  const ask = newAsk(call, cluster, firstAsked, undefined);
+  const candidates = session.world.fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const timers = (asked.timers ?? []).flatMap((spec, index) => {
+    within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
+    return candidates
+      .filter(({ ref }) => namesPolicy(spec.policy, ref))
+      .map(({ uid }) => [timerKey(uid, spec.rule), timersOf(spec)] as const);
+  });
+  session.adopt({ ...ask, rules: new Map(timers) });
+}
+
+function timersOf({ blockedSince, gatesMetSince }: TimersSpec): RuleTimers {
+  return {
+    ...(blockedSince !== undefined && { blockedSince: new Date(blockedSince) }),
+    ...(gatesMetSince !== undefined && { gatesMetSince: new Date(gatesMetSince) }),
+  };
+}

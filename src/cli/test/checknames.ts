@@ -1,0 +1,51 @@
+/** Names in a suite that nothing has: a misspelt one must not make a test pass. */
+
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { type CompiledPolicy, type CompiledRule, policyName, type PolicyRef } from "../../policy/policy.ts";
+import { SuiteError } from "./suiteerror.ts";
+
+interface Names {
+  readonly policy?: string;
+  readonly rule?: string;
+  readonly gate?: string;
+}
+
+/** "protect", "team-a/protect" or "HookPolicy team-a/protect". */
+export function namesPolicy(text: string, ref: PolicyRef): boolean {
+  const full = policyName(ref);
+  return text === full || text === ref.name || `${ref.kind} ${text}` === full;
+}
+
+/** Throws for the first name that no policy, rule of it, or gate of that has. */
+export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
+  const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  if (policy !== undefined && meant.length === 0) {
+    const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+    throw unknown("policy", "there is no policy", policy, names);
+  }
+  const rules = meant.flatMap((each) => each.rules).filter(({ name }) => rule === undefined || name === rule);
+  if (rule !== undefined && rules.length === 0) {
+    const names = meant.flatMap((each) => each.rules.map(({ name }) => name));
+    throw unknown(
+      "rule",
+      `${policy ?? "no policy"} has ${policy === undefined ? "a" : "no"} rule`,
+      rule,
+      names,
+    );
+  }
+  const gates = rules.flatMap(gatesOf);
+  if (gate !== undefined && !gates.includes(gate)) {
+    const owner = rule === undefined ? "no rule has a gate" : `rule ${rule} has no gate`;
+    throw unknown("gate", owner, gate, gates);
+  }
+}
+
+function gatesOf({ gates, waits }: CompiledRule): string[] {
+  return [...gates, ...waits].map(({ name }) => name);
+}
+
+function unknown(field: keyof Names, what: string, name: string, names: readonly string[]): SuiteError {
+  const meant = nearest(name, names);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);
+}

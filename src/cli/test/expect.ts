@@ -1,0 +1,191 @@
+/** What a step expects against what was decided. */
+
+import { RE2JS } from "@bufbuild/re2";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
+import { earliest, timestamp } from "../../policy/instant.ts";
+import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import { checkNames, namesPolicy } from "./checknames.ts";
+import type { ExpectSpec, SpanSpec } from "./spec.ts";
+import type { Span } from "../../operations/timeline.ts";
+
+/** One field of an expectation beside what was found. */
+export interface Compared {
+  readonly field: string;
+  readonly expected: string;
+  readonly actual: string;
+  readonly same: boolean;
+}
+
+/** A rule with a part in the decision. */
+export interface Finding {
+  readonly policy: PolicyTrace;
+  readonly rule: RuleTrace;
+}
+
+/**
+ * The rules that decide, policy by policy: those that hold the operation, first those that somebody can do something
+ * about, as in the status; where none does, all that were looked at.
+ */
+export function findings({ verdict, trace }: Decision): Finding[] {
+  const decides = DECIDES[verdict];
+  return trace
+    .filter(({ matched }) => matched)
+    .flatMap((policy) => blockedFirst(policy.rules).map((rule) => ({ policy, rule })))
+    .filter((finding) => decides(finding));
+}
+
+function blockedFirst(rules: readonly RuleTrace[]): readonly RuleTrace[] {
+  return rules.toSorted((a, b) => Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked"));
+}
+
+const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
+  Blocked: ({ policy, rule }) => policy.holds && rule.holds,
+  NotEvaluable: ({ policy, rule }) =>
+    policy.holds ? rule.holds : policy.verdict === "NotEvaluable" && rule.verdict === "NotEvaluable",
+  WouldBlock: ({ policy, rule }) => policy.verdict === "WouldBlock" && rule.holds,
+  Observed: () => true,
+  Allowed: () => true,
+};
+
+/** The gates of a rule that explain what it says: those that do not hold, or all of them. */
+export function decidingGates({ rule }: Finding): readonly GateTrace[] {
+  const open = rule.gates.filter(({ holds }) => holds !== true);
+  return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
+}
+
+export function reasonOf({ policy, rule }: Finding): string {
+  return policy.overriddenBy === undefined ? rule.reason : "Overridden";
+}
+
+/** Every field that is expected. `policies` are all there are: a name of none of them is an error. */
+export function compare(
+  expect: ExpectSpec,
+  decision: Decision,
+  policies: readonly CompiledPolicy[],
+): Compared[] {
+  checkNames(expect, policies);
+  const finding = likeliest(expect, findings(decision));
+  return [
+    ...comparedText("verdict", expect.verdict, decision.verdict),
+    ...compareFinding(expect, finding),
+    ...comparedText(
+      "retryAfterSeconds",
+      expect.retryAfterSeconds?.toString(),
+      String(decision.retryAfterSeconds),
+    ),
+    ...compareMessage(expect, decision),
+    ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
+  ];
+}
+
+function compareMessage({ message }: ExpectSpec, decision: Decision): Compared[] {
+  if (message === undefined) return [];
+  const same = RE2JS.compile(message).test(decision.message);
+  return [{ field: "message", expected: `/${message}/`, actual: decision.message || NONE, same }];
+}
+
+const NONE = "-";
+
+/** Of several rules that decide, the one that fits best; the first of those. */
+function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
+  const fits = (finding: Finding): number =>
+    compareFinding(expect, finding).filter(({ same }) => same).length;
+  return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
+}
+
+function compareFinding(expect: ExpectSpec, finding: Finding | undefined): Compared[] {
+  const gates = finding === undefined ? [] : decidingGates(finding);
+  const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
+  const reason = finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason);
+  return [
+    ...comparePolicy(expect, finding),
+    ...comparedText("rule", expect.rule, finding?.rule.rule),
+    ...comparedText("gate", expect.gate, gate?.gate),
+    ...comparedText("reason", expect.reason, reason),
+  ];
+}
+
+function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): Compared[] {
+  if (policy === undefined) return [];
+  const same = finding !== undefined && namesPolicy(policy, finding.policy.policy);
+  const actual = finding === undefined ? NONE : policyName(finding.policy.policy);
+  return [{ field: "policy", expected: policy, actual, same }];
+}
+
+function comparedText(field: string, expected: string | undefined, actual = NONE): Compared[] {
+  return expected === undefined ? [] : [{ field, expected, actual, same: expected === actual }];
+}
+
+/** When time alone changes what some policy says. */
+function nextChange({ trace }: Decision): string {
+  const at = earliest(trace.map(({ changesAt }) => changesAt));
+  return at instanceof Date ? timestamp(at) : (at ?? "Never");
+}
+
+/** With an offset or a fraction, an instant is the same. */
+function normal(instant: string | undefined): string | undefined {
+  const at = new Date(instant ?? NaN);
+  return Number.isNaN(at.getTime()) ? instant : timestamp(at);
+}
+
+/** The spans of each verdict that is named must be exactly the ones that are listed. */
+export function compareTimeline(
+  expected: readonly SpanSpec[],
+  actual: readonly Span[],
+  from: Date,
+  to: Date,
+): Compared[] {
+  const named = new Set(expected.map(({ verdict }) => verdict));
+  const wanted = expected.map((span) => ({
+    verdict: span.verdict,
+    from: span.from === undefined ? from : new Date(span.from),
+    to: span.to === undefined ? to : new Date(span.to),
+  }));
+  const found = actual.filter(({ verdict }) => named.has(verdict));
+  const rows = pair(wanted.toSorted(byStart).map(spanText), found.map(spanText));
+  return rows.map(([expectedText = NONE, actualText = NONE]) => ({
+    field: "timeline",
+    expected: expectedText,
+    actual: actualText,
+    same: expectedText === actualText,
+  }));
+}
+
+function spanText({ verdict, from, to }: Span): string {
+  return `${verdict} from ${timestamp(from)} to ${timestamp(to)}`;
+}
+
+function byStart(a: Span, b: Span): number {
+  return a.from.getTime() - b.from.getTime();
+}
+
+/** The same texts beside each other; what only one side has, in the order of the spans. */
+function pair(
+  expected: readonly string[],
+  actual: readonly string[],
+): (readonly [string | undefined, string | undefined])[] {
+  const missing = expected.filter((text) => !actual.includes(text));
+  const found = actual.map((text) => [expected.includes(text) ? text : missing.shift(), text] as const);
+  return [...found, ...missing.map((text) => [text, undefined] as const)];
+}
+
+/** With the fields of which nothing was expected, as far as there is something to say of them. */
+export function fullComparison(compared: readonly Compared[], decision: Decision): readonly Compared[] {
+  const finding = likeliest({}, findings(decision));
+  const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;
+  const actual: readonly [string, string | undefined][] = [
+    ["verdict", decision.verdict],
+    ["policy", finding && policyName(finding.policy.policy)],
+    ["rule", finding?.rule.rule],
+    ["gate", gate],
+    ["reason", finding && reasonOf(finding)],
+    ["retryAfterSeconds", String(decision.retryAfterSeconds)],
+    ["message", decision.message],
+    ["nextChange", nextChange(decision)],
+  ];
+  return actual.flatMap(([field, found]) => {
+    const known = compared.filter((each) => each.field === field);
+    if (known.length > 0) return known;
+    return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
+  });
+}

@@ -1,0 +1,84 @@
+/** What `hookpolicy test` found, as text and as JSON. */
+
+import type { FileProblem } from "../files/load.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { type Compared, fullComparison } from "./expect.ts";
+import type { StepResult, SuiteResult, Totals } from "./result.ts";
+import { totalsOf } from "./result.ts";
+import { tableLines } from "../terminal/table.ts";
+import { paragraphs } from "../terminal/tree.ts";
+import { traceLines } from "../terminal/tracelines.ts";
+
+export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
+  const suites = results.map((result) => suiteLines(result, colour));
+  return paragraphs([...suites, [totalsLine(totalsOf(results), colour)]]);
+}
+
+function suiteLines({ name, file, problems, steps }: SuiteResult, colour: Colour): string[] {
+  const head = `${colour.bold(name)}  ${colour.dim(file)}`;
+  const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
+  const lines = steps
+    .filter(({ status }) => status !== "done")
+    .flatMap((step) => stepLines(step, file, colour))
+    .map((line) => `  ${line}`.trimEnd());
+  // A step that failed ends with an empty line.
+  return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
+}
+
+/** As wide as each other. */
+const LABELS = { passed: "ok   ", failed: "FAIL ", error: "ERROR", skipped: "skip ", done: "" } as const;
+
+function stepLines(step: StepResult, file: string, colour: Colour): string[] {
+  const { status, name, problem } = step;
+  const paint = status === "passed" ? colour.green : status === "skipped" ? colour.dim : colour.red;
+  const head = `${paint(LABELS[status])}  ${name}`;
+  if (problem !== undefined) return [head, `       ${problemText(problem)}`];
+  if (status !== "failed") return [head];
+  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
+}
+
+/** Where it failed, what was expected beside what was found, and how that came about. */
+export function failureLines(step: StepResult, file: string, colour: Colour): string[] {
+  const { call, at, line, decision } = step;
+  const what = call === undefined ? "" : `${call.hook} ${call.cluster} at ${at}`;
+  const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
+  return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
+}
+
+function comparison(step: StepResult, colour: Colour): string[] {
+  const rows = shown(step).map(({ field, expected, actual, same }) => [
+    same ? `  ${field}` : colour.red(`! ${field}`),
+    same ? expected : colour.green(expected),
+    same ? actual : colour.red(actual),
+  ]);
+  return tableLines(["", "EXPECTED", "ACTUAL"], rows);
+}
+
+/** What was not expected, too, as far as it explains the rest. */
+function shown({ compared, decision }: StepResult): readonly Compared[] {
+  return decision === undefined ? compared : fullComparison(compared, decision);
+}
+
+export function problemText({ file, line, column, message }: FileProblem): string {
+  return `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${message}`;
+}
+
+export function totalsText({ suites, passed, failed, errors, skipped }: Totals): string {
+  const counts = [
+    `${passed} passed`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(errors > 0 ? [`${errors} ${errors === 1 ? "error" : "errors"}`] : []),
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+  ];
+  return `${counts.join(", ")}; ${suites} ${suites === 1 ? "suite" : "suites"}`;
+}
+
+function totalsLine(totals: Totals, colour: Colour): string {
+  const good = totals.failed + totals.errors === 0;
+  return (good ? colour.green : colour.red)(totalsText(totals));
+}
+
+/** Its schema: schemas/output/test.json. */
+export function suitesJson(results: readonly SuiteResult[]): string {
+  return `${JSON.stringify({ totals: totalsOf(results), suites: results }, undefined, 2)}\n`;
+}

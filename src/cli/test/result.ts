@@ -1,0 +1,57 @@
+/** What came out of suites: the reports are made of it. */
+
+import type { HookName } from "../../api/runtimehooks.ts";
+import type { FileProblem } from "../files/load.ts";
+import type { Decision } from "../../policy/decision.ts";
+import type { Compared } from "./expect.ts";
+
+export type SuiteProblem = FileProblem;
+
+export interface SuiteResult {
+  readonly name: string;
+  readonly file: string;
+  /** error: it could not be run, or not to its end. */
+  readonly status: "passed" | "failed" | "error";
+  /** Why no step was run. */
+  readonly problems: readonly SuiteProblem[];
+  readonly steps: readonly StepResult[];
+}
+
+export interface StepResult {
+  readonly index: number;
+  readonly name: string;
+  /** 1-based, in the suite's file. */
+  readonly line: number;
+  /** The clock. */
+  readonly at: string;
+  readonly call?: { readonly hook: HookName; readonly cluster: string };
+  /** done: nothing was expected. skipped: a step before it could not be run. */
+  readonly status: "passed" | "failed" | "error" | "done" | "skipped";
+  readonly compared: readonly Compared[];
+  /** Absent for a timeline. */
+  readonly decision?: Decision;
+  readonly problem?: SuiteProblem;
+}
+
+export interface Totals {
+  readonly suites: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly errors: number;
+  readonly skipped: number;
+}
+
+/** Steps that expect something; a suite that could not be run is one error. */
+export function totalsOf(results: readonly SuiteResult[]): Totals {
+  const steps = results.flatMap((result) => result.steps);
+  const count = (status: StepResult["status"]): number =>
+    steps.filter((step) => step.status === status).length;
+  const broken = results.filter(({ problems }) => problems.length > 0).length;
+  return {
+    suites: results.length,
+    passed: count("passed"),
+    failed: count("failed"),
+    errors: count("error") + broken,
+    skipped: count("skipped"),
+  };
+}

@@ -1,0 +1,130 @@
+/** A HookPolicyTest as it is written, and with the files that it names. */
+
+import { isFields } from "../../api/fields.ts";
+import { GROUP } from "../../api/hookpolicy.ts";
+import type { FileProblem, Loaded, SourceObject } from "../files/load.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
+import { checkSuite, SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
+import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
+
+/** Ready to run. */
+export interface Suite {
+  readonly name: string;
+  readonly source: SourceObject;
+  readonly spec: SuiteSpec;
+  /** Of all sections. */
+  readonly objects: readonly RawObject[];
+  /** What each step creates. */
+  readonly created: readonly (readonly RawObject[])[];
+}
+
+export interface LoadedSuite {
+  /** metadata.name, or the kind where there is none. */
+  readonly name: string;
+  readonly source: SourceObject;
+  /** Absent: something is wrong with it. */
+  readonly suite?: Suite;
+  readonly errors: readonly FieldError[];
+  /** Of the files that it names. */
+  readonly problems: readonly FileProblem[];
+}
+
+/** Whether it is meant as one: another version of the kind is an error, and no other object to pass over. */
+export function isSuite(object: RawObject): boolean {
+  return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
+}
+
+/** Reads paths relative to the suite's folder. */
+export type LoadFiles = (paths: readonly string[]) => Promise<Loaded>;
+
+export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {
+  const checked = checkSuite(source.object);
+  if ("errors" in checked)
+    return { name: nameOf(source.object), source, errors: checked.errors, problems: [] };
+  const { metadata, spec } = checked.suite;
+  const loading = new Loading(load);
+  const objects: RawObject[] = [];
+  for (const section of SECTIONS) {
+    objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, BELONGS[section])));
+  }
+  const created: (readonly RawObject[])[] = [];
+  for (const [index, { create = [] }] of spec.steps.entries()) {
+    created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
+  }
+  const { errors, problems } = loading;
+  const sound = errors.length + problems.length === 0;
+  const { name } = metadata;
+  return {
+    name,
+    source,
+    errors,
+    problems,
+    ...(sound && { suite: { name, source, spec, objects, created } }),
+  };
+}
+
+function nameOf({ metadata }: RawObject): string {
+  const name = isFields(metadata) ? metadata["name"] : undefined;
+  return typeof name === "string" ? name : SUITE_KIND;
+}
+
+/** What a section takes; a file may hold more. */
+interface Belongs {
+  readonly what: string;
+  readonly is: (object: RawObject) => boolean;
+}
+
+const BELONGS: Readonly<Record<Section, Belongs>> = {
+  policies: { what: "HookPolicy or ClusterHookPolicy", is: (object) => policyKind(object) !== undefined },
+  clusters: { what: "Cluster", is: isCluster },
+  namespaces: { what: "Namespace", is: isNamespace },
+  objects: {
+    what: "object that a gate could look at",
+    is: (object) => groupOf(object) !== GROUP && !isSuite(object),
+  },
+  overrides: { what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
+};
+const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
+
+class Loading {
+  readonly errors: FieldError[] = [];
+  readonly problems: FileProblem[] = [];
+  readonly #load: LoadFiles;
+
+  constructor(load: LoadFiles) {
+    this.#load = load;
+  }
+
+  async read(sources: Sources, path: string, belongs: Belongs): Promise<RawObject[]> {
+    const objects: RawObject[] = [];
+    for (const [index, source] of sources.entries()) {
+      const at = `${path}[${index}]`;
+      if (typeof source === "string") objects.push(...(await this.#files(source, at, belongs)));
+      else if (belongs.is(source)) objects.push(source);
+      else
+        this.errors.push({
+          path: `${at}.kind`,
+          message: `found ${describeKind(source)}, expected a ${belongs.what}`,
+        });
+    }
+    return objects;
+  }
+
+  async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
+    const { objects, problems } = await this.#load([file]);
+    this.problems.push(...problems);
+    const found = objects.map(({ object }) => object).filter((object) => is(object));
+    // A path that gives nothing would let a test pass that tests nothing.
+    if (found.length === 0 && problems.length === 0) {
+      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}` });
+    }
+    return found;
+  }
+}
+
+function describeKind({ apiVersion, kind }: RawObject): string {
+  if (typeof kind !== "string" || typeof apiVersion !== "string")
+    return "an object without apiVersion and kind";
+  return `${apiVersion} ${kind}`;
+}

@@ -1,0 +1,254 @@
+/** The shape of a HookPolicyTest, as JSON Schema: what `hookpolicy test` reads and editors complete. */
+
+import { RE2JS } from "@bufbuild/re2";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { parseInstant } from "../../policy/window/windowcheck.ts";
+import type { SuiteObject } from "./spec.ts";
+
+export const SUITE_GROUP = "cli.hookpolicy.dev";
+const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
+export const SUITE_KIND = "HookPolicyTest";
+
+const text = (description: string): object => ({ type: "string", minLength: 1, description });
+const instant = (description: string): object => ({
+  type: "string",
+  format: "date-time",
+  description: `${description} (RFC 3339: "2026-11-21T12:00:00Z")`,
+});
+const duration = (description: string): object => ({
+  type: "string",
+  format: "duration",
+  description: `${description} ("90s", "1h30m")`,
+});
+const CLUSTER = {
+  type: "string",
+  pattern: "^[^/ ]+/[^/ ]+$",
+  "x-expected": "namespace/name",
+  description: "namespace/name of a Cluster of this suite",
+};
+const POLICY = text(
+  'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze"',
+);
+const VERDICTS = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
+
+function record(properties: object, required: readonly string[] = [], more: object = {}): object {
+  return { type: "object", additionalProperties: false, properties, required, ...more };
+}
+
+/** Paths of files, folders and globs, relative to the suite's folder, and objects written out. */
+function sources(what: string, more: object = {}): object {
+  return {
+    type: "array",
+    description: `${what}: files, folders and globs, relative to this file, or objects`,
+    items: { type: ["string", "object"] },
+    ...more,
+  };
+}
+
+const OBJECT_REF = record(
+  {
+    apiVersion: text("As in the object"),
+    kind: text("As in the object"),
+    namespace: text("Absent: none"),
+    name: text("Its name"),
+  },
+  ["kind", "name"],
+);
+
+const CALL_FIELDS = {
+  hook: { type: "string", enum: [...HOOK_NAMES], description: "What Cluster API asks" },
+  cluster: CLUSTER,
+  fromKubernetesVersion: text("Hooks before an upgrade"),
+  toKubernetesVersion: text("Hooks before an upgrade; default: the Cluster's spec.topology.version"),
+  kubernetesVersion: text("Hooks after an upgrade; default: the Cluster's spec.topology.version"),
+  settings: {
+    type: "object",
+    additionalProperties: { type: "string" },
+    description: "spec.settings of the ExtensionConfig",
+  },
+};
+
+const EXPECT = record(
+  {
+    verdict: { type: "string", enum: VERDICTS, description: "Of all policies together" },
+    policy: POLICY,
+    rule: text("The rule that decides"),
+    gate: text("The gate that does not hold; of an answer that lets go on, one that holds"),
+    reason: text("Of the gate, if there is one, else of the rule"),
+    retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it goes on" },
+    message: {
+      type: "string",
+      format: "regex",
+      description: "Regular expression (RE2) that the message matches",
+    },
+    nextChange: {
+      anyOf: [{ format: "date-time" }, { enum: ["Never", "Unknown"] }],
+      type: "string",
+      "x-expected": 'an instant, "Never" or "Unknown"',
+      description: 'When time alone changes what a policy says: an instant, "Never" or "Unknown"',
+    },
+  },
+  [],
+  { minProperties: 1 },
+);
+
+const SPAN = record(
+  {
+    verdict: {
+      type: "string",
+      enum: VERDICTS,
+      description: "All spans of a verdict that is named must be listed",
+    },
+    from: instant("Default: the clock of this step"),
+    to: instant("Default: the end of the timeline"),
+  },
+  ["verdict"],
+);
+
+const STEP = record(
+  {
+    name: text("Shown in reports"),
+    at: instant("Moves the clock, never backwards"),
+    advance: duration("Moves the clock"),
+    create: sources("Objects that come to be", { minItems: 1 }),
+    patch: {
+      type: "array",
+      minItems: 1,
+      description: "JSON merge patches: objects with kind and metadata.name, and the fields that change",
+      items: { type: "object" },
+    },
+    delete: { type: "array", minItems: 1, items: OBJECT_REF, description: "Objects that go" },
+    call: record(CALL_FIELDS, ["hook", "cluster"], { description: "Cluster API asks" }),
+    expect: EXPECT,
+    timeline: record(
+      {
+        ...CALL_FIELDS,
+        to: instant("The end"),
+        expect: { type: "array", minItems: 1, items: SPAN, description: "What is answered when" },
+      },
+      ["hook", "cluster", "to", "expect"],
+      { description: "What would be answered from the clock to an instant, if nothing but time passed" },
+    ),
+  },
+  [],
+  { minProperties: 1, dependencies: { expect: ["call"] } },
+);
+
+const ASKED = record(
+  {
+    ...CALL_FIELDS,
+    firstAsked: instant("When Cluster API asked for the first time"),
+    timers: {
+      type: "array",
+      description: "Of rules with a deadline or a wait, as in status.decisions[].timers",
+      items: record(
+        {
+          policy: POLICY,
+          rule: text("A rule of it"),
+          blockedSince: instant("Its deadline counts from here"),
+          gatesMetSince: instant("Its wait counts from here"),
+        },
+        ["policy", "rule"],
+      ),
+    },
+  },
+  ["hook", "cluster", "firstAsked"],
+);
+
+/** Also read by editors (yaml-language-server), so that every field says what it is. */
+export const SUITE_SCHEMA = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: SUITE_KIND,
+  description: "A test of HookPolicies: run by `hookpolicy test`",
+  ...record(
+    {
+      apiVersion: { type: "string", enum: [SUITE_API_VERSION] },
+      kind: { type: "string", enum: [SUITE_KIND] },
+      metadata: { type: "object", properties: { name: text("Shown in reports") }, required: ["name"] },
+      spec: record(
+        {
+          capiVersion: {
+            type: "string",
+            pattern: String.raw`^1\.\d{1,3}$`,
+            "x-expected": "a version such as 1.14",
+            description: "Cluster API version that calls (default: 1.14)",
+          },
+          at: instant("The clock when the first step begins"),
+          policies: sources("HookPolicies and ClusterHookPolicies", { minItems: 1 }),
+          clusters: sources("Clusters", { minItems: 1 }),
+          namespaces: sources("Namespaces"),
+          objects: sources("What object gates look at"),
+          overrides: sources("HookOverrides"),
+          asked: { type: "array", items: ASKED, description: "What Cluster API has asked before" },
+          steps: { type: "array", minItems: 1, items: STEP, description: "In this order" },
+        },
+        ["at", "policies", "clusters", "steps"],
+      ),
+    },
+    ["apiVersion", "kind", "metadata", "spec"],
+  ),
+};
+
+function isRegex(value: string): boolean {
+  try {
+    RE2JS.compile(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let validator: ValidateFunction<SuiteObject> | undefined;
+
+function compiled(): ValidateFunction<SuiteObject> {
+  if (validator !== undefined) return validator;
+  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true });
+  ajv.addKeyword("x-expected");
+  ajv.addFormat("date-time", { type: "string", validate: (value) => parseInstant(value) !== undefined });
+  ajv.addFormat("duration", { type: "string", validate: (value) => parseDuration(value) !== undefined });
+  ajv.addFormat("regex", { type: "string", validate: isRegex });
+  validator = ajv.compile<SuiteObject>(SUITE_SCHEMA);
+  return validator;
+}
+
+/** The object is a suite, or every error of it in the order of the file. */
+export function checkSuite(
+  object: unknown,
+): { readonly suite: SuiteObject } | { readonly errors: readonly FieldError[] } {
+  const validate = compiled();
+  if (validate(object)) return { suite: object };
+  const errors = (validate.errors ?? []).filter(
+    ({ keyword, schemaPath }) => keyword !== "if" && !/anyOf\/\d/.test(schemaPath),
+  );
+  return { errors: errors.map((error) => ({ path: pathOf(error), message: describe(error) })) };
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  "date-time": 'an instant such as "2026-11-21T12:00:00Z"',
+  duration: 'a duration such as "90s", "1h30m" or "168h"',
+  regex: "a regular expression (RE2)",
+};
+
+function describe(error: ErrorObject): string {
+  const { keyword, params, data, parentSchema } = error;
+  const shown = JSON.stringify(data);
+  if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
+  if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
+  if (keyword === "minProperties") return "must not be empty";
+  if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;
+  if (keyword === "type" && Array.isArray(params["type"])) return "expected a path or an object";
+  return describeSchemaError(error);
+}
+
+/** spec.steps[0].call.hook, as the API server writes it. */
+function pathOf({ instancePath, keyword, params }: ErrorObject): string {
+  const keys = instancePath.split("/").slice(1);
+  const path = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`)).join("");
+  const extra: unknown = params["missingProperty"] ?? params["additionalProperty"];
+  const field = typeof extra === "string" && keyword !== "dependencies" ? `.${extra}` : "";
+  return `${path}${field}`.slice(1);
+}

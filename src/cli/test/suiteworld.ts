@@ -1,0 +1,137 @@
+/** The objects of a suite, and how its steps change them. */
+
+import { isFields } from "../../api/fields.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { policyName } from "../../policy/policy.ts";
+import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { groupOf, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { SuiteError } from "./suiteerror.ts";
+import type { ObjectRefSpec } from "./spec.ts";
+import { looksAtClock } from "../../operations/timeline.ts";
+
+export class SuiteWorld {
+  readonly #options: FleetOptions;
+  #objects: readonly RawObject[] = [];
+  #fleet: Fleet | undefined;
+  #usesNow = false;
+
+  constructor(options: Omit<FleetOptions, "complete">) {
+    this.#options = { ...options, complete: true };
+  }
+
+  get fleet(): Fleet {
+    this.#fleet ??= createFleet(this.#objects, this.#options);
+    return this.#fleet;
+  }
+
+  /** Some expression of a policy looks at the clock. */
+  get usesNow(): boolean {
+    return this.#usesNow;
+  }
+
+  create(objects: readonly RawObject[], now: Date): void {
+    for (const object of objects) {
+      if (this.#objects.some((other) => identityOf(other) === identityOf(object))) {
+        throw new SuiteError(
+          `${describe(object)} is there already: two of the same name would hide each other`,
+        );
+      }
+      this.#put([...this.#objects, created(object, now)]);
+    }
+    this.#checkPolicies();
+  }
+
+  /** JSON merge patch (RFC 7386). */
+  patch(patches: readonly RawObject[]): void {
+    for (const patch of patches) {
+      const { name, namespace } = viewMetadata(patch["metadata"]);
+      const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
+      this.#put(this.#objects.map((object) => (object === found ? merged(object, patch) : object)));
+    }
+    this.#checkPolicies();
+  }
+
+  delete(refs: readonly ObjectRefSpec[]): void {
+    for (const ref of refs) {
+      const found = this.#find(ref);
+      this.#put(this.#objects.filter((object) => object !== found));
+    }
+  }
+
+  #put(objects: readonly RawObject[]): void {
+    this.#objects = objects;
+    this.#fleet = undefined;
+    this.#usesNow = looksAtClock(objects);
+  }
+
+  #find(ref: ObjectRefSpec): RawObject {
+    const found = this.#objects.filter((object) => isMeant(object, ref));
+    const [first, second] = found;
+    if (second !== undefined)
+      throw new SuiteError(`${nameOf(ref)} could be several objects: say its apiVersion and namespace`);
+    if (first !== undefined) return first;
+    const names = this.#objects.map(describe);
+    const meant = nearest(nameOf(ref), names);
+    throw new SuiteError(
+      `${nameOf(ref)} is not there${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+    );
+  }
+
+  /** What the API server would refuse to store cannot be tested. */
+  #checkPolicies(): void {
+    for (const { compiled } of this.fleet.policies) {
+      const [error] = compiled.errors;
+      if (error === undefined) continue;
+      const message = `${policyName(compiled.ref)} is not valid: ${error.path}: ${error.message}`;
+      throw new SuiteError(`${message} ('hookpolicy validate' shows all errors)`);
+    }
+    for (const { name, problem } of this.fleet.overrides) {
+      if (problem !== undefined)
+        throw new SuiteError(`HookOverride ${name} is not valid: ${problem.message}`);
+    }
+  }
+}
+
+/** An override lasts from its creation. */
+function created(object: RawObject, now: Date): RawObject {
+  if (ownKind(object) !== "HookOverride" || !isFields(object["metadata"])) return object;
+  return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
+}
+
+function refOf({ apiVersion, kind }: RawObject): Pick<ObjectRefSpec, "kind" | "apiVersion"> {
+  return { kind: String(kind), ...(typeof apiVersion === "string" && { apiVersion }) };
+}
+
+function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: ObjectRefSpec): boolean {
+  const metadata = viewMetadata(object["metadata"]);
+  return (
+    object["kind"] === kind &&
+    metadata.name === name &&
+    (namespace === undefined || metadata.namespace === namespace) &&
+    (apiVersion === undefined || groupOf(object) === groupOf({ apiVersion }))
+  );
+}
+
+function identityOf(object: RawObject): string {
+  return `${groupOf(object)} ${describe(object)}`;
+}
+
+function describe(object: RawObject): string {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  return nameOf({ ...refOf(object), name, ...(namespace !== undefined && { namespace }) });
+}
+
+function nameOf({ kind, namespace, name }: ObjectRefSpec): string {
+  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
+}
+
+function merged(target: unknown, patch: RawObject): RawObject {
+  const result = new Map(Object.entries(isFields(target) ? target : {}));
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) result.delete(key);
+    else result.set(key, isFields(value) ? merged(result.get(key), value) : value);
+  }
+  return Object.fromEntries(result);
+}

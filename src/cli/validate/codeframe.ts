@@ -1,0 +1,52 @@
+/** The lines of a file around a position, with a mark below it. */
+
+import { printable } from "../../api/printable.ts";
+import { type Colour, PLAIN } from "../terminal/colour.ts";
+
+const AROUND = 1;
+/** Of a frame: generated files can have very long lines. */
+const MAX_COLUMNS = 160;
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** `columns`: of the terminal, where a mark below a line that wraps would be below something else. */
+export function codeFrame(
+  lines: readonly string[],
+  { line, column }: Place,
+  colour: Colour = PLAIN,
+  columns = MAX_COLUMNS,
+): string[] {
+  const first = Math.max(1, line - AROUND);
+  const last = Math.min(lines.length, line + AROUND);
+  const gutter = String(last).length;
+  const width = Math.max(20, Math.min(columns, MAX_COLUMNS) - gutter - "> | ".length - 1);
+  const start = column > width ? column - Math.floor(width / 2) : 1;
+  const before = visible(lines[line - 1] ?? "", start, column - start).length;
+  const from = before < width ? 0 : before - Math.floor(width / 2);
+  const frame: string[] = [];
+  for (let number = first; number <= last; number += 1) {
+    const marked = number === line;
+    const text = visible(lines[number - 1] ?? "", start, width)
+      .slice(from, from + width)
+      .join("");
+    const label = String(number).padStart(gutter);
+    frame.push(`${marked ? colour.red(">") : " "} ${colour.dim(`${label} |`)} ${text}`.trimEnd());
+    if (marked) {
+      const mark = " ".repeat(before - from);
+      frame.push(`  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}${colour.red("^")}`);
+    }
+  }
+  return frame;
+}
+
+/** Of a character that a cut goes through. */
+const HALVES = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g;
+
+/** The characters that a part of a line shows. A tab is one column in a position, and would be many in a terminal. */
+function visible(line: string, start: number, length: number): string[] {
+  const part = line.slice(start - 1, start - 1 + length).replaceAll(HALVES, "");
+  return Array.from(printable(part.replaceAll("\t", " ")));
+}

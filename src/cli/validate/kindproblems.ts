@@ -1,0 +1,70 @@
+/** Objects that look like ours and are not, and those of ours that stand twice. */
+
+import { GROUP, VERSION } from "../../api/hookpolicy.ts";
+import type { FileProblem, SourceObject } from "../files/load.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { found, nearest } from "../../policy/validation/fieldmessage.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
+
+/** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
+export function kindProblem(object: RawObject): FieldError | undefined {
+  const group = groupOf(object);
+  const kind = String(object["kind"]);
+  const own: Readonly<Record<string, readonly string[]>> = {
+    [GROUP]: OWN_KINDS,
+    [SUITE_GROUP]: [SUITE_KIND],
+  };
+  const expected = own[group];
+  if (expected !== undefined && !expected.includes(kind)) {
+    const choices = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
+    return { path: "kind", message: `found ${found(kind)}, expected ${choices}${meant(kind, expected)}` };
+  }
+  const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
+  if (home === undefined || home === group) return undefined;
+  const version = `${home}/${VERSION}`;
+  return {
+    path: "apiVersion",
+    message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,
+  };
+}
+
+function meant(word: string, words: readonly string[]): string {
+  const near = nearest(word, words);
+  return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+}
+
+export function kindProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
+  return sources.flatMap((source) => {
+    const problem = kindProblem(source.object);
+    if (problem === undefined) return [];
+    const { path, message } = problem;
+    return [{ file: source.file, ...source.position(path), message: `${path}: ${message}` }];
+  });
+}
+
+export interface Repeated {
+  readonly source: SourceObject;
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Each of our objects that has the name of one before it, with both places. */
+export function repeated(sources: readonly SourceObject[]): readonly Repeated[] {
+  const first = new Map<string, SourceObject>();
+  return sources.flatMap((source) => {
+    const kind = ownKind(source.object);
+    const { name, namespace = "default" } = viewMetadata(source.object["metadata"]);
+    if (kind === undefined || name === "") return [];
+    const title = kind === "HookPolicy" ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
+    const before = first.get(title);
+    first.set(title, source);
+    if (before === undefined) return [];
+    const { line } = source.position("metadata.name");
+    const place = `${before.file}:${before.position("metadata.name").line}`;
+    const message = `${title} stands at ${place}, too: this one counts, as when they are applied one after the other`;
+    return [{ source, file: source.file, line, message }];
+  });
+}

@@ -1,0 +1,81 @@
+/** Fields outside the spec, as the API server reads them from kubectl (fieldValidation=Strict). */
+
+import type { CrdSchema } from "../../api/crdschema.ts";
+import { isFields } from "../../api/fields.ts";
+import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { found, nearest } from "../../policy/validation/fieldmessage.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import type { OwnKind, RawObject } from "../fleet/kinds.ts";
+
+/** Of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field of it must not refuse that field. */
+const METADATA = [
+  "name",
+  "generateName",
+  "namespace",
+  "selfLink",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "labels",
+  "annotations",
+  "ownerReferences",
+  "finalizers",
+  "managedFields",
+];
+
+export function metadataErrors({ metadata }: RawObject): readonly FieldError[] {
+  if (!isFields(metadata)) return [];
+  const texts = ["labels", "annotations"].flatMap((field) =>
+    textErrors(`metadata.${field}`, metadata[field]),
+  );
+  return [...unknownFields("metadata", Object.keys(metadata), METADATA), ...texts];
+}
+
+function textErrors(path: string, values: unknown): readonly FieldError[] {
+  if (values === undefined || values === null) return [];
+  if (!isFields(values)) return [{ path, message: `found ${found(values)}, expected an object` }];
+  return Object.entries(values)
+    .filter(([, value]) => typeof value !== "string" && value !== null)
+    .map(([key, value]) => ({
+      path: `${path}[${key}]`,
+      message: `found ${found(value)}, expected a string: put it in quotes`,
+    }));
+}
+
+/** What it says is the operator's business, and ignored; but a field that is unknown is refused even so. */
+export function statusErrors(kind: OwnKind, { status }: RawObject): readonly FieldError[] {
+  const schema: CrdSchema | undefined = CRD_SCHEMAS[kind].properties?.["status"];
+  return schema === undefined ? [] : unknownWithin(schema, status, "status");
+}
+
+function unknownWithin(schema: CrdSchema, value: unknown, path: string): readonly FieldError[] {
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    if (items === undefined) return [];
+    return value.flatMap((item: unknown, index) => unknownWithin(items, item, `${path}[${index}]`));
+  }
+  if (!isFields(value) || schema.properties === undefined) return [];
+  const { properties } = schema;
+  const below = Object.entries(value).flatMap(([key, field]) => {
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    return known === undefined ? [] : unknownWithin(known, field, `${path}.${key}`);
+  });
+  return [...unknownFields(path, Object.keys(value), Object.keys(properties)), ...below];
+}
+
+function unknownFields(
+  path: string,
+  given: readonly string[],
+  known: readonly string[],
+): readonly FieldError[] {
+  return given
+    .filter((field) => !known.includes(field))
+    .map((field) => {
+      const meant = nearest(field, known);
+      const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+      return { path: `${path}.${field}`, message: `unknown field${hint}` };
+    });
+}

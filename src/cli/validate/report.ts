@@ -1,0 +1,117 @@
+/** A validation as text, as JSON and as workflow commands of GitHub. */
+
+import type { FileProblem } from "../files/load.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { codeFrame } from "./codeframe.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { paragraphs } from "../terminal/tree.ts";
+import { githubCommand } from "./github.ts";
+import type { Finding, Validation } from "./validation.ts";
+
+export interface ValidationReport extends Validation {
+  readonly problems: readonly FileProblem[];
+  /** Documents in folders that are no Kubernetes objects. */
+  readonly ignored: number;
+}
+
+export interface Terminal {
+  readonly colour: Colour;
+  /** Absent: not a terminal. */
+  readonly columns?: number | undefined;
+}
+
+export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
+  const findings = report.findings.map((finding) => findingLines(finding, terminal));
+  return paragraphs([...findings, [summary(report, terminal.colour)]]);
+}
+
+/** The first line is that of compilers, which editors and `grep` understand. */
+function findingLines(
+  { source, severity, line, column, path, message, suggestion }: Finding,
+  { colour, columns }: Terminal,
+): string[] {
+  const where = colour.bold(`${source.file}:${line}:${column}:`);
+  const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
+  const what = path === "" ? message : `${path}: ${message}`;
+  const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
+  return [
+    `${where} ${label} ${what}`,
+    ...codeFrame(source.lines, { line, column }, colour, columns),
+    ...help,
+  ];
+}
+
+function summary(
+  { findings, checked, suites, others, ignored, problems }: ValidationReport,
+  colour: Colour,
+): string {
+  const kinds = Object.entries(checked).filter(([, count]) => count > 0);
+  const what =
+    kinds.map(([kind, count]) => plural(count, kind, pluralKind(kind))).join(", ") || "no policies";
+  const errors = countOf(findings, "error");
+  const warnings = countOf(findings, "warning");
+  const parts = [
+    errors === 0 && problems.length === 0 ? colour.green("no errors") : colour.red(plural(errors, "error")),
+    ...(problems.length > 0
+      ? [colour.red(plural(problems.length, "problem with files", "problems with files"))]
+      : []),
+    ...(warnings > 0 ? [colour.yellow(plural(warnings, "warning"))] : []),
+  ];
+  const left = [
+    ...(suites > 0 ? [`${plural(suites, "suite")} left to \`hookpolicy test\``] : []),
+    ...(others > 0 ? [`${plural(others, "object")} of other kinds ignored`] : []),
+    ...(ignored > 0
+      ? [
+          `${ignored === 1 ? "1 document that is no Kubernetes object" : `${ignored} documents that are no Kubernetes objects`} ignored`,
+        ]
+      : []),
+  ];
+  return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
+}
+
+function pluralKind(kind: string): string {
+  return kind.replace(/y$/, "ie") + "s";
+}
+
+function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : many}`;
+}
+
+function countOf(findings: readonly Finding[], severity: Finding["severity"]): number {
+  return findings.filter((finding) => finding.severity === severity).length;
+}
+
+/** Its schema: schemas/output/validate.json. */
+export function validationJson({
+  findings,
+  problems,
+  checked,
+  suites,
+  others,
+  ignored,
+}: ValidationReport): string {
+  const valid = problems.length === 0 && !findings.some(({ severity }) => severity === "error");
+  const report = { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}
+
+function jsonFinding({ source: { file, object }, ...finding }: Finding): object {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  const { kind } = object;
+  return { ...finding, file, object: { kind, ...(namespace !== undefined && { namespace }), name } };
+}
+
+/** https://docs.github.com/actions: workflow commands; they show beside the lines of a pull request. */
+export function validationGithub({ findings, problems }: ValidationReport): string {
+  const commands = [
+    ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),
+    ...findings.map(({ severity, source: { file }, line, column, path, message, suggestion }) => {
+      const text = [
+        path === "" ? message : `${path}: ${message}`,
+        ...(suggestion === undefined ? [] : [suggestion]),
+      ];
+      return githubCommand(severity, { file, line, column }, text.join("; "));
+    }),
+  ];
+  return commands.map((command) => `${command}\n`).join("");
+}

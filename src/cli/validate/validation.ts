@@ -1,0 +1,139 @@
+/** What is wrong with policies and overrides in files, and what is suspicious about them. */
+
+import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
+import { isFields } from "../../api/fields.ts";
+import type { SourceObject } from "../files/load.ts";
+import { compilePolicy, type ServedHooks } from "../../policy/compile.ts";
+import { found } from "../../policy/validation/fieldmessage.ts";
+import { compileOverride } from "../../policy/override.ts";
+import { type PolicyKind } from "../../policy/policy.ts";
+import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
+import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
+import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "../fleet/kinds.ts";
+import { kindProblem, repeated } from "./kindproblems.ts";
+import { SUITE_GROUP } from "../test/suiteschema.ts";
+import { metadataErrors, statusErrors } from "./objectfields.ts";
+import { expressionPosition } from "./expressionposition.ts";
+
+export interface Finding {
+  readonly severity: "error" | "warning";
+  readonly source: SourceObject;
+  readonly line: number;
+  readonly column: number;
+  /** As in FieldError; "" is the object itself. */
+  readonly path: string;
+  readonly message: string;
+  /** "did you mean BeforeClusterDelete?" */
+  readonly suggestion?: string;
+}
+
+export interface Validation {
+  readonly findings: readonly Finding[];
+  /** How many objects are meant for HookPolicy and of a kind that it does not know: each is an error, too. */
+  readonly unknown: number;
+  readonly checked: Readonly<Record<OwnKind, number>>;
+  /** Suites, which `hookpolicy test` reads. */
+  readonly suites: number;
+  /** Objects of other groups. */
+  readonly others: number;
+}
+
+export interface ValidationOptions {
+  readonly served: ServedHooks;
+  readonly maxOverrideMs: number;
+  readonly now: Date;
+}
+
+interface Judgement {
+  readonly is: OwnKind | "suite" | "other" | "unknown";
+  readonly findings: readonly Finding[];
+}
+
+export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
+  const judged = sources.map((source) => judge(source, options));
+  const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
+  return {
+    findings: [
+      ...judged.flatMap(({ findings }) => findings),
+      ...repeated(sources).map(({ source, message }) =>
+        finding(source, "warning", { path: "metadata.name", message }),
+      ),
+    ],
+    unknown: count("unknown"),
+    checked: {
+      HookPolicy: count("HookPolicy"),
+      ClusterHookPolicy: count("ClusterHookPolicy"),
+      HookOverride: count("HookOverride"),
+    },
+    suites: count("suite"),
+    others: count("other"),
+  };
+}
+
+function judge(source: SourceObject, options: ValidationOptions): Judgement {
+  const problem = kindProblem(source.object);
+  if (problem !== undefined) return { is: "unknown", findings: [finding(source, "error", problem)] };
+  const group = groupOf(source.object);
+  if (group === SUITE_GROUP) return { is: "suite", findings: [] };
+  const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
+  if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
+  const { errors, warnings } =
+    kind === "HookOverride"
+      ? checkOverride(source.object, options)
+      : checkPolicy(kind, source.object, options);
+  const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
+  const inOrder = [
+    ...all.map((error) => finding(source, "error", error)),
+    ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
+  ];
+  return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+/** `message: ask #platform` without quotes: YAML takes the end for a comment. */
+function cutMessages(source: SourceObject): readonly FieldError[] {
+  return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
+    if (!isFields(rule) || typeof rule["message"] !== "string") return [];
+    const path = `spec.rules[${index}].message`;
+    const { line, column } = source.position(path);
+    const [, comment] =
+      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
+    if (comment === undefined) return [];
+    return [
+      { path, message: `ends before ${found(comment)}, which is a comment: put the message in quotes` },
+    ];
+  });
+}
+
+function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
+  const schemaErrors = validatePolicy(kind, object);
+  const policy = viewPolicy(kind, object);
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
+  const all = [...schemaErrors, ...errors];
+  const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
+  return { errors: [...all, ...notEnforceable], warnings };
+}
+
+function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
+  if (typeof spec !== "object" || spec === null || !("rules" in spec)) return [];
+  return Array.isArray(spec.rules) ? spec.rules : [];
+}
+
+/** Whether it has an effect depends on when it is created, and on a flag of the operator. */
+function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOptions): Semantics {
+  const errors = validatePolicy("HookOverride", object);
+  if (errors.length > 0) return { errors, warnings: [] };
+  const { problem, expiresAt } = compileOverride(viewOverride(object, now), maxOverrideMs);
+  const path = "spec.expiresAt";
+  if (expiresAt <= now)
+    return { errors, warnings: [{ path, message: "has passed: the override has no effect" }] };
+  return { errors, warnings: problem === undefined ? [] : [{ path, message: problem.message }] };
+}
+
+function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
+  const { path } = error;
+  const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
+  const inExpression = expressionPosition(source, error);
+  const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
+  const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
+  return { severity, source, ...position, path, message, ...(suggestion !== undefined && { suggestion }) };
+}

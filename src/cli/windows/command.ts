@@ -1,0 +1,153 @@
+/** `hookpolicy windows`: when the windows of policies open and close. */
+
+import type { Command } from "commander";
+import { colourFor } from "../terminal/colour.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  instant,
+  USAGE,
+  wholeNumber,
+} from "../command.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import type { PolicyWindows } from "./windowlist.ts";
+import { UsageError } from "../../operator/options.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { policyName, type PolicyRef } from "../../policy/policy.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
+import { readObjectFiles } from "../fleet/objectfiles.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const FORMATS = ["text", "json"] as const;
+const MAX_NEXT = 1000;
+
+interface Flags extends ConnectionFlags {
+  readonly filename?: readonly string[];
+  readonly next: number;
+  readonly zone?: string;
+  readonly at?: Date;
+  readonly output: (typeof FORMATS)[number];
+  readonly namespace?: string;
+  readonly allNamespaces?: true;
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # The next five openings of every window of the cluster that kubectl talks to
+  hookpolicy windows -A
+
+  # The next opening of one policy's
+  hookpolicy windows team-a/protect-production --next 1
+
+  # Of one policy, in another time zone, over a change of the clocks
+  hookpolicy windows team-a/protect-production -f policies/ --zone America/New_York --at 2026-10-23T00:00:00Z`;
+
+export function addWindows(program: Command): void {
+  const command = program
+    .command("windows")
+    .argument("[policy]", "NAMESPACE/NAME of a HookPolicy, or NAME; all of them by default")
+    .summary("when windows open and close")
+    .description(
+      "Lists when the windows of policies open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.\n\nExit code: 0 listed, 1 policies that are not valid, 2 input that cannot be read or wrong usage.",
+    )
+    .option(
+      "-f, --filename <path>",
+      "files, folders and patterns instead of the API server; - is standard input; repeatable",
+      collect,
+    )
+    .option("--next <count>", "how many openings of each window", wholeNumber(1, MAX_NEXT), 5)
+    .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
+    .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
+    .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
+    .option("-A, --all-namespaces", "policies of all namespaces, and ClusterHookPolicies")
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (policy: string | undefined, _: unknown, self: Command) => {
+    await windows(policy, self.optsWithGlobals<Flags>());
+  });
+}
+
+async function windows(wanted: string | undefined, flags: Flags): Promise<void> {
+  const { zone } = flags;
+  const { zoneProblem } = await import("../../policy/window/zone.ts");
+  const problem = zone === undefined ? undefined : zoneProblem(zone);
+  if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
+  checkScope(flags);
+  const { isNamed, windowsIn } = await import("./windowlist.ts");
+  const { objects, isWhole } = await (flags.filename === undefined
+    ? readLive(wanted, flags)
+    : readFiles(flags.filename));
+  const all = windowsIn(objects);
+  const isMeant = (policy: PolicyRef): boolean => wanted === undefined || isNamed(policy, wanted);
+  if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all);
+  await print(
+    all.windows.filter(({ policy }) => isMeant(policy)),
+    flags,
+  );
+  const invalid = all.invalid.filter(isMeant);
+  for (const policy of invalid) {
+    stderr.line(`error: ${policyName(policy)} is not valid: see 'hookpolicy validate'`);
+  }
+  if (!isWhole) throw new CommandError(USAGE);
+  if (invalid.length > 0) throw new CommandError(FAILED);
+}
+
+function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }: Flags): void {
+  if (allNamespaces === true && namespace !== undefined) {
+    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
+  }
+  const live = namespace ?? allNamespaces ?? kubeconfig ?? context;
+  if (filename !== undefined && live !== undefined) {
+    throw new UsageError(
+      "-n, -A, --kubeconfig and --context are for the API server, and -f is instead of it",
+    );
+  }
+}
+
+interface Read {
+  readonly objects: readonly RawObject[];
+  /** No file was left out. */
+  readonly isWhole: boolean;
+}
+
+async function readFiles(paths: readonly string[]): Promise<Read> {
+  return await readObjectFiles(paths);
+}
+
+async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { contextNamespace, readHeld } = await import("../get/followheld.ts");
+  const connection = connectionOf(flags);
+  const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
+  const { policies, unread } = await reading(
+    withApiServer(connection, async (client) => {
+      const namespace = named ?? flags.namespace ?? contextNamespace(connection);
+      return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
+    }),
+  );
+  if (unread !== undefined) stderr.line(`warning: ${unread}`);
+  return { objects: policies, isWhole: true };
+}
+
+async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {
+  const { next, zone, at = new Date(), output } = flags;
+  const { listOpenings, windowsJson, windowsLines } = await import("./windowlist.ts");
+  const listed = listOpenings(found, at, next);
+  if (output === "json") stdout.document(windowsJson(listed));
+  else if (listed.length === 0) stderr.line("no window was found");
+  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags, process.env)));
+}
+
+function unknownName(wanted: string, { policies }: PolicyWindows): UsageError {
+  const names = policies.flatMap(({ namespace, name }) => [
+    name,
+    ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
+  ]);
+  const meant = nearest(wanted, names);
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint}`);
+}

@@ -1,0 +1,143 @@
+/** When a window opens and closes, and what a change of the clocks does to that. */
+
+import { compileWindow, type Window, type WindowEntry, type WindowSpec } from "../../policy/window/window.ts";
+import { clockText, durationText, wallTime } from "../terminal/timetext.ts";
+
+export interface Opening {
+  /** Where it is open already, the instant that was asked about. */
+  readonly opensAt: Date;
+  readonly isOpen: boolean;
+  /** Absent: never. */
+  readonly closesAt?: Date;
+  /** What a change of the clocks does to it. */
+  readonly notes: readonly string[];
+}
+
+const HOUR = 3_600_000;
+/** A search that gives up is taken up again so often. */
+const SEARCHES = 100;
+/** Clocks change by less, in every zone since 1970 but for a few that changed sides of the date line. */
+const NEAR = 4 * HOUR;
+
+/** The next `count` openings from `from` on, the present one included. */
+export function openingsOf(spec: WindowSpec, from: Date, count: number): readonly Opening[] {
+  const explain = clockChanges(spec);
+  return stretches(compileWindow(spec), from)
+    .take(count)
+    .map((stretch) => ({ ...stretch, notes: stretch.isOpen ? [] : explain(stretch) }))
+    .toArray();
+}
+
+type Stretch = Omit<Opening, "notes">;
+
+function* stretches(window: Window, from: Date): IteratorObject<Stretch, undefined> {
+  const isOpen = window.at(from).open;
+  for (let at: Date | undefined = from; at !== undefined;) {
+    const opensAt: Date | undefined = window.at(at).open ? at : changeAfter(window, at);
+    if (opensAt === undefined) return;
+    const closesAt = changeAfter(window, opensAt);
+    yield { opensAt, isOpen: isOpen && opensAt === from, ...(closesAt !== undefined && { closesAt }) };
+    at = closesAt;
+  }
+}
+
+function changeAfter(window: Window, at: Date): Date | undefined {
+  const { open, changesAt: first } = window.at(at);
+  let next = first;
+  for (let i = 0; i < SEARCHES && next !== undefined; i += 1) {
+    const state = window.at(next);
+    if (state.open !== open) return next;
+    next = state.changesAt;
+  }
+  return undefined;
+}
+
+/** Compares with the same window on a clock that never changes. */
+function clockChanges(spec: WindowSpec): (opening: Stretch) => readonly string[] {
+  const { timeZone, allow = [], deny = [] } = spec;
+  const scheduled = [...allow, ...deny].some(({ schedule }) => schedule !== undefined);
+  if (timeZone === undefined || !scheduled) return () => [];
+  const steady = compileWindow({
+    ...(spec.allow !== undefined && { allow: allow.map((entry) => onWallClock(entry, timeZone)) }),
+    ...(spec.deny !== undefined && { deny: deny.map((entry) => onWallClock(entry, timeZone)) }),
+    timeZone: "UTC",
+  });
+  return (opening) => differences(opening, steady, timeZone);
+}
+
+function onWallClock({ from, to, ...entry }: WindowEntry, timeZone: string): WindowEntry {
+  const wall = (text: string): string => wallTime(new Date(text), timeZone).toISOString();
+  return {
+    ...entry,
+    ...(from !== undefined && { from: wall(from) }),
+    ...(to !== undefined && { to: wall(to) }),
+  };
+}
+
+function differences({ opensAt, closesAt }: Stretch, steady: Window, timeZone: string): readonly string[] {
+  const cause = changeOfClocks(opensAt, closesAt ?? opensAt, timeZone);
+  if (cause === undefined) return [];
+  const opens = wallTime(opensAt, timeZone);
+  const usual = nearest(steady, opens);
+  if (usual === undefined) return [`opens once more: ${cause}`];
+  const notes = [
+    ...otherTime("opens", opens, usual.opensAt),
+    ...(comesAgain(opensAt, timeZone) ? [`opens at the first ${clockText(opens)} of two`] : []),
+    ...otherTime("closes", closesAt && wallTime(closesAt, timeZone), usual.closesAt),
+    ...otherLength({ opensAt, closesAt }, usual),
+  ];
+  return notes.length === 0 ? [] : [...notes.slice(0, -1), `${notes.at(-1)}: ${cause}`];
+}
+
+function otherTime(verb: string, wall: Date | undefined, usual: Date | undefined): readonly string[] {
+  if (wall === undefined || usual === undefined || wall.getTime() === usual.getTime()) return [];
+  return [`${verb} at ${clockText(wall)} instead of ${clockText(usual)}`];
+}
+
+interface Bounds {
+  readonly opensAt: Date;
+  readonly closesAt?: Date | undefined;
+}
+
+function otherLength(actual: Bounds, usual: Bounds): readonly string[] {
+  const [length, expected] = [actual, usual].map(lengthOf);
+  if (length === undefined || expected === undefined || length === expected) return [];
+  return [`lasts ${durationText(length)} instead of ${durationText(expected)}`];
+}
+
+function lengthOf({ opensAt, closesAt }: Bounds): number | undefined {
+  return closesAt && closesAt.getTime() - opensAt.getTime();
+}
+
+/** The opening of the steady clock that this one is. */
+function nearest(steady: Window, wall: Date): Stretch | undefined {
+  const distance = ({ opensAt }: Stretch): number => Math.abs(opensAt.getTime() - wall.getTime());
+  const [best] = stretches(steady, new Date(wall.getTime() - NEAR))
+    .filter(({ isOpen }) => !isOpen)
+    .take(NEAR / 60_000)
+    .toArray()
+    .toSorted((a, b) => distance(a) - distance(b));
+  return best !== undefined && distance(best) < NEAR ? best : undefined;
+}
+
+/** Around the opening or the closing. */
+function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string | undefined {
+  const offset = (instant: number): number => wallTime(new Date(instant), timeZone).getTime() - instant;
+  const instants = [opensAt.getTime() - NEAR, opensAt.getTime(), closesAt.getTime()].map(
+    (ms) => Math.floor(ms / 1000) * 1000,
+  );
+  const offsets = instants.map(offset);
+  for (const [index, before] of offsets.entries()) {
+    const after = offsets[index + 1] ?? before;
+    if (after !== before) return after > before ? "clocks go forward" : "clocks go back";
+  }
+  return undefined;
+}
+
+/** Whether the wall clock shows the same time again soon. */
+function comesAgain(instant: Date, timeZone: string): boolean {
+  const wall = wallTime(instant, timeZone).getTime();
+  return [0.5, 1, 2, 3].some(
+    (hours) => wallTime(new Date(instant.getTime() + hours * HOUR), timeZone).getTime() === wall,
+  );
+}

@@ -1,0 +1,267 @@
+/** The status of a policy as a pure function of what is known, what is stored and the time. */
+
+import {
+  CONDITION,
+  type HookPolicyStatus,
+  MAX_DECISIONS,
+  MAX_RECENT,
+  REASON,
+  type RecentResult,
+} from "../api/hookpolicy.ts";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import { describeErrors } from "../policy/message.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
+import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { askKey } from "../operations/operation.ts";
+import { type Finding, withTransitions } from "./conditions.ts";
+import { type HeldRow, storedRow } from "../operations/rows.ts";
+
+/** What a replica knows by itself of the numbers in a status. */
+export interface Known {
+  readonly rows: ReadonlySet<string>;
+  /** Uids of Clusters. */
+  readonly blocked: ReadonlySet<string>;
+  readonly wouldBlock: ReadonlySet<string>;
+}
+
+export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+
+export function knownOf(held: readonly HeldRow[]): Known {
+  return {
+    rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
+    blocked: uidsOf(held.filter(({ holds }) => holds)),
+    wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
+  };
+}
+
+function uidsOf(rows: readonly HeldRow[]): Set<string> {
+  return new Set(rows.map(({ clusterUID }) => clusterUID));
+}
+
+export interface StatusInput {
+  readonly policy: CompiledPolicy;
+  readonly stored: HookPolicyStatus | undefined;
+  readonly matchedClusters: number;
+  readonly held: readonly HeldRow[];
+  /** What this replica knew when it last computed the status: see mayHideRows(). */
+  readonly before: Known;
+  readonly recent: readonly RecentResult[];
+  /** Why Clusters cannot be read; absent when they can. */
+  readonly clustersUnavailable?: Unavailable;
+  /** Why objects that gates look at cannot be read; absent when they can. */
+  readonly objectsUnavailable?: Unavailable;
+  /** Why Cluster API does not ask; absent when it does, "Unknown" when that is to be found out. */
+  readonly notCalled?: Unavailable | "Unknown";
+}
+
+export interface Unavailable {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** `known`: of what is held, for callers that need it, too. */
+export function computeStatus(
+  input: StatusInput,
+  now: Date,
+  known: Known = knownOf(input.held),
+): HookPolicyStatus {
+  const { policy, stored, clustersUnavailable } = input;
+  const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
+  const recent = mergeRecent(stored?.recent ?? [], input.recent);
+  return {
+    observedGeneration: policy.generation,
+    conditions: withTransitions(
+      [...findings(input, now), ...calls(input)],
+      { stored: stored?.conditions, generation: policy.generation },
+      now,
+    ),
+    hooks: hooksText(policy),
+    ...counts,
+    ...nextTransition(input, now),
+    ...(recent.length > 0 && { recent }),
+  };
+}
+
+type Counts = Pick<
+  HookPolicyStatus,
+  "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
+>;
+
+function count({ held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
+  const shown = oldestFirst(held).slice(0, MAX_DECISIONS).map(storedRow);
+  const unseen = (total: number | undefined, what: keyof Known): number =>
+    mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
+  const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
+  const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
+  const mostRows = matchedClusters * HOOK_NAMES.length;
+  const omitted =
+    Math.min(held.length + unseen(storedRows, "rows"), Math.max(held.length, mostRows)) - shown.length;
+  return {
+    matchedClusters,
+    blocked: now.blocked.size + Math.min(unseen(stored?.blocked, "blocked"), atMost(now.blocked)),
+    wouldBlock:
+      now.wouldBlock.size + Math.min(unseen(stored?.wouldBlock, "wouldBlock"), atMost(now.wouldBlock)),
+    ...(shown.length > 0 && { decisions: shown }),
+    ...(omitted > 0 && { decisionsOmitted: omitted }),
+  };
+}
+
+/** Without the union: of ten thousand Clusters it takes longer than all else. */
+function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let size = a.size;
+  for (const each of b) if (!a.has(each)) size += 1;
+  return size;
+}
+
+/**
+ * A full list of rows may hide Clusters that this replica has never heard of: they asked another one. They
+ * stay counted, or two replicas with different knowledge would correct each other for ever. A list that is
+ * not full hides nothing: its writer knew them all.
+ */
+function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
+  return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
+}
+
+/**
+ * Of the windows of the policy, and of what runs for the Clusters that it holds. Where this replica does not know all
+ * of those, what another one has written stands until it has come.
+ */
+function nextTransition(
+  { policy, held, stored }: StatusInput,
+  now: Date,
+): Pick<HookPolicyStatus, "nextTransitionTime"> {
+  const edges = [
+    ...windowsOf(policy).map(({ window }) => window.at(now).changesAt),
+    ...held.map(({ changesAt }) => changesAt),
+  ];
+  const known = mayHideRows(stored) ? new Date(stored?.nextTransitionTime ?? NaN) : undefined;
+  const next = earliest([...edges, known].filter((edge) => edge !== undefined && edge > now));
+  return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
+}
+
+/** While Clusters cannot be read, nothing is known to have changed. */
+function storedCounts(stored: HookPolicyStatus | undefined): Counts {
+  const { matchedClusters = 0, blocked = 0, wouldBlock = 0, decisions, decisionsOmitted } = stored ?? {};
+  return {
+    matchedClusters,
+    blocked,
+    wouldBlock,
+    ...(decisions !== undefined && { decisions }),
+    ...(decisionsOmitted !== undefined && { decisionsOmitted }),
+  };
+}
+
+/** Rows whose release is only a matter of time come first, soonest first; then the oldest question. */
+function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
+  // Ten thousand are compared with one another, while calls wait.
+  const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
+  return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ row }) => row);
+}
+
+function sortKey({
+  timers,
+  earliestRelease = timers === undefined ? "9999" : "9998",
+  firstAsked,
+  namespace,
+  cluster,
+  hook,
+}: HeldRow): string {
+  return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Idempotent: a result that is there already is not a change, whoever reports it. */
+function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
+  const known = new Set(stored.map(resultKey));
+  const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
+  return merged
+    .toSorted((a, b) => compare(b.time, a.time) || compare(resultKey(a), resultKey(b)))
+    .slice(0, MAX_RECENT);
+}
+
+export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
+  return [clusterUID, hook, version, verdict].join(" ");
+}
+
+/** For the HOOKS column: a list inside of a list does not print well. */
+function hooksText({ rules }: CompiledPolicy): string {
+  return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
+}
+
+/** kstatus: abnormal conditions (Stalled, Reconciling) are there only while they are true. */
+function findings(
+  { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
+  now: Date,
+): readonly Finding[] {
+  const stalled = stalledBy(policy);
+  if (stalled !== undefined) {
+    return [
+      { type: CONDITION.Ready, status: "False", ...stalled },
+      { type: CONDITION.Stalled, status: "True", ...stalled },
+    ];
+  }
+  const unavailable = clustersUnavailable ?? objectsUnavailable;
+  if (unavailable !== undefined) {
+    const said = unavailable.reason === OBJECTS_NOT_LOADED ? saidOf(policy, stored) : [];
+    if (said.length > 0) return said;
+    return [
+      { type: CONDITION.Ready, status: "False", ...unavailable },
+      { type: CONDITION.Reconciling, status: "True", ...unavailable },
+    ];
+  }
+  return [
+    { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
+    restrictive(policy, now),
+  ];
+}
+
+/** Of this generation: perhaps it is only this replica that has not read the objects yet. */
+function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
+  const said =
+    stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
+  if (said.some(({ type }) => type === CONDITION.Stalled)) return [];
+  return said.filter(({ type }) => type !== CONDITION.NotCalled);
+}
+
+/** Whether it is asked does not depend on the spec's being right. */
+function calls({ notCalled, stored }: StatusInput): Finding[] {
+  if (notCalled === undefined) return [];
+  if (notCalled === "Unknown") {
+    return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
+  }
+  return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
+}
+
+/** Only an edit of the policy, or another `--capi-version`, helps. */
+function stalledBy(policy: CompiledPolicy): { reason: string; message: string } | undefined {
+  if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
+  if (policy.notEnforceable.length === 0) return undefined;
+  return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
+}
+
+/** Whether some rule holds for good what time alone would have to release: for Clusters in general. */
+function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
+  const holding = rules.filter(isGated);
+  const type = CONDITION.Restrictive;
+  if (holding.length === 0) {
+    return { type, status: "False", reason: REASON.NothingToWaitFor, message: "No rule holds anything" };
+  }
+  const stuck = holding.filter((rule) => !opensByTime(rule, now)).map(({ name }) => name);
+  if (stuck.length === 0) {
+    const message = "Time alone releases what its rules hold";
+    return { type, status: "False", reason: REASON.OpensByTime, message };
+  }
+  const message = `Time alone never releases what these rules hold: ${stuck.join(", ")}`;
+  return { type, status: "True", reason: REASON.ActionRequired, message };
+}
+
+function opensByTime({ gates, deadline, problem }: CompiledRule, now: Date): boolean {
+  if (problem !== undefined) return false;
+  if (deadline?.onExpiry === "Allow") return true;
+  const openings = gates.map((gate) => gate.opensAt?.(now));
+  return openings.every((at) => at !== undefined && at !== "Never");
+}

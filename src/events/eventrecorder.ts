@@ -1,0 +1,192 @@
+/** Writes Events: only for transitions, never per hook call, and never so many that they are a burden. */
+
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { FairTurns } from "../api/fairturns.ts";
+import type { Logger } from "../api/logger.ts";
+import { printable } from "../api/printable.ts";
+import type { Transition } from "../controller/transitions.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { childOf, pause } from "../kube/deadline.ts";
+import { isAlreadyExists, isNamespaceTerminating } from "../kube/kubeerror.ts";
+import { microTime } from "../kube/microtime.ts";
+import type { Resource } from "../kube/resource.ts";
+import { truncateBytes } from "../policy/message.ts";
+import { type DatedText, EventBursts } from "./eventbursts.ts";
+import { describeTransition, type EventText } from "./eventtext.ts";
+
+const EVENTS: Resource = {
+  group: "events.k8s.io",
+  version: "v1",
+  plural: "events",
+  kind: "Event",
+  namespaced: true,
+};
+
+/** What one cause brings is bounded (eventbursts.ts); this is for many causes at once, of all namespaces together. */
+const MAX_WAITING = 1000;
+const INTERVAL_MS = 100;
+/** Bytes: bound of the API (apis/events/validation: NoteLengthLimit). */
+const MAX_NOTE = 1024;
+
+/** - repeated: another replica was quicker. - refused: the namespace is being deleted, and takes none. */
+export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropped";
+
+export interface EventRecorderOptions {
+  readonly client: Pick<KubeClient, "create">;
+  readonly log: Logger;
+  readonly onResult: (result: EventResult) => void;
+  readonly now: () => Date;
+}
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #bursts = new EventBursts();
+  /** By namespace: one of them has a place at a time, and each of them one turn in which it waits for it. */
+  readonly #turns = new FairTurns(1);
+  readonly #waiting = new Map<string, DatedText[]>();
+  readonly #running = Promise.withResolvers<AbortSignal>();
+  #count = 0;
+  #arrived = Promise.withResolvers<void>();
+  #writing: Promise<void> = Promise.resolve();
+  #dropping = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Neither waits nor throws: an answer can be on its way through here. */
+  record(transition: Transition): void {
+    const { log, now } = this.#options;
+    try {
+      const text = describeTransition(transition);
+      // That a decision has changed has a line of its own (controller/evaluator.ts).
+      if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
+      const dated = { text, at: now() };
+      if (this.#bursts.admit(dated)) this.#enqueue(dated);
+      this.#arrived.resolve();
+    } catch (error) {
+      log.error("Failed to tell of a transition", { type: transition.type, error });
+    }
+  }
+
+  /** Of something that is no transition of a policy, and that its teller logs. */
+  tell(text: EventText): void {
+    this.#enqueue({ text, at: this.#options.now() });
+  }
+
+  #enqueue(dated: DatedText): void {
+    const namespace = dated.text.regarding.namespace ?? "";
+    const waiting = this.#waiting.get(namespace) ?? [];
+    if (this.#count >= MAX_WAITING && !this.#makeRoom(waiting.length)) return this.#drop();
+    this.#count += 1;
+    waiting.push(dated);
+    if (waiting.length > 1) return;
+    this.#waiting.set(namespace, waiting);
+    this.#takeTurn(namespace);
+  }
+
+  /** Where all places are taken, the namespace with the most of them gives up its newest one. */
+  #makeRoom(own: number): boolean {
+    let most: DatedText[] = [];
+    for (const waiting of this.#waiting.values()) if (waiting.length > most.length) most = waiting;
+    if (most.length <= own + 1) return false;
+    most.pop();
+    this.#count -= 1;
+    this.#drop();
+    return true;
+  }
+
+  #drop(): void {
+    const { log, onResult } = this.#options;
+    if (!this.#dropping) log.warn("Dropping Events: too many wait to be written", { waiting: MAX_WAITING });
+    this.#dropping = true;
+    onResult("dropped");
+  }
+
+  #takeTurn(namespace: string): void {
+    this.#turns.queue(namespace, "", {
+      over: () => false,
+      begin: () => (this.#writing = this.#writeNext(namespace)),
+      drop: () => undefined,
+    });
+  }
+
+  async #writeNext(namespace: string): Promise<void> {
+    const signal = await this.#running.promise;
+    const waiting = this.#waiting.get(namespace) ?? [];
+    const next = waiting.shift();
+    if (next === undefined || signal.aborted) return;
+    this.#count -= 1;
+    if (waiting.length > 0) this.#takeTurn(namespace);
+    else this.#waiting.delete(namespace);
+    if (this.#count === 0) this.#dropping = false;
+    await this.#write(next, signal);
+    await pause(INTERVAL_MS, signal);
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { now } = this.#options;
+    this.#running.resolve(signal);
+    while (!signal.aborted) {
+      for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
+      await this.#arrival(signal);
+    }
+    await this.#writing;
+  }
+
+  /** Of the first Event of a burst, of the end of one, or of `signal`. */
+  async #arrival(signal: AbortSignal): Promise<void> {
+    const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
+    const wake = childOf(signal);
+    await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);
+    wake.controller.abort();
+    wake.release();
+    this.#arrived = Promise.withResolvers<void>();
+  }
+
+  /** Events are a service, not a promise: one that cannot be written is dropped. */
+  async #write({ text, at }: DatedText, signal: AbortSignal): Promise<void> {
+    const { client, log, onResult } = this.#options;
+    try {
+      await client.create(EVENTS, toEvent(text, at), { signal });
+      onResult("written");
+    } catch (error) {
+      if (signal.aborted) return;
+      const { reason } = text;
+      if (isAlreadyExists(error)) return onResult("repeated");
+      if (isNamespaceTerminating(error)) {
+        log.debug("The namespace is being deleted, and takes no Event", { reason });
+        return onResult("refused");
+      }
+      log.warn("Failed to write an Event", { reason, error: String(error) });
+      onResult("failed");
+    }
+  }
+}
+
+/** A clock that is set must not let a burst wait for ever. */
+const MAX_REST_MS = 60_000;
+
+function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
+  const { identity, note, regarding, series, ...rest } = text;
+  const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
+  // An Event about an object without a namespace lives in "default".
+  const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };
+  const event = {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata,
+    eventTime: microTime(at),
+    reportingController: "hookpolicy.dev/operator",
+    reportingInstance: hostname(),
+    regarding,
+    note: truncateBytes(printable(note), MAX_NOTE),
+    ...rest,
+    ...(series !== undefined && {
+      series: { count: series.count, lastObservedTime: microTime(series.lastObservedTime) },
+    }),
+  };
+  return event;
+}

@@ -1,0 +1,152 @@
+/** The Kubernetes Event (events.k8s.io/v1) that tells of a transition. */
+
+import { GROUP, VERSION } from "../api/hookpolicy.ts";
+import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { askKey } from "../operations/operation.ts";
+import type { Transition } from "../controller/transitions.ts";
+import { timestamp } from "../policy/instant.ts";
+import { policyName } from "../policy/policy.ts";
+
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface EventText {
+  /** The same on every replica, so that a transition gives one Event. */
+  readonly identity: string;
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+  readonly regarding: ObjectReference;
+  readonly related?: ObjectReference;
+  /** It stands for so many. */
+  readonly series?: { readonly count: number; readonly lastObservedTime: Date };
+}
+
+type Of<T extends Transition["type"]> = Extract<Transition, { readonly type: T }>;
+
+export function describeTransition(transition: Transition): EventText {
+  switch (transition.type) {
+    case "Held":
+      return held(transition);
+    case "Released":
+      return released(transition);
+    case "DeadlineStep":
+      return deadlineStep(transition);
+    case "WindowChanged":
+      return windowChanged(transition);
+    case "OverrideUsed":
+      return overrideUsed(transition);
+    case "CallsChanged":
+      return callsChanged(transition);
+  }
+}
+
+function held({ policy, policyUID, row }: Of<"Held">): EventText {
+  const { namespace, cluster, clusterUID, hook, rule, verdict, message, step, targetVersion = "" } = row;
+  return {
+    identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, step, rule].join(" "),
+    type: verdict === "NotEvaluable" ? "Warning" : "Normal",
+    reason: "Held",
+    action: hook,
+    note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function released({ policy, policyUID, result }: Of<"Released">): EventText {
+  const { namespace, cluster, clusterUID, hook, reason, targetVersion = "" } = result;
+  return {
+    identity: ["Released", policyUID, askKey(clusterUID, hook), targetVersion].join(" "),
+    type: "Normal",
+    reason: "Released",
+    action: hook,
+    note: `${hook} goes on: ${policyName(policy)} does not hold it any more (${reason})`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function deadlineStep({
+  policy,
+  policyUID,
+  rule,
+  ask,
+  step,
+  deadlineAt,
+  releases,
+}: Of<"DeadlineStep">): EventText {
+  const { hook } = ask.call;
+  const expired = step === 100;
+  const holder = `${policyName(policy)}, rule ${rule}`;
+  const at = timestamp(deadlineAt);
+  const coming = `${hook} is held by ${holder}; ${step} % of the time until its deadline, ${at}, have passed: ${releases ? "it goes on then" : "it stays held then, too"}`;
+  const passed = releases
+    ? `${hook} was held by ${holder} until its deadline, ${at}: it goes on when Cluster API asks again`
+    : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
+  return {
+    identity: [policyUID, rule, askKey(ask.clusterUID, hook), deadlineAt.getTime(), step].join(" "),
+    type: "Warning",
+    reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
+    action: hook,
+    note: expired ? passed : coming,
+    regarding: clusterReference(ask.namespace, ask.cluster, ask.clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function windowChanged({ policy, policyUID, rule, gate, open, at, until }: Of<"WindowChanged">): EventText {
+  const next = until === undefined ? "for good" : `until ${timestamp(until)}`;
+  return {
+    identity: [policyUID, rule, gate, open, at.getTime()].join(" "),
+    type: "Normal",
+    reason: open ? "WindowOpened" : "WindowClosed",
+    action: "Window",
+    note: `Rule ${rule}, gate ${gate}: ${open ? "open" : "closed"} since ${timestamp(at)}, ${next}`,
+    regarding: policyReference(policy, policyUID),
+  };
+}
+
+function overrideUsed({ override, cluster, call, policies }: Of<"OverrideUsed">): EventText {
+  const { namespace = "", name, uid } = cluster.metadata;
+  const version = call.toKubernetesVersion ?? call.kubernetesVersion ?? "";
+  return {
+    identity: [override.uid, askKey(uid, call.hook), version].join(" "),
+    type: "Warning",
+    reason: "OverrideUsed",
+    action: call.hook,
+    note: `${call.hook} goes on because of HookOverride ${override.name}, without ${policies.join(", ")}`,
+    regarding: clusterReference(namespace, name, uid),
+    related: {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: "HookOverride",
+      name: override.name,
+      uid: override.uid,
+    },
+  };
+}
+
+function callsChanged({ policy, policyUID, notCalled, since }: Of<"CallsChanged">): EventText {
+  return {
+    identity: [policyUID, notCalled?.reason ?? "Called", since].join(" "),
+    type: notCalled === undefined ? "Normal" : "Warning",
+    reason: notCalled === undefined ? "Called" : "NotCalled",
+    action: notCalled?.reason ?? "Called",
+    note: notCalled?.message ?? "Cluster API asks about every hook of the policy",
+    regarding: policyReference(policy, policyUID),
+  };
+}
+
+function clusterReference(namespace: string, name: string, uid: string): ObjectReference {
+  return { apiVersion: `${CLUSTER_API_GROUP}/v1beta2`, kind: "Cluster", namespace, name, uid };
+}
+
+function policyReference(policy: Of<"WindowChanged">["policy"], uid: string): ObjectReference {
+  return { apiVersion: `${GROUP}/${VERSION}`, ...policy, uid };
+}

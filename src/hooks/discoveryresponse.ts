@@ -1,0 +1,29 @@
+/** What Cluster API's manager asks first; an extension that does not answer for 60 s makes it exit. */
+
+import { HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtimehooks.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import { handlerName } from "../api/hookcatalog.ts";
+
+/** Cluster API's default and ours: three times the budget of a consistent read. */
+const HANDLER_TIMEOUT_SECONDS = 10;
+
+/**
+ * The text of the answer, made once per process: same bytes on every replica, handlers sorted by name,
+ * or Cluster API patches the ExtensionConfig's status again and again.
+ */
+export function discoveryResponse(served: ServedHooks): string {
+  const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))
+    .map((hook) => ({
+      name: handlerName(hook),
+      requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+      timeoutSeconds: HANDLER_TIMEOUT_SECONDS,
+      failurePolicy: "Fail",
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return JSON.stringify({
+    apiVersion: HOOKS_GROUP_VERSION,
+    kind: "DiscoveryResponse",
+    status: "Success",
+    handlers,
+  });
+}

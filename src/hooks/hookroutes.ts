@@ -1,0 +1,59 @@
+/** The paths that are served, made once: the set is fixed per process. */
+
+import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
+import type { ServedHooks } from "../policy/compile.ts";
+import { DISCOVERY_PATH, hookPath } from "../api/hookcatalog.ts";
+import { tooLargeResponse, unauthenticatedResponse, undecodableResponse } from "./codec.ts";
+import { discoveryResponse } from "./discoveryresponse.ts";
+import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookhandler.ts";
+
+export interface Routes {
+  readonly routes: readonly {
+    readonly path: string;
+    /** Only for Cluster API, where clients are told apart at all. */
+    readonly authenticated: boolean;
+    handle(body: Buffer, digest?: string): string | Promise<string>;
+    readonly repeat?: (digest: string) => string | undefined;
+  }[];
+  /** The answer where there is no body to handle, or where handling it has thrown. */
+  readonly undecodable: (
+    path: string,
+    reason: "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal",
+  ) => string;
+  /** What is kept for the next call about a Cluster that is gone. */
+  readonly forget: (clusterUID: string) => void;
+}
+
+/** One route per advertised hook, and discovery. */
+export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
+  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+  const discovery = discoveryResponse(served);
+  const discover = (): string => {
+    deps.metrics.discovered();
+    return discovery;
+  };
+  const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
+  const handlers = hooks.map((hook) => ({
+    path: hookPath(hook),
+    authenticated: true,
+    ...createHandler(hook, served.blocking.has(hook), deps),
+  }));
+  return {
+    routes: [{ path: DISCOVERY_PATH, authenticated: false, handle: discover }, ...handlers],
+    forget: (clusterUID) => {
+      for (const { forget } of handlers) forget(clusterUID);
+      deps.answers.forget(clusterUID);
+    },
+    undecodable: (path, reason) => {
+      const hook = byPath.get(path);
+      // Discovery takes anything: a request that is broken off still learns what is served.
+      if (hook === undefined) return discovery;
+      const waits = served.blocking.has(hook);
+      if (reason === "internal") return internalErrorResponse(hook, waits);
+      if (reason === "too-large") return tooLargeResponse(hook, waits);
+      if (reason !== "unauthenticated") return undecodableResponse(hook, waits);
+      deps.metrics.answered(hook, "Unauthenticated", 0);
+      return unauthenticatedResponse(hook, waits);
+    },
+  };
+}

@@ -1,0 +1,194 @@
+/** Whether Cluster API asks this extension at all: what its ExtensionConfigs say. Decisions never look here. */
+
+import { type Fields, isFields } from "../api/fields.ts";
+import { REASON } from "../api/hookpolicy.ts";
+import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { viewMetadata } from "../policy/cluster.ts";
+import { type CompiledPolicy, isGated } from "../policy/policy.ts";
+import { compileSelector, type Labels } from "../policy/selector.ts";
+
+/** Of the shipped manifest. */
+export const EXTENSION_NAME = "hookpolicy";
+
+/** By what an ExtensionConfig is recognized. */
+export interface Own {
+  /** The names of all handlers that we have. */
+  readonly handlers: ReadonlySet<string>;
+  readonly serviceName: string;
+}
+
+/** An ExtensionConfig, the same for v1alpha1 and v1beta2 (Cluster API: api/runtime/v1beta2/extensionconfig_types.go). */
+export interface Registration {
+  readonly metadata: ObjectMeta;
+  readonly service?: { readonly namespace: string; readonly name: string };
+  readonly url?: string;
+  /** Base64 of PEM. */
+  readonly caBundle?: string;
+  /** Absent: all namespaces. */
+  readonly namespaceSelector?: LabelSelector;
+  /** What Cluster API sends along with each call. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Status of the condition Discovered; absent: nobody has tried. */
+  readonly discovered?: string;
+  /** Of that condition. */
+  readonly message: string;
+  /** The condition is about this generation of the spec. */
+  readonly current: boolean;
+  /** What Cluster API has discovered, the last time that it could. */
+  readonly handlers: readonly Handler[];
+}
+
+export interface Handler {
+  /** Without the name of the ExtensionConfig. */
+  readonly name: string;
+  readonly hook: string;
+}
+
+export function viewRegistration(raw: unknown): Registration {
+  const object = record(raw);
+  const spec = record(object["spec"]);
+  const metadata = viewMetadata(object["metadata"]);
+  const config = record(spec["clientConfig"]);
+  const service = record(config["service"]);
+  const [url, caBundle] = [text(config["url"]), text(config["caBundle"])];
+  const selector = spec["namespaceSelector"];
+  const { status, message, observedGeneration } = discoveredIn(record(object["status"]));
+  return {
+    metadata,
+    ...(isFields(config["service"]) && {
+      service: { namespace: text(service["namespace"]) ?? "", name: text(service["name"]) ?? "" },
+    }),
+    ...(url !== undefined && { url }),
+    ...(caBundle !== undefined && { caBundle }),
+    ...(isFields(spec["settings"]) && { settings: viewSettings(spec["settings"]) }),
+    // A metav1.LabelSelector, by the CRD's schema.
+    ...(isFields(selector) && { namespaceSelector: selector }),
+    ...(typeof status === "string" && { discovered: status }),
+    message: text(message) ?? "",
+    current: typeof observedGeneration !== "number" || observedGeneration >= (metadata.generation ?? 0),
+    handlers: list(record(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
+  };
+}
+
+function viewSettings(raw: Fields): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(raw).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+/** v1alpha1 keeps the new conditions in status.v1beta2; its old one of the same name says the same. */
+function discoveredIn(status: Fields): Fields {
+  const conditions = [...list(record(status["v1beta2"])["conditions"]), ...list(status["conditions"])];
+  return record(conditions.find((each) => record(each)["type"] === "Discovered"));
+}
+
+function viewHandler(raw: unknown, extension: string): Handler {
+  const { name, requestHook } = record(raw);
+  return {
+    name: (text(name) ?? "").replace(`.${extension}`, ""),
+    hook: text(record(requestHook)["hook"]) ?? "",
+  };
+}
+
+function record(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** By names; under other ones, by what was discovered there: nothing but handlers of ours. */
+export function isOurs(
+  { metadata, service, handlers: discovered }: Registration,
+  { handlers, serviceName }: Own,
+): boolean {
+  if (metadata.name === EXTENSION_NAME || service?.name === serviceName) return true;
+  return discovered.length > 0 && discovered.every(({ name }) => handlers.has(name));
+}
+
+export interface NotCalled {
+  readonly reason: (typeof NOT_CALLED_REASONS)[number];
+  readonly message: string;
+}
+
+export const NOT_CALLED_REASONS = [
+  REASON.RuntimeSDKNotInstalled,
+  REASON.NotRegistered,
+  REASON.NotDiscovered,
+  REASON.NamespaceNotSelected,
+  REASON.HookNotRegistered,
+] as const;
+
+export const NOT_INSTALLED: NotCalled = {
+  reason: REASON.RuntimeSDKNotInstalled,
+  message:
+    "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then the policy holds nothing",
+};
+
+/** The hooks on which the policy can hold something. */
+function gatedHooks({ rules }: CompiledPolicy): HookName[] {
+  const gated = rules.filter(isGated);
+  return HOOK_NAMES.filter((hook) => gated.some(({ hooks }) => hooks.has(hook)));
+}
+
+/**
+ * Why Cluster API does not ask although the policy would hold something; absent where it asks. `ours`: the
+ * ExtensionConfigs that lead here; `namespace`: the labels of a HookPolicy's.
+ */
+export function notCalled(
+  policy: CompiledPolicy,
+  ours: readonly Registration[],
+  namespace: Labels,
+): NotCalled | undefined {
+  const hooks = gatedHooks(policy);
+  if (hooks.length === 0) return undefined;
+  if (ours.length === 0) {
+    const message =
+      "No ExtensionConfig registers the operator with Cluster API: apply the shipped one. Until then the policy holds nothing";
+    return { reason: REASON.NotRegistered, message };
+  }
+  const discovered = ours.filter(isDiscovered);
+  if (discovered.length === 0) {
+    const message = `Cluster API has not discovered the operator: see the condition Discovered of ExtensionConfig ${names(ours)}`;
+    return { reason: REASON.NotDiscovered, message };
+  }
+  const selecting = discovered.filter(
+    (each) => policy.selectsNamespace !== undefined || selectsNamespace(each, namespace),
+  );
+  if (selecting.length === 0) {
+    const message = `The namespaceSelector of ExtensionConfig ${names(discovered)} leaves out this namespace: the policy holds nothing`;
+    return { reason: REASON.NamespaceNotSelected, message };
+  }
+  return unknownHooks(hooks, selecting);
+}
+
+function unknownHooks(hooks: readonly HookName[], selecting: readonly Registration[]): NotCalled | undefined {
+  const unknown = hooks.filter(
+    (hook) => !selecting.some((each) => each.handlers.some((h) => h.hook === hook)),
+  );
+  if (unknown.length === 0) return undefined;
+  const message = `ExtensionConfig ${names(selecting)} lists no handler for ${unknown.join(", ")}: annotate it with anything, and Cluster API discovers the operator again`;
+  return { reason: REASON.HookNotRegistered, message };
+}
+
+export function isDiscovered({ discovered }: Registration): boolean {
+  return discovered === "True";
+}
+
+/** By the labels of the Cluster's Namespace. */
+export function selectsNamespace({ namespaceSelector }: Registration, labels: Labels): boolean {
+  return compileSelector(namespaceSelector)(labels);
+}
+
+function names(registrations: readonly Registration[]): string {
+  return registrations
+    .map(({ metadata }) => metadata.name)
+    .toSorted()
+    .join(", ");
+}

@@ -1,0 +1,139 @@
+/** Cluster API's ExtensionConfigs in memory: whether policies are asked at all. */
+
+import { setTimeout as pause } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Namespace } from "../api/meta.ts";
+import type { Lister } from "../controller/decisionstore.ts";
+import type { Unavailable } from "../controller/policystatus.ts";
+import { handlerName } from "../api/hookcatalog.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { isForbidden, isNotFound, KubeError } from "../kube/kubeerror.ts";
+import { Informer } from "../kube/informer.ts";
+import type { Resource } from "../kube/resource.ts";
+import type { InformerTuning } from "../kube/tuning.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import {
+  isOurs,
+  NOT_INSTALLED,
+  notCalled,
+  type Registration,
+  selectsNamespace,
+  viewRegistration,
+} from "./registration.ts";
+
+const GROUP = "runtime.cluster.x-k8s.io";
+export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
+const KNOWN_POLL_MS = 50;
+/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
+const VERSIONS = ["v1beta2", "v1alpha1"];
+
+const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
+
+export interface RegistrationsOptions {
+  readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
+  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  /** Of the Service that callers use. */
+  readonly serviceName: string;
+  readonly log: Logger;
+  /** What notCalled() says may be another now. */
+  readonly onChange: () => void;
+  readonly tuning?: Partial<InformerTuning>;
+}
+
+export class Registrations {
+  readonly informer: Informer<Registration>;
+  readonly #options: RegistrationsOptions;
+
+  constructor(options: RegistrationsOptions) {
+    const { client, log, onChange, tuning } = options;
+    this.#options = options;
+    this.informer = new Informer<Registration>({
+      client,
+      resource: async (signal) => await extensionConfigs(client, signal),
+      project: viewRegistration,
+      onChange: ({ old, new: object }) => {
+        if (!saysTheSame(old, object)) onChange();
+      },
+      log,
+      ...(tuning !== undefined && { tuning }),
+    });
+  }
+
+  /** What lasts, in one word: another one is a reason to look again, as is onChange. */
+  get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
+    const failure = this.informer.failure();
+    if (isNotFound(failure)) return "NotServed";
+    if (isForbidden(failure)) return "Forbidden";
+    return this.informer.synced() ? "Known" : "Unknown";
+  }
+
+  /** "Unknown" until the first list: what was found before stands. Who may not look says nothing. */
+  readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
+    switch (this.state) {
+      case "Unknown":
+        return "Unknown";
+      case "Forbidden":
+        return undefined;
+      case "NotServed":
+        return notCalled(policy, [], undefined) && NOT_INSTALLED;
+      case "Known": {
+        const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
+        return notCalled(policy, this.#ours(), namespace?.metadata.labels);
+      }
+    }
+  };
+
+  /** Of the ExtensionConfig by which Clusters of the namespace come here; none, where several could be it, and differ. */
+  readonly settings = (namespace: string): Registration["settings"] => {
+    const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
+    const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
+    if (first === undefined) return undefined;
+    const { settings = {} } = first;
+    return others.every((other) => isDeepStrictEqual(other.settings ?? {}, settings)) ? settings : undefined;
+  };
+
+  /** Resolves when it is known what there is, or that it cannot be known, or when `signal` aborts. */
+  async whenKnown(signal: AbortSignal): Promise<void> {
+    while (this.state === "Unknown" && !signal.aborted)
+      await pause(KNOWN_POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+
+  #ours(): Registration[] {
+    const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };
+    return [...this.informer.list()].filter((each) => isOurs(each, own));
+  }
+}
+
+/** A KubeError (404) where there is no Cluster API. */
+export async function extensionConfigs(
+  client: Pick<KubeClient, "getPath">,
+  signal?: AbortSignal,
+): Promise<Resource> {
+  return extensionConfigsOf(await client.getPath(RUNTIME_GROUP_PATH, { signal }));
+}
+
+/** `group`: what the API server tells of it. */
+export function extensionConfigsOf(group: unknown): Resource {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
+  const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));
+  if (version === undefined) {
+    const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
+    throw new KubeError(message, { code: 404, reason: "NotFound" });
+  }
+  return extensionConfigsAt(version);
+}
+
+export function extensionConfigsAt(version: string): Resource {
+  return { group: GROUP, version, plural: "extensionconfigs", kind: "ExtensionConfig", namespaced: false };
+}
+
+/** Cluster API discovers again every ten minutes, and writes where something has changed. */
+function saysTheSame(a: Registration | undefined, b: Registration | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const { metadata: _a, ...restA } = a;
+  const { metadata: _b, ...restB } = b;
+  return isDeepStrictEqual(restA, restB);
+}

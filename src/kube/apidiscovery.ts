@@ -1,0 +1,106 @@
+/** Which resource a kind is stored as, by the API server's discovery (metav1.APIResourceList). */
+
+import { isFields } from "../api/fields.ts";
+import type { KubeClient } from "./kubeclient.ts";
+import { KubeError } from "./kubeerror.ts";
+import type { Resource } from "./resource.ts";
+
+/** Reasons of the KubeErrors (404, 404, 405) that discoverResource throws besides those of the request. */
+export const KIND_NOT_SERVED = "KindNotServed";
+export const KIND_TERMINATING = "KindTerminating";
+export const KIND_NOT_WATCHABLE = "KindNotWatchable";
+
+interface Served {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly unknown[];
+}
+
+/** Both come from users' policies and become a path. DNS subdomain and label, as in apimachinery. */
+const API_VERSION =
+  /^(?:(?<group>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)\/)?(?<version>[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/;
+const MAX_CHARS = 317; // 253, "/" and 63
+
+/** A kind whose objects can be listed and watched; every other one is a KubeError. */
+export async function discoverResource(
+  client: Pick<KubeClient, "getPath">,
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  signal?: AbortSignal,
+): Promise<Resource> {
+  const attempt = `discover ${kind} in ${apiVersion}`;
+  const parsed = apiVersion.length > MAX_CHARS ? undefined : API_VERSION.exec(apiVersion)?.groups;
+  if (parsed === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
+  const { group = "", version = "" } = parsed;
+  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const served = servedIn(attempt, await client.getPath(path, { signal })).find(
+    (found) => found.kind === kind,
+  );
+  if (served === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
+  const { name: plural, namespaced, verbs } = served;
+  if (isTerminating(verbs)) throw refusal(attempt, 404, KIND_TERMINATING);
+  if (!verbs.includes("list") || !verbs.includes("watch")) throw refusal(attempt, 405, KIND_NOT_WATCHABLE);
+  return { group, version, plural, kind, namespaced };
+}
+
+/**
+ * Whether the API server serves these objects, in whichever version. That something is missing counts only in an answer
+ * that can be nobody else's: one that lists a group which must be there. A 404 would be any proxy's, too.
+ */
+export async function servesResource(
+  client: Pick<KubeClient, "getPath">,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+  besides: string,
+): Promise<boolean> {
+  const attempt = `discover ${plural}.${group}`;
+  const groups = listOf(attempt, "groups", await client.getPath("/apis")).filter(isFields);
+  if (!groups.some(({ name }) => name === besides)) throw invalid(attempt, `no group ${besides}`);
+  const found = groups.find(({ name }) => name === group);
+  if (found === undefined) return false;
+  for (const each of listOf(attempt, "versions", found)) {
+    const version = isFields(each) ? each["version"] : undefined;
+    if (typeof version !== "string") throw invalid(attempt, "a version without a name");
+    const resources = listOf(attempt, "resources", await client.getPath(`/apis/${group}/${version}`));
+    if (resources.some((resource) => isFields(resource) && resource["name"] === plural)) return true;
+  }
+  return false;
+}
+
+function listOf(attempt: string, field: string, body: unknown): readonly unknown[] {
+  const list = isFields(body) ? body[field] : undefined;
+  if (!Array.isArray(list)) throw invalid(attempt, `no list of ${field}`);
+  return list;
+}
+
+function invalid(attempt: string, what: string): KubeError {
+  return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
+}
+
+/** Without subresources, which have a kind of their own ("deployments/scale" is a Scale). */
+function servedIn(attempt: string, body: unknown): readonly Served[] {
+  return listOf(attempt, "resources", body)
+    .filter(isServed)
+    .filter(({ name }) => !name.includes("/"));
+}
+
+function isServed(value: unknown): value is Served {
+  return (
+    isFields(value) &&
+    typeof value["name"] === "string" &&
+    typeof value["kind"] === "string" &&
+    typeof value["namespaced"] === "boolean" &&
+    Array.isArray(value["verbs"])
+  );
+}
+
+/**
+ * While a CustomResourceDefinition is deleted, its objects go first and are still served: that they are not
+ * there tells nothing then. Discovery offers only these verbs (customresource_discovery_controller.go).
+ */
+function isTerminating(verbs: readonly unknown[]): boolean {
+  return verbs.includes("delete") && !["create", "update", "patch"].some((verb) => verbs.includes(verb));
+}
+
+function refusal(attempt: string, code: 404 | 405, reason: string): KubeError {
+  return new KubeError(`${attempt}: ${reason}`, { code, reason });
+}

@@ -1,0 +1,200 @@
+/** Gauges that mirror what is in memory: read when they are scraped, and at no other time. */
+
+import { setImmediate } from "node:timers/promises";
+
+import { CONDITION } from "../api/hookpolicy.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import type { HeldRow } from "../operations/rows.ts";
+import type { PolicyEntry } from "../controller/policyset.ts";
+import type { DecisionStore } from "../controller/decisionstore.ts";
+import type { Informer } from "../kube/informer.ts";
+import type { Stored } from "../kube/objectstore.ts";
+import type { WorkQueue } from "../kube/workqueue.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+import type { ObjectInformers } from "../objects/objectinformers.ts";
+
+type AnyInformer = Pick<
+  Informer<Stored>,
+  "contactAgeMs" | "restarts" | "size" | "synced" | "whenSynced" | "run"
+>;
+
+export type Named = readonly [name: string, informer: AnyInformer];
+
+export interface Memory {
+  readonly store: DecisionStore;
+  readonly queue: WorkQueue;
+  readonly named: readonly Named[];
+  readonly objects: ObjectInformers;
+  readonly now: () => Date;
+}
+
+/** Of one metric by policy: tenants create policies, and whoever scrapes pays for each series. */
+const MAX_SERIES = 1000;
+
+export function followMemory(metrics: Metrics, { store, queue, named, objects, now }: Memory): void {
+  const informers = (): Named[] => [...named, ...objects.informers()];
+  const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
+    informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
+  metrics.policies.follow(() => countPolicies(store));
+  followPolicies(metrics, store);
+  metrics.overrides.follow(() => countOverrides(store, now()));
+  metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
+  metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
+  metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
+  metrics.informerObjects.follow(perInformer((informer) => informer.size));
+}
+
+/** What one scrape says of the policies, for all metrics at once. */
+interface Survey {
+  /** Distinct Clusters that at least one policy holds, by uid. */
+  readonly held: Map<HookName, Set<string>>;
+  readonly decisions: Series<PolicyLabel | "hook" | "verdict">;
+  readonly oldest: Series<PolicyLabel | "hook">;
+  readonly windows: Series<PolicyLabel | "rule" | "gate">;
+  readonly deadlines: Series<PolicyLabel | "passed">;
+}
+
+class Series<Label extends string> {
+  readonly samples: Sample<Label>[] = [];
+  omitted = 0;
+
+  add(samples: readonly Sample<Label>[]): void {
+    const room = Math.min(samples.length, MAX_SERIES - this.samples.length);
+    this.samples.push(...samples.slice(0, room));
+    this.omitted += samples.length - room;
+  }
+}
+
+function followPolicies(metrics: Metrics, store: DecisionStore): void {
+  let underWay: Promise<Survey> | undefined;
+  // Of one scrape, all metrics are read at the same time.
+  const survey = async (): Promise<Survey> =>
+    await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
+  metrics.heldClusters.follow(async () =>
+    [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
+  );
+  metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
+  metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
+  metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
+  metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
+  metrics.seriesOmitted.follow(async () => {
+    const { decisions, oldest, windows, deadlines } = await survey();
+    return Object.entries({
+      hookpolicy_policy_decisions: decisions,
+      hookpolicy_oldest_hold_timestamp_seconds: oldest,
+      hookpolicy_window_open: windows,
+      hookpolicy_deadlines: deadlines,
+    }).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
+  });
+}
+
+/** Of the event loop at a time: hooks are answered meanwhile. */
+const SLICE_MS = 5;
+
+/** ClusterHookPolicies first, and what is in memory for longest: no tenant crowds out others. */
+async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
+  const survey: Survey = {
+    held: new Map(),
+    decisions: new Series(),
+    oldest: new Series(),
+    windows: new Series(),
+    deadlines: new Series(),
+  };
+  let end = performance.now() + SLICE_MS;
+  for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
+    for (const { hook, holds, clusterUID } of entry.held.values()) {
+      if (!holds) continue;
+      const uids = survey.held.get(hook) ?? new Set();
+      survey.held.set(hook, uids.add(clusterUID));
+    }
+    survey.decisions.add(countDecisions(entry));
+    survey.oldest.add(oldestHolds(entry));
+    survey.windows.add(openWindows(entry));
+    survey.deadlines.add(countDeadlines(entry));
+    if (performance.now() < end) continue;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
+  }
+  return survey;
+}
+
+function rank({ compiled }: PolicyEntry): number {
+  return compiled.ref.kind === "ClusterHookPolicy" ? 0 : 1;
+}
+
+type PolicyLabel = "kind" | "namespace" | "policy";
+
+function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
+  const { kind, namespace = "", name: policy } = compiled.ref;
+  return { kind, namespace, policy };
+}
+
+function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
+  const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
+  for (const { object, compiled } of store.policies.entries()) {
+    const ready =
+      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
+    increment(counts, { kind: compiled.ref.kind, mode: compiled.mode, ready });
+  }
+  return [...counts.values()];
+}
+
+/** What a deadline has released is reported, too, until it has ended; it is not held any more. */
+function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
+  const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
+  for (const { hook, verdict } of entry.held.values()) {
+    if (verdict === "Allowed") continue;
+    const ofHook = counts.get(hook) ?? new Map<HeldRow["verdict"], number>();
+    counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
+  }
+  return [...counts].flatMap(([hook, verdicts]) =>
+    [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),
+  );
+}
+
+function increment<Label extends string>(
+  counts: Map<string, Sample<Label>>,
+  labels: Readonly<Record<Label, string>>,
+): void {
+  const key = Object.values(labels).join(" ");
+  counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+}
+
+function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const oldest = new Map<HookName, string>();
+  for (const { hook, holds, firstAsked } of entry.held.values()) {
+    // Of one format, in which the earlier is the smaller; to parse ten thousand keeps calls waiting.
+    if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
+  }
+  return [...oldest].map(([hook, asked]) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: Date.parse(asked) / 1000,
+  }));
+}
+
+function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
+  return [...entry.windows.values()].map(({ rule, gate, open }) => ({
+    labels: { ...labelsOf(entry), rule, gate },
+    value: Number(open),
+  }));
+}
+
+/** How many operations have passed which part of their deadline. */
+function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
+  const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
+  if (steps.length === 0) return [];
+  return [0, 50, 80, 100].map((passed) => ({
+    labels: { ...labelsOf(entry), passed: String(passed) },
+    value: steps.filter((step) => step === passed).length,
+  }));
+}
+
+function countOverrides(store: DecisionStore, now: Date): Sample<"state">[] {
+  const counts = { active: 0, expired: 0, ineffective: 0 };
+  for (const { compiled } of store.overrides.entries()) {
+    if (compiled.problem !== undefined) counts.ineffective += 1;
+    else if (now < compiled.expiresAt) counts.active += 1;
+    else counts.expired += 1;
+  }
+  return Object.entries(counts).map(([state, value]) => ({ labels: { state }, value }));
+}

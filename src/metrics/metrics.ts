@@ -1,0 +1,329 @@
+/** What HookPolicy tells Prometheus. No series is ever labelled by Cluster: a fleet has too many. */
+
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
+import { VERSION } from "../version.ts";
+
+/** One series of a gauge that mirrors state. */
+export interface Sample<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>;
+  readonly value: number;
+}
+
+/** A gauge that is read when it is scraped, and at no other time. */
+export interface Mirror<Label extends string> {
+  /** `read` runs once per scrape and gives every series; a series that it no longer gives is gone. */
+  follow(read: () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>): void;
+}
+
+export interface Metrics {
+  readonly hookCalls: Counter<"hook" | "verdict">;
+  readonly hookCallDuration: Histogram<"hook">;
+  readonly heldClusters: Mirror<"hook">;
+  readonly discoveryCalls: Counter;
+  readonly policies: Mirror<"kind" | "mode" | "ready">;
+  readonly policiesNotCalled: Mirror<"reason">;
+  readonly clusters: Mirror<"coverage">;
+  readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
+  readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
+  readonly seriesOmitted: Mirror<"metric">;
+  readonly decisionLatency: Histogram;
+  readonly windowsOpen: Mirror<"kind" | "namespace" | "policy" | "rule" | "gate">;
+  readonly deadlines: Mirror<"kind" | "namespace" | "policy" | "passed">;
+  readonly overrides: Mirror<"state">;
+  readonly informerContactAge: Mirror<"resource">;
+  readonly informerRestarts: Mirror<"resource">;
+  readonly informerObjects: Mirror<"resource">;
+  readonly statusWrites: Counter<"kind" | "result">;
+  readonly unconfirmedReleases: Counter<"reason">;
+  readonly workqueueDepth: Mirror<never>;
+  readonly reconcileErrors: Counter<"reason">;
+  readonly events: Counter<"result">;
+  readonly auditLines: Counter<"result">;
+  readonly certificateExpiry: Mirror<"certificate">;
+  /** 1 or 0; without leader election there is no series. */
+  readonly leader: Mirror<never>;
+  readonly contentType: string;
+  /** The exposition text; rejects when a `follow` callback throws. */
+  text(): Promise<string>;
+}
+
+/** From a decision made in memory to one that waited for Cluster API's whole time budget. */
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** From a decision of the same turn of the event loop to one that ten thousand others were ahead of. */
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
+export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: "hookpolicy_build_info",
+    help: "Always 1; the labels tell what runs.",
+    labelNames: ["version", "capi_version", "node_version"],
+    registers: [registry],
+  }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
+  const metrics = {
+    ...hookMetrics(registry),
+    ...informerMetrics(registry),
+    ...controllerMetrics(registry),
+    ...policyMetrics(registry),
+    ...coverageMetrics(registry),
+  };
+  startAtZero(metrics);
+  return {
+    ...metrics,
+    contentType: registry.contentType,
+    text: async (): Promise<string> => await registry.metrics(),
+  };
+}
+
+/** A series that begins with its first mistake shows no increase, and an alert would miss that one. */
+function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
+  for (const hook of HOOK_NAMES) {
+    for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
+  }
+  for (const result of ["written", "repeated", "refused", "failed", "dropped"])
+    metrics.events.inc({ result }, 0);
+  for (const result of ["written", "dropped"]) metrics.auditLines.inc({ result }, 0);
+}
+
+/** Verdicts without a decision. */
+const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
+
+function hookMetrics(
+  registry: Registry,
+): Pick<
+  Metrics,
+  "hookCalls" | "hookCallDuration" | "discoveryCalls" | "heldClusters" | "unconfirmedReleases" | "auditLines"
+> {
+  const registers = [registry];
+  return {
+    discoveryCalls: new Counter({
+      name: "hookpolicy_discovery_calls_total",
+      help: "Times that Cluster API asked which hooks are served.",
+      registers,
+    }),
+    auditLines: new Counter({
+      name: "hookpolicy_audit_log_lines_total",
+      help: "Lines of the audit log, by whether they were written or dropped.",
+      labelNames: ["result"],
+      registers,
+    }),
+    hookCalls: new Counter({
+      name: "hookpolicy_hook_calls_total",
+      help: "Hook calls answered, by verdict.",
+      labelNames: ["hook", "verdict"],
+      registers,
+    }),
+    hookCallDuration: new Histogram({
+      name: "hookpolicy_hook_call_duration_seconds",
+      help: "Time from the end of a hook's request to its answer.",
+      labelNames: ["hook"],
+      buckets: DURATION_BUCKETS,
+      registers,
+    }),
+    heldClusters: mirror(registry, {
+      name: "hookpolicy_held_clusters",
+      help: "Clusters that an enforced policy holds now.",
+      labelNames: ["hook"],
+    }),
+    unconfirmedReleases: new Counter({
+      name: "hookpolicy_unconfirmed_releases_total",
+      help: "Releases that memory allowed and the read from the API server did not confirm.",
+      labelNames: ["reason"],
+      registers,
+    }),
+  };
+}
+
+function informerMetrics(
+  registry: Registry,
+): Pick<Metrics, "informerContactAge" | "informerRestarts" | "informerObjects"> {
+  return {
+    informerContactAge: mirror(registry, {
+      name: "hookpolicy_informer_contact_age_seconds",
+      help: "Time since the API server last said anything about a resource.",
+      labelNames: ["resource"],
+    }),
+    informerRestarts: mirrorCounter(registry, {
+      name: "hookpolicy_informer_restarts_total",
+      help: "Lists and watches that had to be started again.",
+      labelNames: ["resource"],
+    }),
+    informerObjects: mirror(registry, {
+      name: "hookpolicy_informer_objects",
+      help: "Objects held in memory.",
+      labelNames: ["resource"],
+    }),
+  };
+}
+
+function controllerMetrics(
+  registry: Registry,
+): Pick<
+  Metrics,
+  "statusWrites" | "workqueueDepth" | "reconcileErrors" | "events" | "certificateExpiry" | "leader"
+> {
+  return {
+    statusWrites: new Counter({
+      name: "hookpolicy_status_writes_total",
+      help: "Status updates sent to the API server, by result.",
+      labelNames: ["kind", "result"],
+      registers: [registry],
+    }),
+    workqueueDepth: mirror(registry, {
+      name: "hookpolicy_workqueue_depth",
+      help: "Keys that wait for the reconciler.",
+      labelNames: [],
+    }),
+    reconcileErrors: new Counter({
+      name: "hookpolicy_reconcile_errors_total",
+      help: "Reconciles that failed and are tried again, by the API server's reason.",
+      labelNames: ["reason"],
+      registers: [registry],
+    }),
+    events: new Counter({
+      name: "hookpolicy_events_total",
+      help: "Kubernetes Events: written, repeated (by another replica), refused by a namespace that is deleted, failed, or dropped.",
+      labelNames: ["result"],
+      registers: [registry],
+    }),
+    certificateExpiry: mirror(registry, {
+      name: "hookpolicy_certificate_expiry_timestamp_seconds",
+      help: "When a certificate ends, in Unix time.",
+      labelNames: ["certificate"],
+    }),
+    leader: mirror(registry, {
+      name: "hookpolicy_leader",
+      help: "Whether this replica does the work that is enough once: 1 or 0.",
+      labelNames: [],
+    }),
+  };
+}
+
+function policyMetrics(
+  registry: Registry,
+): Pick<
+  Metrics,
+  | "policies"
+  | "policyDecisions"
+  | "oldestHold"
+  | "seriesOmitted"
+  | "decisionLatency"
+  | "windowsOpen"
+  | "deadlines"
+  | "overrides"
+> {
+  return {
+    policies: mirror(registry, {
+      name: "hookpolicy_policies",
+      help: "Policies by kind, mode and the status of their Ready condition.",
+      labelNames: ["kind", "mode", "ready"],
+    }),
+    policyDecisions: mirror(registry, {
+      name: "hookpolicy_policy_decisions",
+      help: "Operations that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+    }),
+    oldestHold: mirror(registry, {
+      name: "hookpolicy_oldest_hold_timestamp_seconds",
+      help: "When the operation that a policy has held for the longest was first asked for, in Unix time.",
+      labelNames: ["kind", "namespace", "policy", "hook"],
+    }),
+    seriesOmitted: mirror(registry, {
+      name: "hookpolicy_metric_series_omitted",
+      help: "Series by policy that are left out, because there are too many.",
+      labelNames: ["metric"],
+    }),
+    decisionLatency: new Histogram({
+      name: "hookpolicy_decision_latency_seconds",
+      help: "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
+      buckets: LATENCY_BUCKETS,
+      registers: [registry],
+    }),
+    windowsOpen: mirror(registry, {
+      name: "hookpolicy_window_open",
+      help: "Whether a time window of a policy is open: 1 or 0.",
+      labelNames: ["kind", "namespace", "policy", "rule", "gate"],
+    }),
+    deadlines: mirror(registry, {
+      name: "hookpolicy_deadlines",
+      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100.",
+      labelNames: ["kind", "namespace", "policy", "passed"],
+    }),
+    overrides: mirror(registry, {
+      name: "hookpolicy_overrides",
+      help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
+      labelNames: ["state"],
+    }),
+  };
+}
+
+function coverageMetrics(registry: Registry): Pick<Metrics, "policiesNotCalled" | "clusters"> {
+  return {
+    policiesNotCalled: mirror(registry, {
+      name: "hookpolicy_policies_not_called",
+      help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+      labelNames: ["reason"],
+    }),
+    clusters: mirror(registry, {
+      name: "hookpolicy_clusters",
+      help: "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
+      labelNames: ["coverage"],
+    }),
+  };
+}
+
+interface MirrorConfiguration<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: Label[];
+}
+
+function mirror<Label extends string>(
+  registry: Registry,
+  configuration: MirrorConfiguration<Label>,
+): Mirror<Label> {
+  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
+  const gauge = new Gauge<Label>({
+    ...configuration,
+    registers: [registry],
+    async collect(): Promise<void> {
+      // Before the reset: another scrape may read meanwhile.
+      const samples = (await read?.()) ?? [];
+      gauge.reset();
+      // Without labels a gauge starts at 0; what is not known is not 0.
+      if (configuration.labelNames.length === 0) gauge.remove();
+      for (const { labels, value } of samples) gauge.set(labels, value);
+    },
+  });
+  return {
+    follow: (source): void => {
+      read = source;
+    },
+  };
+}
+
+/** For what somebody else counts. */
+function mirrorCounter<Label extends string>(
+  registry: Registry,
+  configuration: MirrorConfiguration<Label>,
+): Mirror<Label> {
+  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
+  const counter = new Counter<Label>({
+    ...configuration,
+    registers: [registry],
+    async collect(): Promise<void> {
+      const samples = (await read?.()) ?? [];
+      counter.reset();
+      for (const { labels, value } of samples) counter.inc(labels, value);
+    },
+  });
+  return {
+    follow: (source): void => {
+      read = source;
+    },
+  };
+}

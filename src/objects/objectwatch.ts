@@ -1,0 +1,158 @@
+import type { Logger } from "../api/logger.ts";
+import type { KubeClient, List, ListOptions, WatchOptions } from "../kube/kubeclient.ts";
+import { type Child, childOf } from "../kube/deadline.ts";
+import { discoverResource } from "../kube/apidiscovery.ts";
+import { Informer } from "../kube/informer.ts";
+import type { KubeObject, Resource } from "../kube/resource.ts";
+import type { Change } from "../kube/objectstore.ts";
+import type { InformerTuning } from "../kube/tuning.ts";
+import type { WatchEvent } from "../kube/watchstream.ts";
+import { viewMetadata } from "../policy/cluster.ts";
+import type { ObjectDemand } from "../policy/policy.ts";
+import {
+  type FoundObjects,
+  objectKindKey,
+  type ObjectKind,
+  OBJECTS_NOT_LOADED,
+  type WatchedObject,
+} from "../policy/objects.ts";
+import { notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
+
+export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;
+
+export interface ObjectWatchOptions extends ObjectDemand {
+  readonly client: ObjectClient;
+  readonly log: Logger;
+  readonly tuning?: Partial<InformerTuning>;
+  readonly onChange: (namespace: string | undefined) => void;
+  /** find() answers otherwise now, for all namespaces. */
+  readonly onAvailability: () => void;
+}
+
+/**
+ * All objects of one kind. A refusal (403, 404) lasts until a watch is open again, whatever fails in between;
+ * losing contact is none, and then memory answers: a release is confirmed by a read anyway.
+ */
+export class ObjectWatch {
+  readonly whole: boolean;
+  readonly informer: Informer<WatchedObject>;
+  readonly #options: ObjectWatchOptions;
+  /** What the watch that is or was open is for. */
+  #resource: Resource | undefined;
+  #refusal: Refusal | undefined;
+  #life: Child | undefined;
+
+  constructor(options: ObjectWatchOptions) {
+    const { kind, whole, client, log, tuning } = options;
+    this.whole = whole;
+    this.#options = options;
+    this.#refusal = notLoaded(kind);
+    this.informer = new Informer<WatchedObject>({
+      client: this.#observed(client),
+      resource: (signal) => this.#resolve(signal),
+      project: (raw) => viewObject(kind, raw, whole),
+      onChange: (change) => this.#changed(change),
+      metadataOnly: !whole,
+      log: log.child({ objects: objectKindKey(kind) }),
+      ...(tuning !== undefined && { tuning }),
+    });
+  }
+
+  /** Until stop() or `signal`; never rejects. Run once. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#life = childOf(signal);
+    await this.informer.run(this.#life.controller.signal);
+    this.#life.release();
+  }
+
+  stop(): void {
+    this.#life?.controller.abort();
+  }
+
+  /** The API server has said something about the kind that lasts. */
+  get answered(): boolean {
+    return this.#refusal?.reason !== OBJECTS_NOT_LOADED;
+  }
+
+  find(namespace: string): FoundObjects {
+    if (this.#refusal !== undefined) return this.#refusal;
+    const namespaced = this.#resource?.namespaced ?? true;
+    const objects = namespaced ? this.informer.byNamespace(namespace) : this.informer.list();
+    return { ok: true, namespaced, objects };
+  }
+
+  async #resolve(signal: AbortSignal): Promise<Resource> {
+    const { client, kind } = this.#options;
+    try {
+      return await discoverResource(client, kind, signal);
+    } catch (error) {
+      this.#refused(refusalOf(kind, error));
+      throw error;
+    }
+  }
+
+  #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
+    const { kind } = this.#options;
+    return {
+      list: async <U>(
+        resource: Resource,
+        options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
+      ): Promise<List<U>> => {
+        try {
+          return await client.list(resource, options);
+        } catch (error) {
+          this.#refused(refusalOf(kind, error, { verb: "list", resource }));
+          throw error;
+        }
+      },
+      watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
+        try {
+          const events = await client.watch(resource, options);
+          this.#opened(resource);
+          return events;
+        } catch (error) {
+          this.#refused(refusalOf(kind, error, { verb: "watch", resource }));
+          throw error;
+        }
+      },
+    };
+  }
+
+  #opened(resource: Resource): void {
+    const wasAvailable = this.#refusal === undefined && this.#resource?.namespaced === resource.namespaced;
+    this.#refusal = undefined;
+    this.#resource = resource;
+    if (!wasAvailable) this.#options.onAvailability();
+  }
+
+  #refused(refusal: Refusal | undefined): void {
+    if (refusal === undefined || refusal.message === this.#refusal?.message) return;
+    this.#refusal = refusal;
+    this.#options.onAvailability();
+  }
+
+  /** What changes while nothing can be found is told by onAvailability, once, and not object by object. */
+  #changed({ old, new: object }: Change<WatchedObject>): void {
+    if (this.#refusal === undefined) this.#options.onChange((object ?? old)?.metadata.namespace);
+  }
+}
+
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Items of a list have no apiVersion and kind where the kind is a built-in one. */
+export function viewObject(kind: ObjectKind, raw: KubeObject, whole: boolean): WatchedObject {
+  const metadata = viewMetadata(raw.metadata);
+  if (!whole) return { metadata };
+  return {
+    metadata,
+    raw: { ...raw, apiVersion: kind.apiVersion, kind: kind.kind, metadata: lean(raw.metadata) },
+  };
+}
+
+/** Nobody decides by managedFields and the last applied copy, and they are most of an object's size. */
+function lean(raw: KubeObject["metadata"] & { readonly managedFields?: unknown }): Record<string, unknown> {
+  const { managedFields: _, annotations, ...metadata } = raw;
+  if (annotations === undefined) return metadata;
+  const { [LAST_APPLIED]: _copy, ...others } = annotations;
+  return { ...metadata, annotations: others };
+}

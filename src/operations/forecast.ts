@@ -1,0 +1,83 @@
+/** When will time alone let an operation go on? The same decide(), asked at later instants. */
+
+import type { HookCall } from "../api/runtimehooks.ts";
+import { decide } from "../policy/decide.ts";
+import type { GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { withinForecastBudget } from "../policy/budget.ts";
+import { remember } from "./timers.ts";
+import type { Asked, World } from "../policy/world.ts";
+
+/** Windows that never meet would be looked at for ever. */
+const MAX_STEPS = 100;
+
+/**
+ * The earliest instant from `now` on at which `policies` let the operation go on if nothing but time passes;
+ * `undefined`: none, or none that can be told.
+ */
+export function forecast(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): Date | undefined {
+  return withinForecastBudget(() => follow(policies, world, call, now));
+}
+
+function follow(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): Date | undefined {
+  let asked: Asked = world.asked ?? { firstAsked: now, rules: new Map() };
+  let at = now;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const { holds, trace } = decide(policies, { ...world, asked }, call, at);
+    if (!holds) return at;
+    const soonest = releasedBefore(trace);
+    if (soonest === Infinity) return undefined;
+    const next = Math.min(soonest, nextTimer(policies, trace));
+    if (!(next > at.getTime())) return undefined;
+    asked = remember(asked, policies, trace);
+    at = new Date(next);
+  }
+  return undefined;
+}
+
+/** No rule that holds lets go before this instant (ms); Infinity: time alone does not help. */
+function releasedBefore(trace: readonly PolicyTrace[]): number {
+  const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
+  return Math.max(...holding.map(ruleReleasedBefore));
+}
+
+function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: RuleTrace): number {
+  const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
+  const open = openGates(gates);
+  const gatesHold = open.length === 0 ? Infinity : Math.max(...open.map(({ changesAt }) => toMs(changesAt)));
+  return Math.min(deadline, gatesHold);
+}
+
+/** No timer begins or breaks off before this instant (ms): none of these edges may be left out. */
+function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTrace[]): number {
+  const edges = trace.flatMap(({ rules }, index) =>
+    rules.filter((rule) => mayStartTimer(policies[index], rule)).map(({ changesAt }) => toMs(changesAt)),
+  );
+  return Math.min(...edges);
+}
+
+function mayStartTimer(policy: CompiledPolicy | undefined, { rule, timers, gates }: RuleTrace): boolean {
+  const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule) ?? {};
+  if (deadline !== undefined && timers?.blockedSince === undefined) return true;
+  // Where somebody has to act, the gates of a wait are never met by time alone.
+  return waits.length > 0 && openGates(gates).every(({ changesAt }) => changesAt !== undefined);
+}
+
+/** A wait that does not run yet follows the gates that it waits for. */
+function openGates(gates: readonly GateTrace[]): readonly GateTrace[] {
+  return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+}
+
+function toMs(instant: Date | "Unknown" | undefined): number {
+  return instant instanceof Date ? instant.getTime() : Infinity;
+}

@@ -1,0 +1,81 @@
+/** Every operation that Cluster API waits for, or is going to, by Cluster and hook. */
+
+import { isDeepStrictEqual } from "node:util";
+
+import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
+import { type Ask, shownAsk, type ShownContext, shownSince } from "./operation.ts";
+import type { PolicyObject } from "../controller/policyset.ts";
+
+export class AskSet {
+  /** By Cluster uid, then hook. */
+  readonly #asks = new Map<string, Map<HookName, Ask>>();
+
+  get(clusterUID: string, hook: HookName): Ask | undefined {
+    return this.#asks.get(clusterUID)?.get(hook);
+  }
+
+  has(clusterUID: string): boolean {
+    return this.#asks.has(clusterUID);
+  }
+
+  of(clusterUID: string): Ask[] {
+    return [...(this.#asks.get(clusterUID)?.values() ?? [])];
+  }
+
+  put(ask: Ask): void {
+    const asks = this.#asks.get(ask.clusterUID) ?? new Map<HookName, Ask>();
+    asks.set(ask.call.hook, ask);
+    this.#asks.set(ask.clusterUID, asks);
+  }
+
+  /** It is gone: what was remembered for its rules is of no use any more. */
+  forgetPolicy(policyUID: string): void {
+    for (const asks of this.#asks.values()) {
+      for (const [hook, ask] of asks) {
+        const without = forgetPolicy(ask, policyUID);
+        if (without !== ask) asks.set(hook, without);
+      }
+    }
+  }
+
+  /** Clocks that the edit of a policy stops. */
+  policyEdited(policyUID: string, before: PolicyObject["spec"], now: PolicyObject["spec"]): void {
+    const edit = editOf(before, now);
+    for (const asks of this.#asks.values()) {
+      for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, edit));
+    }
+  }
+
+  delete({ clusterUID, call: { hook } }: Ask): void {
+    const asks = this.#asks.get(clusterUID);
+    asks?.delete(hook);
+    if (asks?.size === 0) this.#asks.delete(clusterUID);
+  }
+
+  /** What the Cluster shows begins now, unless it has begun before. Whether something has. */
+  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
+    const { uid } = cluster.metadata;
+    let begun = false;
+    for (const hook of hooks) {
+      const known = this.get(uid, hook);
+      if (known !== undefined && known.hearsay !== true) {
+        this.#follow(known, cluster);
+        continue;
+      }
+      const shown = shownAsk(hook, cluster, context);
+      if (shown === undefined) continue;
+      begun = true;
+      const { saidBy, rules } = known ?? {};
+      this.put({ ...shown, ...(saidBy !== undefined && { saidBy }), ...(rules !== undefined && { rules }) });
+    }
+    return begun;
+  }
+
+  /** The same step, of which the Cluster shows more by now. */
+  #follow(ask: Ask, cluster: Cluster): void {
+    const call = shownSince(ask, cluster);
+    if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
+  }
+}

@@ -1,0 +1,171 @@
+/** Rows of a policy's status: what it holds, would hold or cannot evaluate of one Cluster; and how that ended. */
+
+import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
+import { MAX_ROW_MESSAGE } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { printable } from "../api/printable.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { targetVersion } from "../policy/targetversion.ts";
+import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+import { firstAskedBy } from "../policy/world.ts";
+import type { Ask } from "./operation.ts";
+
+export interface HeldRow extends DecisionRow {
+  /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
+  readonly holds: boolean;
+  /** What the row says can change by time alone at this instant. */
+  readonly changesAt?: Date;
+  /** What the forecast follows from: every gate of every rule. */
+  readonly basis: string;
+  /** Of the operation. */
+  readonly step?: string;
+}
+
+/** The bound of names in the CRD. */
+const MAX_NAME = 63;
+const MAX_TIMERS = 16;
+const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
+
+/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while it says the same. */
+export function heldRow(
+  ask: Ask,
+  { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
+  before: (Said & Pick<HeldRow, "since">) | undefined,
+  now: Date,
+): HeldRow | undefined {
+  const { verdict } = trace;
+  const rule = reportedRule(trace);
+  if (verdict === "Observed" || rule === undefined) return undefined;
+  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
+  const version = targetVersion(ask.call);
+  const timers = trace.rules.flatMap(timersOf).slice(0, MAX_TIMERS);
+  const row = {
+    namespace: ask.namespace,
+    cluster: ask.cluster,
+    clusterUID: ask.clusterUID,
+    hook: ask.call.hook,
+    verdict,
+    rule: shownName(rule.rule),
+    ...(gate !== undefined && { gate: shownName(gate) }),
+    reason: rule.reason,
+    message: truncate(printable(rule.message || DEADLINE_PASSED), MAX_ROW_MESSAGE),
+    firstAsked: timestamp(firstAskedBy(ask, policyUID) ?? now),
+    since: timestamp(now),
+    ...(version !== undefined && { targetVersion: version }),
+    ...(timers.length > 0 && { timers }),
+    ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
+    holds: trace.holds,
+    basis: basisOf(trace),
+    step: ask.step,
+  };
+  return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
+}
+
+/** A rule with a name that is too long or unprintable is not evaluable, and shown all the same. */
+function shownName(name: string): string {
+  return truncate(printable(name), MAX_NAME);
+}
+
+type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
+
+/** The same verdict of the same rule about the same operation. */
+export function saysTheSame(a: Said, b: Said): boolean {
+  return a.verdict === b.verdict && a.rule === b.rule && a.targetVersion === b.targetVersion;
+}
+
+/**
+ * The rule that decides. One that its deadline has released is reported until the operation has ended, or a restart
+ * would forget how long it was held, and hold it as long again.
+ */
+function reportedRule({ mode, verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
+  if (verdict === "Allowed") {
+    if (mode === "Audit" || overriddenBy !== undefined) return undefined;
+    return rules.find(({ reason }) => reason === "DeadlineExpired");
+  }
+  const holding = rules.filter(({ holds }) => holds);
+  const deciding = holding.find((rule) => rule.verdict === "Blocked") ?? holding[0];
+  return deciding ?? rules.find((rule) => rule.verdict === "NotEvaluable");
+}
+
+function basisOf({ rules }: PolicyTrace): string {
+  return JSON.stringify(
+    rules.map(({ verdict, deadlineAt, gates }) => [
+      verdict,
+      deadlineAt,
+      gates.map(({ holds, changesAt }) => [holds, changesAt]),
+    ]),
+  );
+}
+
+function timersOf({ rule, timers }: RuleTrace): NonNullable<DecisionRow["timers"]> {
+  const { blockedSince, gatesMetSince } = timers ?? {};
+  if (blockedSince === undefined && gatesMetSince === undefined) return [];
+  return [
+    {
+      rule: shownName(rule),
+      ...(blockedSince !== undefined && { blockedSince: timestamp(blockedSince) }),
+      ...(gatesMetSince !== undefined && { gatesMetSince: timestamp(gatesMetSince) }),
+    },
+  ];
+}
+
+/** The row as the status keeps it. */
+export function storedRow({
+  holds: _,
+  changesAt: _changesAt,
+  basis: _basis,
+  step: _step,
+  ...row
+}: HeldRow): DecisionRow {
+  return row;
+}
+
+/** Whether a row says the same, but for the forecast, which follows from the rest. */
+export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.verdict === b.verdict &&
+    a.holds === b.holds &&
+    a.rule === b.rule &&
+    a.gate === b.gate &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    a.firstAsked === b.firstAsked &&
+    a.targetVersion === b.targetVersion &&
+    a.basis === b.basis &&
+    JSON.stringify(a.timers) === JSON.stringify(b.timers)
+  );
+}
+
+/** How an operation that went on is recorded; nothing for one that the policy still holds. */
+export function recentResult(
+  { call, cluster }: { readonly call: HookCall; readonly cluster: Cluster },
+  trace: PolicyTrace,
+  now: Date,
+): RecentResult | undefined {
+  const { verdict, overriddenBy } = trace;
+  if (verdict !== "Allowed" && verdict !== "Observed" && verdict !== "WouldBlock") return undefined;
+  const { namespace = "", name, uid } = cluster.metadata;
+  const version = targetVersion(call);
+  return {
+    namespace,
+    cluster: name,
+    clusterUID: uid,
+    hook: call.hook,
+    verdict,
+    reason: reasonOf(trace),
+    ...(overriddenBy !== undefined && { override: overriddenBy }),
+    time: timestamp(now),
+    ...(version !== undefined && { targetVersion: version }),
+  };
+}
+
+function reasonOf({ verdict, overriddenBy, rules }: PolicyTrace): string {
+  if (overriddenBy !== undefined) return "Overridden";
+  if (verdict === "WouldBlock") return rules.find(({ holds }) => holds)?.reason ?? "WouldBlock";
+  const expired = rules.find(({ reason }) => reason === "DeadlineExpired");
+  const spoken = rules.filter((rule) => rule.verdict !== "Skipped");
+  return (expired ?? spoken.find((rule) => rule.verdict === verdict) ?? spoken[0])?.reason ?? verdict;
+}

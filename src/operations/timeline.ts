@@ -1,0 +1,88 @@
+/** One operation through time: asked again at every edge, and remembered, as the operator does it. */
+
+import { isFields } from "../api/fields.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { decide } from "../policy/decide.ts";
+import type { Decision, Verdict } from "../policy/decision.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { remember } from "./timers.ts";
+import type { Asked, World } from "../policy/world.ts";
+import { policyKind, type RawObject } from "../cli/fleet/kinds.ts";
+import { SuiteError } from "../cli/test/suiteerror.ts";
+
+export interface Operation<T extends Asked = Asked> {
+  readonly policies: readonly CompiledPolicy[];
+  readonly world: World;
+  readonly call: HookCall;
+  readonly asked: T;
+  /** Some expression looks at the clock, so that edges alone do not tell: looked at again after so many seconds. */
+  readonly lookAgain?: (decision: Decision) => number;
+}
+
+export interface Look<T extends Asked = Asked> {
+  readonly at: Date;
+  readonly decision: Decision;
+  readonly asked: T;
+}
+
+const MAX_LOOKS = 100_000;
+
+export function lookAt<T extends Asked>({ policies, world, call, asked }: Operation<T>, at: Date): Look<T> {
+  const decision = decide(policies, { ...world, asked }, call, at);
+  return { at, decision, asked: remember(asked, policies, decision.trace) };
+}
+
+/** At `from`, then wherever something can change before `to`. */
+export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: Date): Generator<Look<T>> {
+  let look = lookAt(operation, from);
+  for (let count = 0; count < MAX_LOOKS; count += 1) {
+    yield look;
+    const next = nextLook(look, operation.lookAgain);
+    if (!(next < to.getTime())) return;
+    look = lookAt({ ...operation, asked: look.asked }, new Date(next));
+  }
+  throw new SuiteError(
+    `more than ${MAX_LOOKS} changes lie between ${from.toISOString()} and ${to.toISOString()}`,
+  );
+}
+
+function nextLook({ at, decision }: Look, lookAgain: Operation["lookAgain"]): number {
+  const edges = decision.trace
+    .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))
+    .filter((edge) => edge > at.getTime());
+  const seconds = lookAgain?.(decision) ?? Infinity;
+  return Math.min(...edges, at.getTime() + seconds * 1000);
+}
+
+/** A time during which the verdict is the same: from inclusive, to exclusive. */
+export interface Span {
+  readonly verdict: Verdict;
+  readonly from: Date;
+  readonly to: Date;
+}
+
+export function spansOf(looks: Iterable<Look>, end: Date): Span[] {
+  const spans: Span[] = [];
+  for (const { at, decision } of looks) {
+    const last = spans.at(-1);
+    if (last?.verdict === decision.verdict) continue;
+    if (last !== undefined) spans[spans.length - 1] = { ...last, to: at };
+    spans.push({ verdict: decision.verdict, from: at, to: end });
+  }
+  return spans;
+}
+
+/** Too often rather than not: any expression that has the word. */
+export function looksAtClock(objects: readonly RawObject[]): boolean {
+  return objects.some((object) => policyKind(object) !== undefined && hasNow(object["spec"]));
+}
+
+const EXPRESSIONS = new Set(["expression", "nameExpression"]);
+
+function hasNow(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasNow);
+  if (!isFields(value)) return false;
+  return Object.entries(value).some(([key, field]) =>
+    typeof field === "string" ? EXPRESSIONS.has(key) && /\bnow\b/.test(field) : hasNow(field),
+  );
+}

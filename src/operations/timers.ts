@@ -1,0 +1,225 @@
+/** What is remembered of rules with a deadline or a wait, from one decision about an operation to the next. */
+
+import type {
+  DecisionRow,
+  HookPolicySpec,
+  HookPolicyStatus,
+  RuleSpec,
+  RuleTimers as StoredTimers,
+} from "../api/hookpolicy.ts";
+import type { PolicyTrace } from "../policy/decision.ts";
+import { wholeSecond } from "../policy/instant.ts";
+import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
+import type { Window } from "../policy/window/window.ts";
+import { type Asked, type RuleTimers, timerKey } from "../policy/world.ts";
+
+/**
+ * What the policies of `trace` want remembered replaces what was; absent is forgotten. A rule that was looked at and
+ * has nothing running keeps an empty entry.
+ */
+export function remember<T extends Asked>(
+  before: T,
+  policies: readonly CompiledPolicy[],
+  trace: readonly PolicyTrace[],
+): T {
+  const looked = new Map(policies.map(({ uid }, index) => [uid, trace[index]]));
+  const rules = new Map<string, RuleTimers>();
+  for (const [key, timers] of before.rules) {
+    const owner = policyOf(key);
+    if (!looked.has(owner)) rules.set(key, timers);
+    // Nothing is known of the gates, so that no wait goes on; a deadline does.
+    else if (looked.get(owner)?.unread === true)
+      rules.set(key, present({ blockedSince: timers.blockedSince }));
+  }
+  for (const [uid, policy] of looked) {
+    for (const { rule, timers } of policy?.unread === true ? [] : (policy?.rules ?? [])) {
+      if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
+    }
+  }
+  return { ...before, rules };
+}
+
+/** Policies come and go, while an operation can be held for months. */
+export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
+  const prefix = timerKey(policyUID, "");
+  if (!ask.rules.keys().some((key) => key.startsWith(prefix))) return ask;
+  const rules = new Map(ask.rules);
+  for (const key of ask.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
+  return { ...ask, rules };
+}
+
+/**
+ * A policy was edited: a wait begins anew where the rule waits for something else now, and a deadline where the policy
+ * did not enforce anything before. An entry that stays without an instant keeps older rows from being adopted.
+ */
+export function forgetEdited<T extends Asked>(
+  ask: T,
+  policyUID: string,
+  { sameMode, hasSameGates }: Edit,
+): T {
+  const prefix = timerKey(policyUID, "");
+  if (![...ask.rules.keys()].some((key) => key.startsWith(prefix))) return ask;
+  const rules = new Map(ask.rules);
+  for (const [key, { blockedSince, gatesMetSince }] of ask.rules) {
+    if (!key.startsWith(prefix)) continue;
+    const name = key.slice(prefix.length);
+    const sameGates = sameMode && hasSameGates(name);
+    rules.set(
+      key,
+      present({
+        blockedSince: sameMode ? blockedSince : undefined,
+        gatesMetSince: sameGates ? gatesMetSince : undefined,
+      }),
+    );
+  }
+  return { ...ask, rules };
+}
+
+export interface Edit {
+  readonly sameMode: boolean;
+  /** Of the rule of that name. */
+  readonly hasSameGates: (rule: string) => boolean;
+}
+
+/** Compared once for thousands of operations. */
+export function editOf(before: PolicySpec, now: PolicySpec): Edit {
+  const compared = new Map<string, boolean>();
+  const hasSameGates = (name: string): boolean => {
+    const same = compared.get(name) ?? conditionsOf(before, name) === conditionsOf(now, name);
+    compared.set(name, same);
+    return same;
+  };
+  return { sameMode: before?.mode === now?.mode, hasSameGates };
+}
+
+/** As it is stored, valid or not. */
+type PolicySpec = Partial<HookPolicySpec> | undefined;
+
+/** What the waits of a rule wait for. */
+function conditionsOf(spec: PolicySpec, name: string): string {
+  const rules: readonly Partial<RuleSpec>[] = Array.isArray(spec?.rules) ? spec.rules : [];
+  const rule = rules.find((each) => each?.name === name);
+  const gates = Array.isArray(rule?.until)
+    ? rule.until.filter((gate) => gate?.wait === undefined)
+    : rule?.until;
+  return JSON.stringify([rule?.hooks, rule?.matchConditions, gates]);
+}
+
+/** The uid in a timerKey(). */
+function policyOf(key: string): string {
+  return key.slice(0, key.indexOf("/"));
+}
+
+/**
+ * The timers of a row that count: those that were written for this very spec and operation, because another one may
+ * wait for something else. A wait whose window has closed since begins anew, whoever was there to see it.
+ */
+export function storedTimers(
+  policy: CompiledPolicy,
+  status: HookPolicyStatus | undefined,
+  { hook, timers = [] }: DecisionRow,
+  now: Date,
+): readonly StoredTimers[] {
+  if (status?.observedGeneration !== policy.generation) return [];
+  const own = new Set(policy.rules.filter(({ hooks }) => hooks.has(hook)).map(({ name }) => name));
+  const windows = windowsOf(policy).filter(({ alone }) => alone);
+  return timers
+    .filter(({ rule }) => own.has(rule))
+    .map(({ gatesMetSince, ...timer }) => {
+      const since = new Date(gatesMetSince ?? NaN);
+      const unbroken = windows
+        .filter(({ rule }) => rule === timer.rule)
+        .every(({ window }) => staysOpen(window, since, now));
+      return { ...timer, ...(gatesMetSince !== undefined && unbroken && { gatesMetSince }) };
+    });
+}
+
+function staysOpen(window: Window, since: Date, now: Date): boolean {
+  if (Number.isNaN(since.getTime())) return false;
+  const { open, changesAt } = window.at(since);
+  return open && (changesAt === undefined || changesAt > now);
+}
+
+/**
+ * Timers from a status row, written by another replica or before a restart. Where both know an instant, the later
+ * one counts: replicas agree, and nothing that is stored makes an operation go on earlier.
+ */
+export function adoptTimers<T extends Asked>(
+  ask: T,
+  policyUID: string,
+  stored: readonly StoredTimers[],
+  now: Date,
+): T {
+  const rules = new Map<string, RuleTimers>(ask.rules);
+  for (const { rule, ...timers } of stored) {
+    const key = timerKey(policyUID, rule);
+    rules.set(key, merge(rules.get(key), parse(timers, now)));
+  }
+  return { ...ask, rules };
+}
+
+/** An own entry without an instant knows better: the stored one is older. */
+function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
+  if (own === undefined) return stored;
+  return present({
+    blockedSince: later(own.blockedSince, stored.blockedSince),
+    gatesMetSince: later(own.gatesMetSince, stored.gatesMetSince),
+  });
+}
+
+function later(own: Date | undefined, stored: Date | undefined): Date | undefined {
+  return own !== undefined && stored !== undefined && stored > own ? stored : own;
+}
+
+/** A clock that is ahead by a little is tolerated; what cannot be read is not there. */
+const MAX_AHEAD_MS = 60_000;
+
+/** What was remembered by a clock that was ahead and is right again counts from now on. */
+export function notAhead<T extends Asked>(ask: T, now: Date): T {
+  const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
+  const { firstAsked, saidBy = new Map<string, Date>(), rules } = ask;
+  const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
+    blockedSince,
+    gatesMetSince,
+  ]);
+  const instants = [firstAsked, ...saidBy.values(), ...timers];
+  if (!instants.some((at) => at !== undefined && isAhead(at, now))) return ask;
+  const said = new Map([...saidBy].map(([uid, at]) => [uid, clamp(at)]));
+  const clamped = [...rules].map(([key, { blockedSince, gatesMetSince }]): [string, RuleTimers] => [
+    key,
+    present({
+      blockedSince: blockedSince && clamp(blockedSince),
+      gatesMetSince: gatesMetSince && clamp(gatesMetSince),
+    }),
+  ]);
+  return {
+    ...ask,
+    firstAsked: clamp(firstAsked),
+    ...(said.size > 0 && { saidBy: said }),
+    rules: new Map(clamped),
+  };
+}
+
+function isAhead(at: Date, now: Date): boolean {
+  return at.getTime() > now.getTime() + MAX_AHEAD_MS;
+}
+
+function parse({ blockedSince, gatesMetSince }: Omit<StoredTimers, "rule">, now: Date): RuleTimers {
+  const time = (text: string | undefined): Date | undefined => {
+    const at = new Date(text ?? NaN);
+    return Number.isNaN(at.getTime()) || isAhead(at, now) ? undefined : at;
+  };
+  return present({ blockedSince: time(blockedSince), gatesMetSince: time(gatesMetSince) });
+}
+
+function present({
+  blockedSince,
+  gatesMetSince,
+}: {
+  readonly [K in keyof RuleTimers]: RuleTimers[K] | undefined;
+}): RuleTimers {
+  return {
+    ...(blockedSince !== undefined && { blockedSince }),
+    ...(gatesMetSince !== undefined && { gatesMetSince }),
+  };
+}

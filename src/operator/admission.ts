@@ -1,0 +1,209 @@
+/** What the webhook of policies needs to know, from the controller's memory and from the API server. */
+
+import { setImmediate } from "node:timers/promises";
+
+import type { Settings } from "../admission/examine.ts";
+import { ThreadExaminer } from "../admission/examiner.ts";
+import type { UserInfo } from "../admission/review.ts";
+import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
+import { Turns } from "../admission/reviewturns.ts";
+import type { Access, AccessReviewer, AdmissionWorld, LocatedKind, Selection } from "../admission/reviewworld.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import { policyKey } from "../controller/policyset.ts";
+import type { DecisionStore, Lister } from "../controller/decisionstore.ts";
+import { SUBJECT_REVIEWS } from "../kube/resources.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { discoverResource } from "../kube/apidiscovery.ts";
+import { KubeError } from "../kube/kubeerror.ts";
+import type { Resource } from "../kube/resource.ts";
+import { matches } from "../policy/decide.ts";
+import type { ObjectKind } from "../policy/objects.ts";
+import { compileSelector } from "../policy/selector.ts";
+import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/objectrefusal.ts";
+
+/** The controller's, read only. */
+export interface Memory {
+  readonly store: Pick<DecisionStore, "loaded" | "policies">;
+  readonly clusters: Lister<Cluster>;
+  readonly namespaces: Lister<Namespace>;
+}
+
+export interface AdmissionOptions {
+  readonly memory: Memory;
+  /** Of its own: whoever calls the webhook must not use up the connections by which releases are confirmed. */
+  readonly client: ReviewClient;
+  readonly settings: Settings;
+  /** Whether only the API server is answered; else whoever asks is told nothing of what is in memory. */
+  readonly authenticated: boolean;
+  readonly log: Logger;
+}
+
+export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
+
+export interface Admission extends AdmissionRoutes {
+  /** Starts what the first review needs. Never rejects. */
+  warm(): Promise<void>;
+  /** Nothing is answered any more. */
+  close(): Promise<void>;
+}
+
+export function createAdmission({
+  memory,
+  client,
+  settings,
+  authenticated,
+  log,
+}: AdmissionOptions): Admission {
+  const examiner = new ThreadExaminer({ settings, log });
+  const routes = createAdmissionRoutes({
+    examiner,
+    turns: new Turns(),
+    ...(authenticated && { world: worldOf(memory) }),
+    reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
+    log,
+    now: () => new Date(),
+  });
+  return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
+}
+
+export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld {
+  const isMatch = (policy: Parameters<typeof matches>[0], cluster: Cluster): boolean => {
+    const namespace = namespaces.get(cluster.metadata.namespace ?? "");
+    return matches(policy, { cluster, namespace }) !== "no";
+  };
+  return {
+    loaded: () => store.loaded,
+    matchesCluster: async (selection) => {
+      const { namespace } = selection;
+      const candidates = namespace === undefined ? clusters.list() : clusters.byNamespace(namespace);
+      const policy = selectorsOf(selection);
+      return await someOf(candidates, (cluster) => isMatch(policy, cluster));
+    },
+    cluster: (namespace, name) => clusters.get(`${namespace}/${name}`),
+    policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
+    policiesOf: (cluster) =>
+      store.policies
+        .candidates(cluster.metadata.namespace ?? "")
+        .compiled.filter((policy) => isMatch(policy, cluster)),
+  };
+}
+
+function selectorsOf({
+  namespace,
+  clusterSelector,
+  namespaceSelector,
+}: Selection): Parameters<typeof matches>[0] {
+  const selectsCluster = compileSelector(clusterSelector);
+  return namespace === undefined
+    ? {
+        ref: { kind: "ClusterHookPolicy", name: "" },
+        selectsCluster,
+        selectsNamespace: compileSelector(namespaceSelector),
+      }
+    : { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
+}
+
+/** Of the event loop at a time, and together; a warning is not worth more. */
+const [SLICE_MS, ALL_SLICES_MS] = [5, 100];
+
+/** Hooks are answered meanwhile. Also true when it cannot be told in time. */
+async function someOf<T>(items: Iterable<T>, isOne: (item: T) => boolean): Promise<boolean> {
+  let [spent, begun] = [0, performance.now()];
+  for (const item of items) {
+    if (isOne(item)) return true;
+    const elapsed = performance.now() - begun;
+    if (elapsed < SLICE_MS) continue;
+    spent += elapsed;
+    if (spent > ALL_SLICES_MS) return true;
+    await setImmediate();
+    begun = performance.now();
+  }
+  return false;
+}
+
+const SELF_REVIEWS: Resource = {
+  ...SUBJECT_REVIEWS,
+  plural: "selfsubjectaccessreviews",
+  kind: "SelfSubjectAccessReview",
+};
+
+/** Questions at a time: a review can have hundreds, and the API server has others to serve. */
+const MAX_QUESTIONS = 4;
+
+export class ApiServerReviewer implements AccessReviewer {
+  readonly #client: ReviewClient;
+  readonly #tellsOwn: boolean;
+
+  /** `tellsOwn`: whether what the operator itself may not read is a problem to tell. */
+  constructor(client: ReviewClient, { tellsOwn }: { readonly tellsOwn: boolean }) {
+    const few = atMost(MAX_QUESTIONS);
+    this.#client = {
+      getPath: async (path, options) => await few(async () => await client.getPath(path, options)),
+      review: async (resource, spec, options) =>
+        await few(async () => await client.review(resource, spec, options)),
+    };
+    this.#tellsOwn = tellsOwn;
+  }
+
+  async locate(kind: ObjectKind, signal: AbortSignal): Promise<LocatedKind> {
+    if (isSecret(kind)) return { problem: SECRETS_REFUSED.message };
+    let resource: Resource;
+    try {
+      resource = await discoverResource(this.#client, kind, signal);
+    } catch (error) {
+      const refusal = refusalOf(kind, error);
+      if (refusal === undefined) throw error;
+      return { problem: refusal.message };
+    }
+    const problem = this.#tellsOwn ? await this.#ownProblem(kind, resource, signal) : undefined;
+    return { resource, ...(problem !== undefined && { problem }) };
+  }
+
+  async may({ username, ...user }: UserInfo, access: Access, signal: AbortSignal): Promise<boolean> {
+    const spec = { ...user, user: username, resourceAttributes: access };
+    return await this.#isAllowed(SUBJECT_REVIEWS, spec, signal);
+  }
+
+  /** As the watch would be refused: it is not there yet, for a kind that no policy has named before. */
+  async #ownProblem(kind: ObjectKind, resource: Resource, signal: AbortSignal): Promise<string | undefined> {
+    const { group, plural } = resource;
+    const verbs = ["list", "watch", "get"] as const;
+    const allowed = await Promise.all(
+      verbs.map(async (verb) => {
+        const spec = { resourceAttributes: { verb, group, resource: plural } };
+        return await this.#isAllowed(SELF_REVIEWS, spec, signal);
+      }),
+    );
+    const verb = verbs.find((_, index) => allowed[index] === false);
+    if (verb === undefined) return undefined;
+    const forbidden = new KubeError("not granted", { code: 403, reason: "Forbidden" });
+    return refusalOf(kind, forbidden, { verb, resource })?.message;
+  }
+
+  async #isAllowed(resource: Resource, spec: object, signal: AbortSignal): Promise<boolean> {
+    return isAllowed(await this.#client.review(resource, spec, { signal }));
+  }
+}
+
+/** Runs so many at a time; the others wait for their turn. */
+function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
+/** Anything but a plain yes is a no. */
+export function isAllowed(status: unknown): boolean {
+  return typeof status === "object" && status !== null && "allowed" in status && status.allowed === true;
+}

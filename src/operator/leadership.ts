@@ -1,0 +1,40 @@
+/** Who does what is enough once, and where the operator's own objects are. */
+
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import type { Logger } from "../api/logger.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { ALWAYS_LEADING, LeaderElection, type Leadership } from "../kube/leaderelection.ts";
+import type { Options } from "./options.ts";
+
+const LEASE = "hookpolicy";
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/** Of the manifests. */
+const DEFAULT_NAMESPACE = "hookpolicy-system";
+
+export interface RunningLeadership extends Leadership {
+  /** Until `signal` aborts; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Without --leader-elect every process believes to be alone. */
+export function createLeadership(options: Options, client: KubeClient, log: Logger): RunningLeadership {
+  if (!options.leaderElect) return { ...ALWAYS_LEADING, run: async () => undefined };
+  const lease = { namespace: ownNamespace(options), name: LEASE };
+  // Not the Pod's name alone: a container that was restarted must not take its old lease for its own.
+  const identity = `${hostname()}_${randomUUID()}`;
+  return new LeaderElection({ client, lease, identity, log });
+}
+
+export function ownNamespace({ namespace }: Pick<Options, "namespace">): string {
+  return namespace ?? podNamespace() ?? DEFAULT_NAMESPACE;
+}
+
+function podNamespace(): string | undefined {
+  try {
+    return readFileSync(NAMESPACE_FILE, "utf8").trim() || undefined;
+  } catch {
+    return undefined; // not in a Pod
+  }
+}

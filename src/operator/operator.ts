@@ -1,0 +1,152 @@
+/** Builds the operator and decides what starts first and what stops last. */
+
+import { setTimeout } from "node:timers/promises";
+import { MAX_REVIEW_BYTES } from "../admission/reviewsize.ts";
+import type { Logger } from "../api/logger.ts";
+import { AnswerLog } from "../hooks/answerlog.ts";
+import { servedHooks } from "../api/hookcatalog.ts";
+import type { HandlerDeps } from "../hooks/hookhandler.ts";
+import { createRoutes } from "../hooks/hookroutes.ts";
+import { KubeClient } from "../kube/kubeclient.ts";
+import { loadKubeConfig } from "../kube/kubeconfig.ts";
+import { sparing } from "../log.ts";
+import { createMetrics, type Metrics } from "../metrics/metrics.ts";
+import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
+import { VERSION } from "../version.ts";
+import { createAdmission } from "./admission.ts";
+import { openAuditLog, recordAll } from "../audit/auditing.ts";
+import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
+import { createController } from "./controller.ts";
+import { createDiagnostics } from "./diagnostics.ts";
+import { EventRecorder, type EventResult } from "../events/eventrecorder.ts";
+import { createLeadership } from "./leadership.ts";
+import type { Options } from "./options.ts";
+import { Readiness } from "./readiness.ts";
+
+export interface ManagerDeps {
+  readonly log: Logger;
+  /** Aborted: become not ready, answer for --shutdown-delay-duration, finish what is under way, return. */
+  readonly signal: AbortSignal;
+}
+
+/** Above what Cluster API waits for an answer. The Deployment's terminationGracePeriodSeconds has to hold it. */
+export const DRAIN_MS = 15_000;
+
+/** A review holds two objects. API servers are few, and each keeps few connections. */
+const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
+
+/** Runs until `signal` aborts; rejects when the operator cannot start. */
+export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
+  const served = servedHooks(options.capiVersion.minor);
+  const metrics = createMetrics({ capiVersion: served.capiVersion });
+  const kubeConfig = loadKubeConfig(options);
+  const client = new KubeClient(kubeConfig, { version: VERSION });
+  const reviews = new KubeClient(kubeConfig, { version: VERSION });
+  const { maxOverrideMs, webhookServiceName: serviceName } = options;
+  const onResult = (result: EventResult): void => metrics.events.inc({ result });
+  const events = new EventRecorder({ client, log, onResult, now });
+  const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, events, log });
+  const readiness = new Readiness(controller);
+  const leadership = createLeadership(options, client, log);
+  const certificates: Certificates = new Certificates({
+    options,
+    client,
+    leadership,
+    events,
+    log,
+    servers: () => servers,
+    serving: () => [...Object.values(servers), ...diagnostics.secure],
+  });
+  const audit = await openAuditLog(options.auditLog, { metrics, log });
+  const hooks = createRoutes(served, {
+    source: controller.source,
+    metrics: hookMetrics(metrics),
+    answers: recordAll([new AnswerLog({ log, everyCall: options.logLevel === "debug" }), ...audit.recorders]),
+    log,
+    complain: sparing(log),
+    now,
+  });
+  const { memory } = controller;
+  memory.store.onClusterGone(hooks.forget);
+  const settings = { served, maxOverrideMs };
+  const authenticated = options.admissionClients !== undefined;
+  const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
+  const { tls, clients } = await certificates.load(signal);
+  const servers = createServers(options, { hooks, admission, tls, clients, log });
+  const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
+  metrics.certificateExpiry.follow(() => certificates.expiries());
+  // Discovery first: it needs nothing else, and Cluster API's start depends on it.
+  const { port } = await servers.hooks.listen();
+  await servers.admission.listen();
+  readiness.listening();
+  void admission.warm();
+  await diagnostics.listen();
+  const { capiVersion } = served;
+  log.info("Serving Cluster API's lifecycle hooks", { port, capiVersion, version: VERSION });
+  if (options.leaderElect) metrics.leader.follow(() => [{ labels: {}, value: Number(leadership.leading()) }]);
+  const singular = leadership.run(signal);
+  // As long as calls are answered, they are answered from what is known now, and reach the status.
+  const answering = new AbortController();
+  const parts = Promise.all([controller, certificates, events].map((part) => part.run(answering.signal)));
+  await aborted(signal);
+  readiness.stopping();
+  await stopServing(Object.values(servers), options);
+  answering.abort();
+  await Promise.all([parts, singular]);
+  await Promise.all([diagnostics, client, reviews, admission].map(async (each) => await each.close()));
+  await audit.close();
+}
+
+interface Served extends TlsOptions {
+  readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly admission: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly log: Logger;
+}
+
+function createServers(
+  { webhookHost: host, webhookPort, admissionPort }: Options,
+  { hooks, admission, tls, clients, log }: Served,
+): Record<Listener, HookServer> {
+  const common = { ...(host !== undefined && { host }), tls, log };
+  return {
+    hooks: createHookServer({
+      ...common,
+      ...hooks,
+      port: webhookPort,
+      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+    }),
+    admission: createHookServer({
+      ...common,
+      ...admission,
+      port: admissionPort,
+      flags: "--webhook-host, --admission-port",
+      ...(clients.admission !== undefined && { clients: clients.admission, closed: true }),
+      limits: ADMISSION_LIMITS,
+    }),
+  };
+}
+
+/** The endpoint goes from the nodes while calls that still come here are answered. */
+async function stopServing(servers: readonly HookServer[], { shutdownDelayMs }: Options): Promise<void> {
+  for (const server of servers) server.shedConnections();
+  await setTimeout(shutdownDelayMs);
+  await Promise.all(servers.map((server) => server.close(DRAIN_MS)));
+}
+
+const now = (): Date => new Date();
+
+function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
+  return {
+    answered: (hook, verdict, seconds) => {
+      metrics.hookCalls.inc({ hook, verdict });
+      metrics.hookCallDuration.observe({ hook }, seconds);
+    },
+    unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
+    discovered: () => metrics.discoveryCalls.inc(),
+  };
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}

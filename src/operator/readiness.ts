@@ -1,0 +1,42 @@
+/** What /readyz tells: whether calls should come here. */
+
+import type { HealthCheck } from "../server/healthserver.ts";
+import type { Controller } from "./controller.ts";
+
+/** From then on a replica without policies is better than none: Cluster API's start needs discovery. */
+const READY_ANYWAY_MS = 10_000;
+
+/**
+ * Ready when everything is in memory, or 10 s after the hook server listens, whichever is first; withdrawn
+ * only for the shutdown. Until it is loaded it holds everything, which is safe, and answers discovery.
+ */
+export class Readiness {
+  readonly #controller: Pick<Controller, "waitingFor">;
+  #listeningSince: number | undefined;
+  #stopping = false;
+
+  constructor(controller: Pick<Controller, "waitingFor">) {
+    this.#controller = controller;
+  }
+
+  readonly checks: readonly HealthCheck[] = [
+    { name: "hooks", check: () => (this.#listeningSince === undefined ? "not listening yet" : undefined) },
+    { name: "policies", check: () => this.#waiting() },
+    { name: "shutdown", check: () => (this.#stopping ? "stopping" : undefined) },
+  ];
+
+  listening(): void {
+    this.#listeningSince = performance.now();
+  }
+
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  #waiting(): string | undefined {
+    const waitingFor = this.#controller.waitingFor();
+    const since = this.#listeningSince ?? Infinity;
+    if (waitingFor.length === 0 || performance.now() - since > READY_ANYWAY_MS) return undefined;
+    return `waiting for ${waitingFor.join(", ")}`;
+  }
+}

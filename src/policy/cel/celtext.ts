@@ -1,0 +1,197 @@
+/**
+ * Text functions of CEL in which the library differs from the specification, or does more work than the length of
+ * the text: conversions that read nothing as zero, split() and replace() with a count, regular expressions.
+ */
+
+import {
+  celFunc,
+  type CelFunc,
+  celMethod,
+  CelScalar,
+  type CelUint,
+  celUint,
+  listType,
+  objectType,
+} from "@bufbuild/cel";
+import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { RE2JS } from "@bufbuild/re2";
+import type { Meter } from "./meter.ts";
+import { found } from "../validation/fieldmessage.ts";
+import { Shared } from "../shared.ts";
+
+const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
+const TIMESTAMP = objectType(TimestampSchema);
+
+const MAX_INT = 2n ** 63n - 1n;
+const MIN_INT = -(2n ** 63n);
+const MAX_UINT = 2n ** 64n - 1n;
+
+export function textFunctions(meter: Meter): CelFunc[] {
+  return [
+    celFunc("int", [STRING], INT, (text) => parseInteger(text)),
+    celFunc("uint", [STRING], UINT, (text) => parseUnsigned(text)),
+    celFunc("double", [STRING], DOUBLE, (text) => parseDouble(text)),
+    celFunc("timestamp", [STRING], TIMESTAMP, (text) => parseTimestamp(text)),
+    celFunc("timestamp", [INT], TIMESTAMP, (seconds) => instant(Number(seconds) * 1000, 0)),
+    celMethod("matches", STRING, [STRING], BOOL, function (pattern) {
+      return matches(this, pattern, meter);
+    }),
+    celMethod("split", STRING, [STRING], listType(STRING), function (separator) {
+      return split(this, separator, -1, meter);
+    }),
+    celMethod("split", STRING, [STRING, INT], listType(STRING), function (separator, limit) {
+      return split(this, separator, Number(limit), meter);
+    }),
+    celMethod("replace", STRING, [STRING, STRING], STRING, function (part, by) {
+      return replace(this, { part, by, limit: -1 }, meter);
+    }),
+    celMethod("replace", STRING, [STRING, STRING, INT], STRING, function (part, by, limit) {
+      return replace(this, { part, by, limit: Number(limit) }, meter);
+    }),
+  ];
+}
+
+/** The library reads "" as 0 and takes 0x10 and blanks. */
+function parseInteger(text: string): bigint {
+  if (!/^[+-]?\d{1,19}$/.test(text)) throw new Error("not an integer");
+  const value = BigInt(text.replace("+", ""));
+  if (value > MAX_INT || value < MIN_INT) throw new Error("out of range");
+  return value;
+}
+
+function parseUnsigned(text: string): CelUint {
+  if (!/^\d{1,20}$/.test(text) || BigInt(text) > MAX_UINT) throw new Error("not an unsigned integer");
+  return celUint(BigInt(text));
+}
+
+function parseDouble(text: string): number {
+  if (/^([+-]?Infinity|NaN)$/.test(text)) return Number(text);
+  if (text.length > 64 || !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text))
+    throw new Error("not a number");
+  return Number(text);
+}
+
+const RFC_3339 =
+  /^(?<date>\d{4}-\d\d-(?<day>\d\d))T(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?:\.(?<fraction>\d{1,9}))?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** The library takes the 30th of February and 24:00. */
+function parseTimestamp(text: string): Timestamp {
+  const groups = RFC_3339.exec(text)?.groups;
+  if (groups === undefined) throw new Error("not a time");
+  const { date = "", day, hour, minute, second, fraction = "" } = groups;
+  const exists = new Date(`${date}T00:00:00Z`).getUTCDate() === Number(day);
+  if (!exists || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59)
+    throw new Error("no such time");
+  const ms = Date.parse(text.replace(`.${fraction}`, ""));
+  return instant(ms, Number(fraction.padEnd(9, "0")));
+}
+
+const MIN_MS = Date.parse("0001-01-01T00:00:00Z");
+const MAX_MS = Date.parse("9999-12-31T23:59:59Z");
+
+function instant(ms: number, nanos: number): Timestamp {
+  if (!(ms >= MIN_MS && ms <= MAX_MS)) throw new Error("out of range");
+  return { ...timestampFromMs(ms), nanos };
+}
+
+/** As in Go: the last part is what is left, and a negative limit is none. */
+function split(text: string, separator: string, limit: number, meter: Meter): string[] {
+  meter.chargeSearch(text, separator);
+  if (limit === 0) return [];
+  const parts = separator === "" ? Array.from(text) : text.split(separator);
+  meter.charge(parts.length);
+  if (limit < 0 || parts.length <= limit) return parts;
+  return [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
+}
+
+interface Replacement {
+  readonly part: string;
+  readonly by: string;
+  readonly limit: number;
+}
+
+function replace(text: string, { part, by, limit }: Replacement, meter: Meter): string {
+  const parts = part === "" ? ["", ...Array.from(text), ""] : text.split(part);
+  meter.chargeSearch(text, part);
+  const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
+  meter.charge(parts.length);
+  meter.chargeText({ length: count * by.length });
+  return (
+    parts.slice(0, count + 1).join(by) +
+    parts
+      .slice(count + 1)
+      .map((rest) => part + rest)
+      .join("")
+  );
+}
+
+/** Of one pattern, and of those of an expression together. */
+export const MAX_PATTERN_WEIGHT = 1000;
+/** How many letters times parts of a pattern take as long as a step. */
+const TRIALS_PER_STEP = 2;
+
+/**
+ * The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. An expression
+ * holds its patterns.
+ */
+const patterns = new Shared((pattern) => RE2JS.compile(pattern));
+
+function matches(text: string, pattern: string, meter: Meter): boolean {
+  meter.charge(Math.ceil(((text.length + 1) * patternWeight(pattern)) / TRIALS_PER_STEP));
+  return compilePattern(pattern).test(text);
+}
+
+export function compilePattern(pattern: string): RE2JS {
+  return patterns.get(pattern);
+}
+
+/** What is wrong with a regular expression; `undefined` when it can be used. */
+export function patternProblem(pattern: string): string | undefined {
+  if (patternWeight(pattern) > MAX_PATTERN_WEIGHT) return `the pattern ${found(pattern)} repeats too much`;
+  try {
+    compilePattern(pattern);
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/^error parsing regexp: /, "") : "";
+    return `found ${found(pattern)}, expected a regular expression of RE2: ${reason}`;
+  }
+}
+
+/** A class of Unicode is a list of hundreds of ranges. */
+const CLASS_WEIGHT = 20;
+const ATOM =
+  /\\Q.*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|.)|\\x\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{(?<low>\d+)(?:,(?<high>\d*))?\}|./gsu;
+
+/** About as many parts as the pattern is compiled to: its length, with counted repetitions written out. */
+export function patternWeight(pattern: string): number {
+  const groups: Group[] = [{ sum: 1, last: 0 }];
+  for (const { 0: atom, groups: count } of pattern.matchAll(ATOM)) {
+    const [group = { sum: 0, last: 0 }, outer] = groups;
+    if (atom === "(") groups.unshift({ sum: 0, last: 0 });
+    else if (atom === ")" && outer !== undefined) {
+      groups.shift();
+      append(outer, group.sum);
+    } else if (count?.["low"] === undefined) append(group, atomWeight(atom));
+    else {
+      const repeats = Math.max(Number(count["low"]), Number(count["high"] ?? 0), 1);
+      append(group, group.last * (repeats - 1));
+    }
+  }
+  return groups.reduce((total, { sum }) => total + sum, 0);
+}
+
+interface Group {
+  sum: number;
+  /** What a repetition that follows would repeat. */
+  last: number;
+}
+
+function append(group: Group, weight: number): void {
+  group.sum += weight;
+  group.last = weight;
+}
+
+function atomWeight(atom: string): number {
+  const classes = atom.match(/\\[pP]/g)?.length ?? 0;
+  return classes * CLASS_WEIGHT + (atom.startsWith("\\Q") ? atom.length : 1);
+}

@@ -1,0 +1,183 @@
+/** The types that can be told before an evaluation: of the variables and their fields, and of functions. */
+
+import type { CelFunc, CelType } from "@bufbuild/cel";
+import { functions } from "./environment.ts";
+import { VERSION_FUNCTIONS } from "./celversion.ts";
+import type { VariableName } from "./view.ts";
+
+export type Type =
+  | { readonly kind: ScalarKind }
+  | { readonly kind: "list"; readonly element: Type }
+  /** Its keys are strings, unless it is written in the expression. */
+  | { readonly kind: "map"; readonly value: Type }
+  | { readonly kind: "object"; readonly fields: Readonly<Record<string, Field>>; readonly open: boolean };
+
+type ScalarKind =
+  | "bool"
+  | "int"
+  | "uint"
+  | "double"
+  | "string"
+  | "bytes"
+  | "null_type"
+  | "type"
+  | "timestamp"
+  | "duration"
+  | "semver"
+  | "dyn";
+
+export interface Field {
+  readonly type: Type;
+  readonly optional: boolean;
+}
+
+export const DYN: Type = { kind: "dyn" };
+export const BOOL: Type = { kind: "bool" };
+export const STRING: Type = { kind: "string" };
+export const INT: Type = { kind: "int" };
+const TIMESTAMP: Type = { kind: "timestamp" };
+
+export function list(element: Type): Type {
+  return { kind: "list", element };
+}
+
+export function map(value: Type): Type {
+  return { kind: "map", value };
+}
+
+const always = (type: Type): Field => ({ type, optional: false });
+const optional = (type: Type): Field => ({ type, optional: true });
+const object = (fields: Readonly<Record<string, Field>>, open = false): Type => ({
+  kind: "object",
+  fields,
+  open,
+});
+
+const METADATA: Readonly<Record<string, Field>> = {
+  name: always(STRING),
+  namespace: always(STRING),
+  uid: always(STRING),
+  labels: always(map(STRING)),
+  annotations: always(map(STRING)),
+  creationTimestamp: always(TIMESTAMP),
+  deletionTimestamp: optional(TIMESTAMP),
+  generation: always(INT),
+  finalizers: always(list(STRING)),
+};
+const { namespace: _, ...CLUSTER_SCOPED_METADATA } = METADATA;
+
+/** Of any object, these are known without reading it whole. */
+export const METADATA_FIELDS: readonly string[] = Object.keys(METADATA);
+
+const CONDITION = object({
+  type: always(STRING),
+  status: always(STRING),
+  reason: always(STRING),
+  lastTransitionTime: always(TIMESTAMP),
+});
+
+/** As celview.ts makes them. */
+export const VARIABLES: Readonly<Record<VariableName, Type>> = {
+  cluster: object({
+    metadata: always(object(METADATA)),
+    topology: optional(
+      object({ className: always(STRING), version: always(STRING), variables: always(map(DYN)) }),
+    ),
+    status: always(
+      object({
+        phase: optional(STRING),
+        conditions: always(list(CONDITION)),
+        initialization: always(
+          object({ infrastructureProvisioned: optional(BOOL), controlPlaneInitialized: optional(BOOL) }),
+        ),
+      }),
+    ),
+  }),
+  namespaceObject: object({ metadata: always(object(CLUSTER_SCOPED_METADATA)) }),
+  request: object({
+    hook: always(STRING),
+    fromKubernetesVersion: optional(STRING),
+    toKubernetesVersion: optional(STRING),
+    kubernetesVersion: optional(STRING),
+    targetVersion: optional(STRING),
+    settings: always(map(STRING)),
+  }),
+  // Most kinds have a status, and none has it from the start.
+  object: object(
+    {
+      metadata: always(
+        object({
+          ...METADATA,
+          namespace: optional(STRING),
+          generation: optional(INT),
+          ownerReferences: optional(list(DYN)),
+        }),
+      ),
+      status: optional(DYN),
+    },
+    true,
+  ),
+  now: TIMESTAMP,
+};
+
+export interface Signature {
+  readonly name: string;
+  readonly target: Type | undefined;
+  readonly args: readonly Type[];
+  readonly result: Type;
+}
+
+/** Every function of the environment. */
+export const SIGNATURES: ReadonlyMap<string, readonly Signature[]> = Map.groupBy(
+  functions.map(signature),
+  ({ name }) => name,
+);
+
+function signature({ name, target, arguments: args, result }: CelFunc): Signature {
+  const known = VERSION_FUNCTIONS.includes(name) ? versionType : typeOf;
+  return { name, target: target && known(target), args: args.map(known), result: known(result) };
+}
+
+/** Versions are maps to the library. */
+function versionType(type: CelType): Type {
+  return type.kind === "map" ? { kind: "semver" } : typeOf(type);
+}
+
+function typeOf(type: CelType): Type {
+  switch (type.kind) {
+    case "scalar":
+      return { kind: type.scalar };
+    case "list":
+      return list(typeOf(type.element));
+    case "map":
+      return map(typeOf(type.value));
+    case "object":
+      if (type.name === "google.protobuf.Timestamp") return TIMESTAMP;
+      return type.name === "google.protobuf.Duration" ? { kind: "duration" } : DYN;
+  }
+}
+
+const NUMBERS: readonly string[] = ["int", "uint", "double"];
+
+/** Whether a value of one type can be equal to one of the other. */
+export function comparable(a: Type, b: Type): boolean {
+  return fits(a, b) || (NUMBERS.includes(a.kind) && NUMBERS.includes(b.kind));
+}
+
+/** Whether a value of the type may be given where the other one is taken. */
+export function fits(given: Type, taken: Type): boolean {
+  if (given.kind === "dyn" || taken.kind === "dyn" || given.kind === taken.kind) return true;
+  return isMap(given) && isMap(taken);
+}
+
+function isMap({ kind }: Type): boolean {
+  return kind === "map" || kind === "object";
+}
+
+/** The type of a value that may be of either. */
+export function either(a: Type, b: Type): Type {
+  if (a.kind !== b.kind) return DYN;
+  if (a.kind === "list" && b.kind === "list") return list(either(a.element, b.element));
+  if (a.kind === "map" && b.kind === "map") return map(either(a.value, b.value));
+  return a === b || a.kind !== "object" ? a : DYN;
+}

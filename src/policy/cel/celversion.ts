@@ -1,0 +1,71 @@
+/** Semantic versions in CEL, named as in Kubernetes' own library, and ranges as the version gate has them. */
+
+import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
+import { parse, type SemVer } from "semver";
+import type { Meter } from "./meter.ts";
+import { compileRange } from "../gates/versionrange.ts";
+
+const { BOOL, DYN, INT, STRING } = CelScalar;
+/** The library has no types of one's own. A map can be compared with nothing but maps, and has no order. */
+const VERSION = mapType(DYN, DYN);
+const TEXT = "@semver";
+
+/** The functions whose result or target is such a version. */
+export const VERSION_FUNCTIONS = [
+  "semver",
+  "major",
+  "minor",
+  "patch",
+  "isLessThan",
+  "isGreaterThan",
+  "compareTo",
+];
+
+function textOf(map: CelMap): string {
+  const text = map.get(TEXT);
+  return typeof text === "string" ? text : "";
+}
+
+const PARSE_STEPS = 5;
+const RANGE_STEPS = 100;
+
+export function versionFunctions(meter: Meter): CelFunc[] {
+  const toVersion = (text: string): SemVer => {
+    meter.charge(PARSE_STEPS);
+    meter.chargeText(text);
+    const version = parse(text);
+    if (version === null) throw new Error("not a semantic version");
+    return version;
+  };
+  const unwrap = (map: CelMap): SemVer => toVersion(textOf(map));
+  const number = (name: "major" | "minor" | "patch"): CelFunc =>
+    celMethod(name, VERSION, [], INT, function () {
+      return BigInt(unwrap(this)[name]);
+    });
+  return [
+    celFunc("isSemver", [STRING], BOOL, (text) => {
+      meter.chargeText(text);
+      return parse(text) !== null;
+    }),
+    celFunc("semver", [STRING], VERSION, (text) => celMap(new Map([[TEXT, toVersion(text).version]]))),
+    number("major"),
+    number("minor"),
+    number("patch"),
+    celMethod("isLessThan", VERSION, [VERSION], BOOL, function (other) {
+      return unwrap(this).compare(unwrap(other)) < 0;
+    }),
+    celMethod("isGreaterThan", VERSION, [VERSION], BOOL, function (other) {
+      return unwrap(this).compare(unwrap(other)) > 0;
+    }),
+    celMethod("compareTo", VERSION, [VERSION], INT, function (other) {
+      return BigInt(unwrap(this).compare(unwrap(other)));
+    }),
+    celMethod("satisfies", STRING, [STRING], BOOL, function (range) {
+      meter.charge(RANGE_STEPS);
+      meter.chargeText(this, range);
+      const satisfied = compileRange(range)(this);
+      if (satisfied === undefined) throw new Error("not a semantic version");
+      return satisfied;
+    }),
+  ];
+}

@@ -1,0 +1,278 @@
+/**
+ * Finds what is wrong with an expression before it is evaluated: unknown variables, fields and functions, and
+ * types that do not fit. What cannot be told for certain passes.
+ */
+
+import { argumentProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
+import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
+import { readLoop } from "./loops.ts";
+import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
+import { MAX_PATTERN_WEIGHT } from "./celtext.ts";
+import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./celtypes.ts";
+import { found, nearest } from "../validation/fieldmessage.ts";
+
+export interface Finding {
+  readonly expr: Expr;
+  readonly message: string;
+}
+
+/** What is known at one place of the expression. */
+interface Place {
+  readonly scope: Readonly<Record<string, Type>>;
+  readonly facts: Facts;
+}
+
+/** Names that stand for types, as in type(x) == string. */
+const TYPE_NAMES = new Set(
+  "bool int uint double string bytes list map null_type type google.protobuf.Timestamp google.protobuf.Duration".split(
+    " ",
+  ),
+);
+
+const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
+  boolValue: BOOL,
+  int64Value: INT,
+  uint64Value: { kind: "uint" },
+  doubleValue: { kind: "double" },
+  stringValue: STRING,
+  bytesValue: { kind: "bytes" },
+  nullValue: { kind: "null_type" },
+};
+
+/** Of one expression: more of them help nobody. */
+const MAX_PROBLEMS = 8;
+
+const MAX_INT = 2n ** 63n - 1n;
+const MIN_INT = -(2n ** 63n);
+const MAX_UINT = 2n ** 64n - 1n;
+
+export class Checker {
+  readonly problems: Finding[] = [];
+  readonly warnings: Finding[] = [];
+  /** Of all patterns so far. */
+  patternWeight = 0;
+
+  /** The type of the expression, with these variables in scope. */
+  check(expr: Expr, variables: Readonly<Record<string, Type>>): Type {
+    return this.#infer(expr, { scope: variables, facts: new Set() });
+  }
+
+  #problem(expr: Expr, message: string): Type {
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ expr, message });
+    return DYN;
+  }
+
+  #infer(expr: Expr | undefined, place: Place): Type {
+    switch (expr?.exprKind.case) {
+      case "constExpr":
+        return this.#constant(expr);
+      case "identExpr":
+        return this.#identifier(expr, expr.exprKind.value.name, place);
+      case "selectExpr":
+        return this.#select(expr, place);
+      case "callExpr":
+        return this.#call(expr, expr.exprKind.value, place);
+      case "listExpr":
+        return list(this.#common(expr.exprKind.value.elements, place));
+      case "structExpr":
+        return this.#map(expr, place);
+      case "comprehensionExpr":
+        return this.#loop(expr, expr.exprKind.value, place);
+      case undefined:
+        return DYN;
+    }
+  }
+
+  #bool(expr: Expr | undefined, place: Place, what: string): void {
+    const type = this.#infer(expr, place);
+    if (expr !== undefined && !fits(type, BOOL))
+      this.#problem(expr, `${what} must be a bool, found ${type.kind}`);
+  }
+
+  #constant(expr: Expr): Type {
+    if (expr.exprKind.case !== "constExpr") return DYN;
+    const { constantKind } = expr.exprKind.value;
+    const int =
+      constantKind.case === "int64Value" && (constantKind.value > MAX_INT || constantKind.value < MIN_INT);
+    const uint = constantKind.case === "uint64Value" && constantKind.value > MAX_UINT;
+    if (int || uint) return this.#problem(expr, "the number does not fit into 64 bits");
+    return CONSTANT_TYPES[constantKind.case ?? ""] ?? DYN;
+  }
+
+  #identifier(expr: Expr, name: string, { scope }: Place): Type {
+    if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
+    if (TYPE_NAMES.has(name)) return { kind: "type" };
+    return this.#problem(expr, `unknown variable ${found(name)}, ${oneOf(Object.keys(scope), name)}`);
+  }
+
+  #select(expr: Expr, place: Place): Type {
+    if (expr.exprKind.case !== "selectExpr") return DYN;
+    if (TYPE_NAMES.has(qualifiedName(expr) ?? "")) return { kind: "type" };
+    const { operand, field, testOnly } = expr.exprKind.value;
+    const of = this.#infer(operand, place);
+    const path = pathText(operand);
+    if (of.kind === "dyn") return testOnly ? BOOL : DYN;
+    if (of.kind === "map") {
+      if (testOnly) return BOOL;
+      this.#expectKey(expr, operand, place, pathKey(expr));
+      return of.value;
+    }
+    if (of.kind !== "object") {
+      return this.#problem(expr, `${path}.${field}: a value of type ${of.kind} has no fields`);
+    }
+    return this.#field(expr, of, [field, place]);
+  }
+
+  #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
+    const field = fieldOf(of, name);
+    if (field === undefined) {
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
+    }
+    if (isHas(expr)) return BOOL;
+    if (field.optional) this.#expectField(expr, place);
+    return field.type;
+  }
+
+  #expectField(expr: Expr, { facts }: Place): void {
+    const path = pathText(expr);
+    if (!facts.has(pathKey(expr) ?? "")) this.#mayBeMissing(expr, path, `has(${path})`);
+  }
+
+  #expectKey(expr: Expr, container: Expr | undefined, { facts }: Place, fact: string | undefined): void {
+    if (fact !== undefined && facts.has(fact)) return;
+    const key =
+      expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(lastArgument(expr));
+    const written = key === undefined ? "key" : JSON.stringify(key);
+    this.#mayBeMissing(expr, pathText(expr), `${written} in ${pathText(container)}`);
+  }
+
+  #mayBeMissing(expr: Expr, path: string, guard: string): void {
+    const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
+    if (!this.warnings.some((warning) => warning.message === message)) this.warnings.push({ expr, message });
+  }
+
+  #call(expr: Expr, call: Call, place: Place): Type {
+    const { function: name, target, args } = call;
+    const [a, b, c] = args;
+    switch (name) {
+      // An error of one side does not count where the other side decides.
+      case "_&&_":
+      case "_||_": {
+        const decided = name === "_&&_";
+        this.#bool(a, assuming(place, b, decided), `each side of ${displayName(name)}`);
+        this.#bool(b, assuming(place, a, decided), `each side of ${displayName(name)}`);
+        return BOOL;
+      }
+      case "_?_:_":
+        this.#bool(a, place, "the condition of ?:");
+        return either(this.#infer(b, assuming(place, a, true)), this.#infer(c, assuming(place, a, false)));
+      case "_[_]":
+        return this.#index(expr, [a, b], place);
+      default:
+        return this.#function(expr, call, target, place);
+    }
+  }
+
+  #index(expr: Expr, [container, key]: readonly [Expr | undefined, Expr | undefined], place: Place): Type {
+    const of = this.#infer(container, place);
+    const by = this.#infer(key, place);
+    if (of.kind === "list") {
+      return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
+    }
+    if (of.kind === "map") {
+      if (!isStringMap(container) || fits(by, STRING)) {
+        this.#expectKey(expr, container, place, keyFact(container, key));
+        return of.value;
+      }
+      return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
+    }
+    if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
+    return of.kind === "dyn" ? DYN : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
+  }
+
+  #function(expr: Expr, call: Call, target: Expr | undefined, place: Place): Type {
+    const namespace = qualifiedName(target);
+    const qualified = namespace !== undefined && isFunction(`${namespace}.${call.function}`);
+    const name = qualified ? `${namespace}.${call.function}` : call.function;
+    const receiver = target === undefined || qualified ? undefined : this.#infer(target, place);
+    const types = call.args.map((arg) => this.#infer(arg, place));
+    const result = callType(name, receiver, types);
+    if ("problem" in result) return this.#problem(expr, result.problem);
+    const weight = weightOf(call);
+    this.patternWeight += weight;
+    if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {
+      const isFirst = this.patternWeight - weight <= MAX_PATTERN_WEIGHT;
+      return isFirst ? this.#problem(expr, "the patterns of the expression together repeat too much") : BOOL;
+    }
+    const problem = this.problems.length < MAX_PROBLEMS ? argumentProblem(expr, call) : undefined;
+    return problem === undefined ? result.type : this.#problem(expr, problem);
+  }
+
+  #common(elements: readonly Expr[], place: Place): Type {
+    const [first = DYN, ...others] = elements.map((element) => this.#infer(element, place));
+    return others.reduce(either, first);
+  }
+
+  #map(expr: Expr, place: Place): Type {
+    if (expr.exprKind.case !== "structExpr") return DYN;
+    const { messageName, entries } = expr.exprKind.value;
+    if (messageName !== "") return this.#problem(expr, "messages cannot be built, only maps and lists");
+    for (const { keyKind } of entries) if (keyKind.case === "mapKey") this.#infer(keyKind.value, place);
+    return map(
+      this.#common(
+        entries.flatMap(({ value }) => value ?? []),
+        place,
+      ),
+    );
+  }
+
+  #loop(expr: Expr, comprehension: Comprehension, place: Place): Type {
+    const { variable, range, test, item } = readLoop(comprehension);
+    if (Object.hasOwn(place.scope, variable)) {
+      this.#problem(expr, `the variable ${found(variable)} is there already, take another name`);
+    }
+    const over = this.#infer(range, place);
+    const element = elementOf(over);
+    if (element === undefined)
+      return this.#problem(expr, `found ${over.kind}, expected a list or a map to go through`);
+    const fact = iterationFact(range, variable);
+    const inside = {
+      scope: { ...place.scope, [variable]: element },
+      facts: fact === undefined ? place.facts : new Set([...place.facts, fact]),
+    };
+    if (test !== undefined) this.#bool(test, inside, "the condition");
+    if (item === undefined) return BOOL;
+    return list(this.#infer(item, assuming(inside, test, true)));
+  }
+}
+
+function assuming(place: Place, condition: Expr | undefined, value: boolean): Place {
+  const facts = factsWhen(condition, value);
+  return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
+}
+
+function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {
+  if (Object.hasOwn(type.fields, name)) return type.fields[name];
+  return type.open ? { type: DYN, optional: false } : undefined;
+}
+
+function elementOf(type: Type): Type | undefined {
+  if (type.kind === "list") return type.element;
+  if (type.kind === "map") return STRING;
+  return type.kind === "dyn" ? DYN : undefined;
+}
+
+/** A map that is written in the expression can have any keys. */
+function isStringMap(expr: Expr | undefined): boolean {
+  return pathKey(expr) !== undefined;
+}
+
+function lastArgument({ exprKind }: Expr): Expr | undefined {
+  return exprKind.case === "callExpr" ? exprKind.value.args.at(-1) : undefined;
+}
+
+function oneOf(words: readonly string[], word: string): string {
+  const meant = nearest(word, words);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return `expected one of ${words.toSorted().join(", ")}${hint}`;
+}

@@ -1,0 +1,64 @@
+/** A gate that holds when one of several does. */
+
+import type { HookCall } from "../../api/runtimehooks.ts";
+import { earliest } from "../instant.ts";
+import type { CompiledGate, GateResult } from "../policy.ts";
+import { lookAt } from "../budget.ts";
+import type { World } from "../world.ts";
+
+export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
+  const windows = members
+    .flatMap((member) => member.windows ?? [])
+    .map((window) => ({ ...window, alone: false }));
+  const demands = members.flatMap((member) => member.demands ?? []);
+  return {
+    name,
+    evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
+    ...(windows.length > 0 && { windows }),
+    ...(demands.length > 0 && {
+      demands,
+      queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
+    }),
+    ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
+    ...(members.some((member) => "opensAt" in member) && {
+      opensAt: (now) => firstOpening(members, now),
+    }),
+  };
+}
+
+interface Situation {
+  readonly world: World;
+  readonly call: HookCall;
+  readonly now: Date;
+}
+
+/** True if one holds; otherwise not evaluable if one is not, because that one might. */
+function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
+  const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
+  const changesAt = earliest(results.map(({ result }) => result.changesAt));
+  const rest = {
+    wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
+    observed: observedBy(results),
+    ...(changesAt !== undefined && { changesAt }),
+    members: results.map(({ name, result }) => ({ gate: name, ...result })),
+  };
+  if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
+  const unknown = results.filter(({ result }) => result.holds === undefined);
+  const [first] = unknown;
+  if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
+  // Goes into messages: what the others have found must not.
+  return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
+}
+
+function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {
+  return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
+}
+
+function describe({ wanted, remedy }: GateResult): string {
+  return remedy === undefined ? wanted : `${wanted} (${remedy})`;
+}
+
+function firstOpening(members: readonly CompiledGate[], now: Date): Date | "Never" | "Unknown" {
+  const openings = members.map((member) => member.opensAt?.(now)).filter((at) => at !== "Never");
+  return earliest(openings) ?? "Never";
+}

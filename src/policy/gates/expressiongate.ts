@@ -1,0 +1,40 @@
+/** A gate that holds when a CEL expression is true. */
+
+import { compileExpression, type Expression } from "../cel/expression.ts";
+import { truncate } from "../message.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import type { World } from "../world.ts";
+import type { HookCall } from "../../api/runtimehooks.ts";
+
+const MAX_QUOTED = 120;
+
+/** `source` has been checked (semantics.ts). */
+export function expressionGate(name: string, source: string): CompiledGate {
+  const { expression } = compileExpression(source, "gate");
+  if (expression === undefined) return { name, evaluate: () => broken(source) };
+  return {
+    name,
+    evaluate: (world, call, now) => evaluate(expression, world, call, now),
+    ...(expression.usesNow && { usesNow: true, opensAt: () => "Unknown" }),
+  };
+}
+
+function evaluate(expression: Expression, world: World, call: HookCall, now: Date): GateResult {
+  const { cluster, namespace } = world;
+  const result = expression.evaluate({ cluster, namespace, call, now });
+  const wanted = quoted(expression.source);
+  const changes = expression.usesNow ? ({ changesAt: "Unknown" } as const) : {};
+  if (!result.ok) return { ...unevaluable("ExpressionError", wanted, result.problem), ...changes };
+  const holds = result.value === true;
+  const reason = holds ? "Holds" : "ExpressionFalse";
+  return { holds, reason, wanted, observed: String(result.value), ...changes };
+}
+
+function broken(source: string): GateResult {
+  return unevaluable("InvalidExpression", quoted(source), "the expression does not compile");
+}
+
+/** For messages: on one line, and not longer than a line. */
+export function quoted(source: string): string {
+  return `expression ${truncate(source.replaceAll(/\s+/g, " ").trim(), MAX_QUOTED)}`;
+}

@@ -1,0 +1,52 @@
+/** The gates of a rule: each compiles to a function of (world, call, now). */
+
+import type { AnyOfGateSpec, GateSpec } from "../../api/hookpolicy.ts";
+import { atOnce, type Steps } from "../../api/steps.ts";
+import { anyOfGate } from "./anyofgate.ts";
+import { expressionGate } from "./expressiongate.ts";
+import { metadataGate } from "./metadatagate.ts";
+import { objectGate } from "./objectgate.ts";
+import { type CompiledGate, type PolicyRef, unevaluable } from "../policy.ts";
+import { versionGate } from "./versiongate.ts";
+import { MAX_ASKS } from "../window/window.ts";
+import { windowGate } from "./windowgate.ts";
+
+/** The spec has been validated: exactly one kind is set, and it is not `wait`. */
+export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
+  return atOnce(compileGateInSteps(spec, { policy, asks: MAX_ASKS }));
+}
+
+/** What a gate has to know of its policy. */
+interface Surroundings {
+  readonly policy: PolicyRef;
+  /** How often a search in a window may ask its entries. */
+  readonly asks: number;
+}
+
+export function* compileGateInSteps(spec: GateSpec, surroundings: Surroundings): Steps<CompiledGate> {
+  if (spec.anyOf === undefined) return compileSimpleGate(spec, surroundings);
+  const members: CompiledGate[] = [];
+  for (const member of spec.anyOf) {
+    yield;
+    members.push(compileSimpleGate(member, surroundings));
+  }
+  return anyOfGate(spec.name, members);
+}
+
+function compileSimpleGate(spec: AnyOfGateSpec, { policy, asks }: Surroundings): CompiledGate {
+  const { name } = spec;
+  if (spec.annotation !== undefined) return metadataGate(name, "annotation", spec.annotation);
+  if (spec.label !== undefined) return metadataGate(name, "label", spec.label);
+  if (spec.expression !== undefined) return expressionGate(name, spec.expression);
+  if (spec.window !== undefined) return windowGate(name, spec.window, asks);
+  if (spec.version !== undefined) return versionGate(name, spec.version);
+  if (spec.object !== undefined) return objectGate(name, spec.object, policy);
+  return unknownGate(name);
+}
+
+/** A kind that this version does not know makes the rule not evaluable, never more permissive. */
+function unknownGate(name: string): CompiledGate {
+  const wanted = "a kind of gate that this version of the operator knows";
+  const result = unevaluable("UnknownGate", wanted, "none that it knows");
+  return { name, evaluate: () => result };
+}

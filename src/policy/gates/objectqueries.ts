@@ -1,0 +1,29 @@
+/** The objects that gates look at for one operation. */
+
+import type { HookCall } from "../../api/runtimehooks.ts";
+import type { CompiledPolicy, ObjectQuery } from "../policy.ts";
+import { affordRule, Budgets, inOneDecision, within } from "../budget.ts";
+import type { World } from "../world.ts";
+
+/** `undefined`: to find their names takes more steps than the decision has. */
+export function objectQueries(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): readonly ObjectQuery[] | undefined {
+  const budgets = new Budgets();
+  const queries = inOneDecision(() =>
+    policies.flatMap((policy) =>
+      within(budgets.of(policy.ref), () =>
+        policy.rules
+          .filter(({ hooks }) => hooks.has(call.hook))
+          .flatMap(({ gates }) => {
+            if (!affordRule()) return [];
+            return gates.flatMap((gate) => gate.queries?.(world, call, now) ?? []);
+          }),
+      ),
+    ),
+  );
+  return policies.some(({ ref }) => budgets.of(ref).exhausted) ? undefined : queries;
+}

@@ -1,0 +1,34 @@
+/** A gate that holds when the version that the call is about lies in a range. */
+
+import type { VersionGateSpec } from "../../api/hookpolicy.ts";
+import type { HookCall } from "../../api/runtimehooks.ts";
+import { targetVersion } from "../targetversion.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import { compileRange } from "./versionrange.ts";
+
+/** The range has been checked (semantics.ts). */
+export function versionGate(name: string, { range }: VersionGateSpec): CompiledGate {
+  const satisfies = compileRange(range);
+  const wanted = `a Kubernetes version in the range ${JSON.stringify(range)}`;
+  return { name, evaluate: (_world, call) => evaluate(satisfies, wanted, call) };
+}
+
+function evaluate(
+  satisfies: (version: string) => boolean | undefined,
+  wanted: string,
+  call: HookCall,
+): GateResult {
+  const version = targetVersion(call);
+  if (version === undefined) return unevaluable("TargetVersionUnknown", wanted, "the call names no version");
+  const holds = satisfies(version);
+  const observed = JSON.stringify(version);
+  if (holds === undefined) {
+    return unevaluable("TargetVersionUnknown", wanted, "the call's version is not a semantic version");
+  }
+  return {
+    holds,
+    reason: holds ? "Holds" : "VersionNotInRange",
+    wanted: `${wanted}, not ${version}`,
+    observed,
+  };
+}

@@ -1,0 +1,275 @@
+/**
+ * The verdict of the API server (fieldValidation=Strict) on the spec and name of a policy or override, without
+ * one: the CRD's schema by ajv, unknown fields, unique lists and CEL rules. The operator asks again what the API
+ * server has accepted, because the stored object can be older than the CRD; the command line asks before there is
+ * one. Rules about changes (oldSelf) are the API server's alone.
+ */
+
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { type Fields, isFields } from "../../api/fields.ts";
+import type { CrdSchema } from "../../api/crdschema.ts";
+import { GROUP, VERSION } from "../../api/hookpolicy.ts";
+import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { atOnce, type Steps } from "../../api/steps.ts";
+import { brokenRules } from "./schemarules.ts";
+import { describeSchemaError, found } from "./fieldmessage.ts";
+
+export interface FieldError {
+  /** As the API server writes it: spec.rules[0].until[1].annotation.key; "" is the object itself. */
+  readonly path: string;
+  /** What was found and what is expected, for people. */
+  readonly message: string;
+}
+
+type Kind = keyof typeof CRD_SCHEMAS;
+
+/** A value of the object and the schema that it must fit. */
+interface Place {
+  readonly schema: CrdSchema;
+  readonly value: unknown;
+  readonly path: string;
+}
+
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const byPath = new Intl.Collator("en", { numeric: true });
+const validators = new Map<Kind, ValidateFunction>();
+
+/**
+ * Every error, in the order of the paths; empty: valid. Never throws, whatever the object (cycles excluded).
+ * Rules in CEL are evaluated only on values that fit the schema otherwise.
+ */
+export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
+  return atOnce(validateInSteps(kind, object));
+}
+
+/** At most `max` errors of each rule. */
+export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
+  if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
+  try {
+    return yield* validateObject(kind, object, max);
+  } catch (error) {
+    // A property that throws when it is read, for example: not from JSON or YAML.
+    return [
+      {
+        path: "",
+        message: `cannot be validated: ${error instanceof Error ? error.message : "unknown error"}`,
+      },
+    ];
+  }
+}
+
+function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldError[]> {
+  const schema = CRD_SCHEMAS[kind];
+  const { status: _, ...input } = normalise(schema, object);
+  yield;
+  const places = yield* placesOf({ schema, value: input, path: "" });
+  yield;
+  const misfitting = schemaErrors(kind, input);
+  yield;
+  const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], max);
+  const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
+  const sound = places.filter(({ path }) => !unsound.has(path));
+  const broken: FieldError[] = [];
+  for (const { schema: rules, value, path } of sound) {
+    yield;
+    broken.push(
+      ...brokenRules(rules, value).map(({ fieldPath, message }) => ({ path: path + fieldPath, message })),
+    );
+  }
+  const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
+  return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
+}
+
+/** At most so many of each rule, and of the rest: a rule with errors keeps some. */
+export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {
+  const counts = new Map<string, number>();
+  return errors.filter(({ path }) => {
+    const [rule = ""] = /^spec\.rules\[\d+\]/.exec(path) ?? [];
+    const count = (counts.get(rule) ?? 0) + 1;
+    counts.set(rule, count);
+    return count <= max;
+  });
+}
+
+/**
+ * A copy as the API server judges it: null means absent, unless it is an item of a list, and defaults are filled in
+ * (apiextensions-apiserver, pkg/apiserver/schema/defaulting). Lists are cut behind the first item too many.
+ */
+function normalise(schema: CrdSchema, object: Fields): Fields {
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of Object.entries(object)) {
+    const field = fieldOf(schema, key);
+    if (value !== undefined && (value !== null || field === undefined))
+      copy[key] = normaliseValue(field, value);
+  }
+  for (const [key, field] of Object.entries(schema.properties ?? {})) {
+    if (field.default !== undefined) copy[key] ??= field.default;
+  }
+  return copy;
+}
+
+function normaliseValue(schema: CrdSchema | undefined, value: unknown): unknown {
+  if (schema === undefined) return value;
+  if (Array.isArray(value)) {
+    const items: readonly unknown[] = value.slice(0, (schema.maxItems ?? Infinity) + 1);
+    return items.map((item) => normaliseValue(schema.items, item));
+  }
+  return isFields(value) ? normalise(schema, value) : value;
+}
+
+function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: string): CrdSchema | undefined {
+  return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+}
+
+/** Between two pauses. */
+const PLACES = 500;
+
+/** Those about which the schema says more than ajv judges. */
+function* placesOf(root: Place): Steps<Place[]> {
+  const places: Place[] = [];
+  const open = [root];
+  for (let count = 1; ; count += 1) {
+    const place = open.pop();
+    if (place === undefined) return places;
+    const { schema } = place;
+    if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) places.push(place);
+    for (const below of placesIn(place)) open.push(below);
+    if (count % PLACES === 0) yield;
+  }
+}
+
+function placesIn({ schema, value, path }: Place): Place[] {
+  const { items } = schema;
+  if (Array.isArray(value)) {
+    return items === undefined
+      ? []
+      : value.map((item: unknown, index) => ({ schema: items, value: item, path: `${path}[${index}]` }));
+  }
+  if (!isFields(value)) return [];
+  return Object.entries(value).flatMap(([key, field]) => {
+    const fieldSchema = fieldOf(schema, key);
+    return fieldSchema === undefined
+      ? []
+      : [{ schema: fieldSchema, value: field, path: child(schema, path, key) }];
+  });
+}
+
+/** The keys of a map stand in brackets, as they can contain dots. */
+function child({ additionalProperties }: CrdSchema, path: string, key: string): string {
+  if (additionalProperties !== undefined) return `${path}[${key}]`;
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function schemaErrors(kind: Kind, input: Fields): FieldError[] {
+  const validate = validatorOf(kind);
+  if (validate(input)) return [];
+  const errors = (validate.errors ?? []).map((error) => ({ error, path: pathOf(CRD_SCHEMAS[kind], error) }));
+  const wrongType = new Set(errors.filter(({ error }) => error.keyword === "type").map(({ path }) => path));
+  return errors
+    .filter(({ error, path }) => error.keyword === "type" || !wrongType.has(path))
+    .map(({ error, path }) => ({ path, message: describeSchemaError(error) }));
+}
+
+function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string {
+  let path = "";
+  let schema: CrdSchema | undefined = root;
+  const keys = instancePath.split("/").slice(1);
+  for (const key of keys.map((k) => k.replaceAll("~1", "/").replaceAll("~0", "~"))) {
+    path = schema?.items === undefined ? child(schema ?? root, path, key) : `${path}[${key}]`;
+    schema = schema?.items ?? (schema && fieldOf(schema, key));
+  }
+  const missing: unknown = params["missingProperty"] ?? params["additionalProperty"];
+  return typeof missing === "string" ? child(schema ?? root, path, missing) : path;
+}
+
+function validatorOf(kind: Kind): ValidateFunction {
+  const known = validators.get(kind);
+  if (known !== undefined) return known;
+  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true });
+  ajv.addKeyword("x-expected"); // words for fieldmessage.ts
+  // Bounds narrower than the formats' own are in the schemas. A format without an entry here does not compile.
+  ajv.addFormat("int32", { type: "number", validate: (n: number) => Math.abs(n) < 2 ** 31 });
+  const { properties: { status: _, ...properties } = {}, ...root } = CRD_SCHEMAS[kind];
+  const validate = ajv.compile(strict({ ...root, properties }));
+  validators.set(kind, validate);
+  return validate;
+}
+
+/** Without Kubernetes' keywords, which ajv does not know, and without room for unknown fields. */
+function strict(schema: CrdSchema): object {
+  const { properties, items, additionalProperties, default: _, ...rest } = schema;
+  const keywords = Object.entries(rest).filter(([keyword]) => !keyword.startsWith("x-kubernetes-"));
+  const fields = Object.entries(properties ?? {});
+  return {
+    ...Object.fromEntries(keywords),
+    ...(items !== undefined && { items: strict(items) }),
+    ...(additionalProperties !== undefined && { additionalProperties: strict(additionalProperties) }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(fields.map(([key, field]) => [key, strictField(key, field)])),
+      additionalProperties: false,
+    }),
+  };
+}
+
+/** The fields of metadata are the API server's own business. */
+function strictField(key: string, schema: CrdSchema): object {
+  return key === "metadata" ? { ...strict(schema), additionalProperties: true } : strict(schema);
+}
+
+function duplicates({ schema, value, path }: Place): FieldError[] {
+  const listType = schema["x-kubernetes-list-type"];
+  if (!Array.isArray(value) || listType === undefined || listType === "atomic") return [];
+  const first = new Map<string, number>();
+  return value.flatMap((item: unknown, index) => {
+    const key = identity(item, schema["x-kubernetes-list-map-keys"] ?? []);
+    const earlier = key === undefined ? undefined : first.get(key);
+    if (key !== undefined && earlier === undefined) first.set(key, index);
+    if (earlier === undefined) return [];
+    return [
+      {
+        path: `${path}[${index}]`,
+        message: `duplicate of ${path}[${earlier}]: ${key}. Rename or remove one of them`,
+      },
+    ];
+  });
+}
+
+/** `undefined`: an item that has none, which the schema refuses. */
+function identity(item: unknown, keys: readonly string[]): string | undefined {
+  if (keys.length === 0) return typeof item === "string" ? found(item) : undefined;
+  const values = keys.map((key) => (isFields(item) ? item[key] : undefined));
+  if (!values.every((value) => typeof value === "string")) return undefined;
+  return keys.map((key, i) => `${key} ${JSON.stringify(values[i])}`).join(", ");
+}
+
+function typeErrors(kind: Kind, input: Fields): FieldError[] {
+  const expected = { apiVersion: `${GROUP}/${VERSION}`, kind };
+  return Object.entries(expected)
+    .filter(([field, value]) => typeof input[field] === "string" && input[field] !== value)
+    .map(([path, value]) => ({ path, message: `found ${found(input[path])}, expected ${value}` }));
+}
+
+/** What the API server asks of every object's name beyond the CRD. With generateName, it makes the name. */
+function nameErrors(metadata: unknown): FieldError[] {
+  const { name, generateName } = isFields(metadata) ? metadata : {};
+  if (typeof name === "string" && name !== "") {
+    if (SUBDOMAIN.test(name)) return [];
+    const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
+    return [{ path: "metadata.name", message }];
+  }
+  if (name === undefined || name === "") {
+    if (typeof generateName === "string" && generateName !== "") return [];
+    return [{ path: "metadata.name", message: "required field is missing" }];
+  }
+  return [];
+}
+
+/** Every path that `path` is within. */
+function withParents(path: string): string[] {
+  return ["", ...[...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index)), path];
+}
+
+/** Whether `path` is `parent` or below it; everything is below "", the object itself. */
+export function isWithin(path: string, parent: string): boolean {
+  return parent === "" || path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);
+}

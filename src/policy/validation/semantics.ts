@@ -1,0 +1,244 @@
+/** What the CRDs cannot say of a policy: CEL, cron, zones, version ranges; and what is legal but suspicious. */
+
+import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import { atOnce, type Steps } from "../../api/steps.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
+import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
+import type { ServedHooks } from "../compile.ts";
+import { type FieldError, isWithin } from "./schema.ts";
+import { rangeProblem } from "../gates/versionrange.ts";
+import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
+import { windowProblems, windowWarnings } from "../window/window.ts";
+
+export interface Semantics {
+  /** The rule cannot be evaluated. */
+  readonly errors: readonly FieldError[];
+  /** Legal, but perhaps not what was meant. */
+  readonly warnings: readonly FieldError[];
+}
+
+/** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
+const MAX_EXPRESSION_LETTERS = 16 * 1024;
+/** Of all patterns of a policy: compiled, they take about 100 bytes for each unit of weight. */
+const MAX_PATTERN_WEIGHT = 8000;
+
+/** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: by any version. */
+export function checkRules(
+  rules: readonly RuleSpec[],
+  schemaErrors: readonly FieldError[],
+  served?: ServedHooks,
+): Semantics {
+  const { errors, warnings } = atOnce(checkInSteps(rules, schemaErrors, served));
+  return { errors, warnings };
+}
+
+/** And how often a search in a window may ask its entries. */
+export function* checkInSteps(
+  rules: readonly RuleSpec[],
+  schemaErrors: readonly FieldError[],
+  served?: ServedHooks,
+): Steps<Semantics & { readonly asks: number }> {
+  const sound = rules
+    .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
+    .filter(
+      ({ path }) => !schemaErrors.some((each) => isWithin(each.path, path) || isWithin(path, each.path)),
+    );
+  const letters = sound
+    .flatMap(({ rule }) => expressionsOf(rule))
+    .reduce((sum, { length }) => sum + length, 0);
+  if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
+  const { tooMany, asks } = yield* countWindows(sound.map(({ rule }) => rule));
+  if (tooMany) return refused(TOO_MANY_ENTRIES);
+  const checked: Semantics[] = [];
+  const patterns: Patterns = { weight: 0 };
+  for (const { rule, path } of sound) {
+    checked.push(yield* checkRule(rule, { path, patterns }, served));
+    if (patterns.weight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
+  }
+  return { ...merge(checked), asks };
+}
+
+/** No rule is evaluable. */
+function refused(error: FieldError): Semantics & { readonly asks: number } {
+  return { errors: [error], warnings: [], asks: 0 };
+}
+
+/** The patterns of a policy so far. */
+interface Patterns {
+  weight: number;
+}
+
+const TOO_MANY_LETTERS: FieldError = {
+  path: "spec.rules",
+  message: `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together: split the policy`,
+};
+
+const TOO_MANY_ENTRIES: FieldError = {
+  path: "spec.rules",
+  message: `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together: split the policy`,
+};
+
+const TOO_MANY_PATTERNS: FieldError = {
+  path: "spec.rules",
+  message: "the patterns of all expressions together repeat too much: split the policy",
+};
+
+function expressionsOf({ matchConditions = [], until = [] }: RuleSpec): string[] {
+  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+  return [
+    ...matchConditions.map(({ expression }) => expression),
+    ...gates.flatMap(({ expression, object }) => [
+      expression ?? "",
+      object?.nameExpression ?? "",
+      object?.expression ?? "",
+    ]),
+  ];
+}
+
+const NOTHING: Semantics = { errors: [], warnings: [] };
+
+function merge(parts: readonly Semantics[]): Semantics {
+  return {
+    errors: parts.flatMap(({ errors }) => errors),
+    warnings: parts.flatMap(({ warnings }) => warnings),
+  };
+}
+
+function* checkRule(
+  rule: RuleSpec,
+  { path, patterns }: Place,
+  served: ServedHooks | undefined,
+): Steps<Semantics> {
+  const parts: Semantics[] = [];
+  for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
+    yield;
+    const at = { path: `${path}.matchConditions[${index}].expression`, patterns };
+    parts.push(checkExpression(expression, "matchCondition", at));
+  }
+  for (const [index, gate] of (rule.until ?? []).entries())
+    parts.push(yield* checkGate(gate, rule, { path: `${path}.until[${index}]`, patterns }));
+  return merge([
+    ...parts,
+    midUpgrade(rule, path),
+    served === undefined ? NOTHING : unshown(rule, path, served),
+  ]);
+}
+
+interface Place {
+  readonly path: string;
+  readonly patterns: Patterns;
+}
+
+function* checkGate(gate: GateSpec, rule: RuleSpec, { path, patterns }: Place): Steps<Semantics> {
+  yield;
+  const parts = [checkSimpleGate(gate, rule, { path, patterns })];
+  for (const [index, member] of (gate.anyOf ?? []).entries()) {
+    yield;
+    parts.push(checkSimpleGate(member, rule, { path: `${path}.anyOf[${index}]`, patterns }));
+  }
+  return merge(parts);
+}
+
+function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }: Place): Semantics {
+  const below = (field: string): Place => ({ path: `${path}.${field}`, patterns });
+  const { expression, window, version, object } = gate;
+  const parts: Semantics[] = [];
+  if (gate.annotation !== undefined) parts.push(outlives(gate.annotation, rule, `${path}.annotation`));
+  if (gate.label !== undefined) parts.push(outlives(gate.label, rule, `${path}.label`));
+  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression")));
+  if (window !== undefined) {
+    const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
+    const errors = windowProblems(window).map(at);
+    parts.push({ errors, warnings: errors.length > 0 ? [] : windowWarnings(window).map(at) });
+  }
+  if (version !== undefined) parts.push(checkRange(version.range, `${path}.version.range`));
+  if (object?.nameExpression !== undefined) {
+    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression")));
+  }
+  if (object?.expression !== undefined) {
+    parts.push(checkExpression(object.expression, "object", below("object.expression")));
+  }
+  return merge(parts);
+}
+
+function checkExpression(source: string, use: ExpressionUse, { path, patterns }: Place): Semantics {
+  const { problems, warnings, patternWeight } = compileExpression(source, use);
+  patterns.weight += patternWeight;
+  return {
+    errors: problems.map(({ message, line, column }) => ({
+      path,
+      message: `${position(line, column)}${message}`,
+    })),
+    warnings: warnings.map((message) => ({ path, message })),
+  };
+}
+
+function position(line: number | undefined, column: number | undefined): string {
+  if (column === undefined) return "";
+  return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
+}
+
+function checkRange(range: string, path: string): Semantics {
+  const message = rangeProblem(range);
+  return message === undefined ? NOTHING : { errors: [{ path, message }], warnings: [] };
+}
+
+/** An approval that only has to be there approves the next operation, too. */
+function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Semantics {
+  const before = hooks.filter((hook) => hook.startsWith("Before"));
+  if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
+  return { errors: [], warnings: [{ path, message }] };
+}
+
+/** What binds an approval to one operation depends on the operation. */
+function binding(hooks: readonly HookName[]): string {
+  if (hooks.every((hook) => hook.includes("Upgrade")))
+    return "`valueFrom: TargetVersion` binds it to one upgrade";
+  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
+    return "`valueFrom: ClusterUID` binds it to one Cluster";
+  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
+    return "`valueFrom: ClusterName` binds it to one Cluster";
+  return "a rule for each operation can bind it with `valueFrom`";
+}
+
+const MID_UPGRADE = new Set([
+  "BeforeControlPlaneUpgrade",
+  "AfterControlPlaneUpgrade",
+  "BeforeWorkersUpgrade",
+  "AfterWorkersUpgrade",
+]);
+
+/** Cluster API refuses another spec.topology.version while an upgrade is under way (its Cluster webhook). */
+function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
+  const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
+  if (until === undefined || index < 0) return NOTHING;
+  const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, the Cluster stays between two versions and cannot take another one. To stop an upgrade before anything changes, hold BeforeClusterUpgrade`;
+  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+}
+
+/** Those whose fromKubernetesVersion no annotation shows. */
+const SHOWN_BY_STATUS: readonly HookName[] = ["BeforeClusterUpgrade", "BeforeWorkersUpgrade"];
+
+/** Clocks run by what the Cluster shows, so a rule that needs more of the call than that never begins to wait. */
+function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: ServedHooks): Semantics {
+  const { hooks, until, deadline } = rule;
+  const index = hooks.findIndex((hook) => SHOWN_BY_STATUS.includes(hook));
+  const hasClock = deadline !== undefined || until?.some(({ wait }) => wait !== undefined) === true;
+  if (showsVersions || index < 0 || !hasClock || !readsFrom(rule)) return NOTHING;
+  const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
+  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+}
+
+function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
+  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+  return [
+    ...matchConditions.map(({ expression }) => compileExpression(expression, "matchCondition")),
+    ...gates.flatMap(({ expression }) =>
+      expression === undefined ? [] : [compileExpression(expression, "gate")],
+    ),
+    ...gates.flatMap(({ object }) =>
+      object?.nameExpression === undefined ? [] : [compileExpression(object.nameExpression, "objectName")],
+    ),
+  ].some(({ expression }) => expression?.requestFields.has("fromKubernetesVersion"));
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import test from "node:test";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { folder, MAIN } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
+
+/** What bash offers behind these words, the last of which is being typed. */
+function completed(words: readonly string[], cwd?: string): string[] {
+  const quoted = words.map((word) => `'${word}'`).join(" ");
+  const script = `${BASH}
+COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _hookpolicy; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = execFileSync("bash", ["-c", script], { cwd, encoding: "utf8" });
+  return output.split("\n").filter((line) => line !== "");
+}
+
+test("the script registers itself for the program and for kubectl's plugin", () => {
+  const output = execFileSync("bash", ["-c", `${BASH}\ncomplete -p hookpolicy kubectl-hookpolicy`], {
+    encoding: "utf8",
+  });
+  assert.equal(output, "complete -F _hookpolicy hookpolicy\ncomplete -F _hookpolicy kubectl-hookpolicy\n");
+});
+
+const CASES: Record<string, { words: string[]; offers: string[] }> = {
+  "a command": { words: ["hookpolicy", "val"], offers: ["validate"] },
+  "a flag of a command": { words: ["hookpolicy", "validate", "--st"], offers: ["--strict"] },
+  "a flag after the program's own": {
+    words: ["hookpolicy", "--no-color", "windows", "--z"],
+    offers: ["--zone"],
+  },
+  "a value of a flag": { words: ["hookpolicy", "validate", "-o", ""], offers: ["text", "json", "github"] },
+  "a value behind =": { words: ["hookpolicy", "validate", "--output", "=", "j"], offers: ["json"] },
+  "nothing for a value that nobody can guess": { words: ["hookpolicy", "windows", "--at", ""], offers: [] },
+  "a shell": { words: ["hookpolicy", "completion", "f"], offers: ["fish"] },
+  "a command to get help for": { words: ["hookpolicy", "help", "wind"], offers: ["windows"] },
+};
+for (const [name, { words, offers }] of Object.entries(CASES)) {
+  test(`bash completes ${name}`, () => {
+    assert.deepEqual(completed(words), offers);
+  });
+}
+
+/** What kubectl is told behind these words, the last of which is being typed. */
+async function answered(...words: readonly string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await hookpolicy(["__complete", ...words], {
+    env: { KUBECONFIG: "none" },
+  });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout.split("\n").slice(0, -1);
+}
+
+test("kubectl is told commands, flags and values in the way of cobra, each with what it is", async () => {
+  assert.deepEqual(await answered("expl"), [
+    "explain\ttell why a Cluster is held and what lets it go on",
+    ":4",
+  ]);
+  assert.deepEqual(await answered("explain", "--kube"), [
+    "--kubeconfig\thow to reach the API server; default: as kubectl",
+    ":4",
+  ]);
+  assert.deepEqual(await answered("explain", "--hook", "BeforeClusterD"), ["BeforeClusterDelete", ":4"]);
+  assert.deepEqual(await answered("simulate", "--hook=AfterW"), ["--hook=AfterWorkersUpgrade", ":4"]);
+  assert.deepEqual(await answered("validate", "-o", ""), ["text", "json", "github", ":4"]);
+  assert.deepEqual(await answered("--no-color", "help", "wind"), ["windows", ":4"]);
+});
+
+test("files are left to the shell, and nothing is offered for what nobody can guess", async () => {
+  assert.deepEqual(await answered("validate", ""), [":0"]);
+  assert.deepEqual(await answered("explain", "-f", ""), [":0"]);
+  assert.deepEqual(await answered("validate", "--strict", ""), [":0"]);
+  assert.deepEqual(await answered("explain", "--at", ""), [":4"]);
+  assert.deepEqual(
+    (await answered("")).filter((line) => line.startsWith("-")),
+    [],
+  );
+});
+
+test("without an API server no name is offered, and nobody who types is disturbed", async () => {
+  assert.deepEqual(await answered("explain", "team-a/"), [":4"]);
+  assert.deepEqual(await answered("explain", "--kubeconfig", "gone", ""), [":4"]);
+});
+
+test("as the program that kubectl runs for completion, it answers the same", async (t) => {
+  const dir = await folder(t, {});
+  const program = join(dir, "kubectl_complete-hookpolicy");
+  await symlink(MAIN, program);
+  const output = execFileSync(process.execPath, [program, "wind"], {
+    encoding: "utf8",
+  });
+  assert.match(output, /^windows\t.*\n:4\n$/);
+});
+
+test("bash completes files, with spaces in their names, where files are meant", async (t) => {
+  const cwd = await folder(t, { "my policy.yaml": "", "other.yaml": "" });
+  assert.deepEqual(completed(["hookpolicy", "validate", "my"], cwd), ["my policy.yaml"]);
+  assert.deepEqual(completed(["hookpolicy", "windows", "-f", "o"], cwd), ["other.yaml"]);
+});
+
+for (const shell of ["zsh", "fish"] as const) {
+  const missing = spawnSync(shell, ["-c", "true"]).error !== undefined;
+  test(`${shell} reads its script`, { skip: missing && `${shell} is not installed` }, async () => {
+    const { stdout } = await hookpolicy(["completion", shell]);
+    const { status, stderr } = spawnSync(shell, ["-n"], { input: stdout, encoding: "utf8" });
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: "" });
+  });
+}
+
+test("every command and every choice is in the scripts of the other shells", async () => {
+  for (const shell of ["zsh", "fish"]) {
+    const { stdout } = await hookpolicy(["completion", shell]);
+    for (const word of ["validate", "windows", "completion", "text json github", "bash zsh fish", "strict"]) {
+      assert.ok(stdout.includes(word), `${shell}: ${word}`);
+    }
+  }
+});
+
+test("an unknown shell is one line and exits 2", async () => {
+  const { code, stderr } = await hookpolicy(["completion", "tcsh"]);
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /^error: .*tcsh.* Allowed choices are bash, zsh, fish; see 'hookpolicy completion --help'\n$/,
+  );
+});

@@ -1,0 +1,280 @@
+/** What each check says of what was read. That it is so on a real API server, and how it is cured: test/capi/doctor.test.ts. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { Evidence, Read } from "../../../../src/cli/doctor/doctor.ts";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
+import { flagOf } from "../../../../src/cli/doctor/checkinstall.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import {
+  found,
+  absent,
+  forbidden,
+  settings,
+  definition,
+  deployment,
+  OURS,
+  THEIRS,
+  GATES,
+  cluster,
+  policy,
+  evidence,
+  check,
+  table,
+} from "./evidencefixture.ts";
+import { doctorLines, examine } from "../../../../src/cli/doctor/report.ts";
+import { printed } from "../printed.ts";
+test("where all is well every check is ok", () => {
+  const wrong = examine(evidence(), settings()).filter(({ state }) => state !== "ok");
+  assert.deepEqual(wrong, []);
+});
+
+describe("installed", () => {
+  const older = structuredClone(CRD_SCHEMAS.HookPolicy) as {
+    properties: Record<string, { properties: Record<string, unknown> }>;
+  };
+  delete older.properties["spec"]?.properties["mode"];
+  const newer = structuredClone(older);
+  Object.assign(newer.properties["spec"]?.properties ?? {}, { mode: {}, budget: {} });
+  const crds = (crd: Read<RawObject>) => (): Partial<Evidence> => ({
+    definitions: new Map([["HookPolicy", crd]]),
+  });
+  const runs =
+    (...list: RawObject[]) =>
+    (): Partial<Evidence> => ({ deployments: found(list) });
+  table({
+    "a CRD that is missing": [
+      "CRDs",
+      crds(absent),
+      "error",
+      /no CustomResourceDefinition of HookPolicy → kubectl apply/,
+    ],
+    "one that nobody may read": ["CRDs", crds(forbidden), "unknown", /you may not/],
+    "one that is not established": ["CRDs", crds(definition({}, "False")), "error", /not established/],
+    "one of another version": [
+      "CRDs",
+      crds(
+        found({
+          metadata: {},
+          spec: { versions: [{ name: "v1" }] },
+          status: { conditions: [{ type: "Established", status: "True" }] },
+        }),
+      ),
+      "error",
+      /does not serve v1alpha1/,
+    ],
+    "one that is older": ["CRDs", crds(definition(older)), "error", /it lacks spec\.mode/],
+    "one that is newer": ["CRDs", crds(definition(newer)), "warning", /does not know spec\.budget/],
+    "no operator": ["operator", runs(), "error", /no Deployment/],
+    "an operator with a replica less": [
+      "operator",
+      runs(deployment(OURS, "", [], { availableReplicas: 1 })),
+      "warning",
+      /1 of 2 .*kubectl describe pods -n ns/,
+    ],
+    "an operator that was scaled to nothing": [
+      "operator",
+      runs({ ...deployment(OURS, "", [], { availableReplicas: 0 }), spec: { replicas: 0 } }),
+      "error",
+      /0 of 0 .*kubectl scale deployment -n ns d --replicas=2/,
+    ],
+    "a webhook that says that the gate is off": [
+      "feature gates",
+      () => ({
+        creation: { ...forbidden, message: "can be set only if the RuntimeSDK feature flag is enabled" },
+        deployments: found([]),
+      }),
+      "error",
+      /gate RuntimeSDK of Cluster API is off/,
+    ],
+    "a Cluster API of which nothing is known": [
+      "Cluster API",
+      runs(deployment(OURS, "", [])),
+      "unknown",
+      /nothing tells its version/,
+    ],
+    "a Cluster API that clusterctl installed": [
+      "Cluster API",
+      () => ({ providers: found([{ providerName: "cluster-api", version: "v1.12.3" }]) }),
+      "ok",
+      /^Cluster API v1\.12\.3/,
+    ],
+    "a digest after the tag": [
+      "Cluster API",
+      runs(deployment(THEIRS, "r:5000/c:v1.13.1@sha256:00", [GATES])),
+      "ok",
+      /v1\.13\.1 /,
+    ],
+    "no Cluster API": ["Cluster API", () => ({ clusters: absent }), "error", /serves no Clusters/],
+    "a Cluster API without Runtime SDK": [
+      "Cluster API",
+      () => ({ registrations: absent }),
+      "error",
+      /no Runtime SDK/,
+    ],
+    "a gate that is off": [
+      "feature gates",
+      runs(deployment(THEIRS, "", ["--feature-gates=RuntimeSDK=true"])),
+      "error",
+      /gate ClusterTopology .* is off/,
+    ],
+    "gates that the flags do not name": [
+      "feature gates",
+      runs(deployment(THEIRS, "", [])),
+      "error",
+      /gates ClusterTopology and RuntimeSDK .* are off/,
+    ],
+    "gates by the flags alone": [
+      "feature gates",
+      () => ({ creation: forbidden }),
+      "ok",
+      /ClusterTopology and RuntimeSDK are on/,
+    ],
+    "gates that nobody may see": [
+      "feature gates",
+      () => ({ creation: forbidden, deployments: forbidden }),
+      "unknown",
+      /may not/,
+    ],
+    "a webhook that does not answer": [
+      "feature gates",
+      () => ({ creation: { ...absent, why: "Failed", message: "timeout" } }),
+      "error",
+      /does not answer: timeout/,
+    ],
+  });
+
+  test("a flag is found in both its forms, and the last one counts", () => {
+    assert.equal(flagOf({ args: ["--a=1", "--a", "2", "--b"] }, "a"), "2");
+    assert.equal(flagOf({ args: ["--aa=1", "--a=x=y"] }, "a"), "x=y");
+    assert.equal(flagOf({ args: ["--aa=1"] }, "a"), undefined);
+  });
+});
+
+describe("protected", () => {
+  const broken = policy(
+    {},
+    { conditions: [{ type: "Ready", status: "False", message: "spec.rules[0]: no" }] },
+  );
+  const silent = policy(
+    {},
+    { conditions: [{ type: "NotCalled", status: "True", reason: "NotDiscovered", message: "see it" }] },
+  );
+  const override = (expiresAt: string): RawObject => ({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "o", uid: "o", creationTimestamp: new Date().toISOString() },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "c1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "r",
+      expiresAt,
+    },
+  });
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+  const nothing = { ...policy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }) };
+  const policies =
+    (...list: RawObject[]) =>
+    (): Partial<Evidence> => ({ policies: found(list) });
+  const clusters =
+    (...list: RawObject[]) =>
+    (): Partial<Evidence> => ({ clusters: found(list) });
+  const grant = (missing: Read<readonly string[]>) => (): Partial<Evidence> => ({
+    grants: [{ resource: "backups.velero.io", missing }],
+  });
+  table({
+    "by no policy": ["policies", policies(), "warning", /no policy/],
+    "by one that is not Ready": [
+      "policies",
+      policies(broken),
+      "error",
+      /1 policy not Ready: HookPolicy team-a\/p \(spec\.rules/,
+    ],
+    "by one that nobody has looked at": [
+      "policies",
+      policies(policy({}, { observedGeneration: -1 })),
+      "error",
+      /has not looked at/,
+    ],
+    "by one that is not asked": ["calls", policies(silent), "error", /NotDiscovered → see it/],
+    "by one that matches nothing": [
+      "effect",
+      clusters(),
+      "warning",
+      /1 policy without a Cluster: HookPolicy team-a\/p/,
+    ],
+    "but one that only observes need not match": [
+      "effect",
+      () => ({ ...policies(nothing)(), ...clusters()() }),
+      "ok",
+      /every policy/,
+    ],
+    "although Cluster API calls no hook": [
+      "topology",
+      clusters(cluster("c1", {})),
+      "error",
+      /policies match 1 Cluster without .*team-a\/c1/,
+    ],
+    "by none, and no hook": [
+      "topology",
+      () => ({ ...clusters(cluster("c1", {}))(), ...policies()() }),
+      "warning",
+      /1 Cluster \(team-a\/c1\)/,
+    ],
+    "all but one": [
+      "coverage",
+      () => ({
+        ...clusters(cluster("c1"), cluster("c2"))(),
+        ...policies(policy({ clusterSelector: { matchLabels: { a: "b" } } }))(),
+      }),
+      "warning",
+      /matches 2 Clusters: team-a\/c1, team-a\/c2/,
+    ],
+    "until somebody overrides": [
+      "overrides",
+      policies(policy(), override(inAnHour)),
+      "warning",
+      /o \(team-a\/c1 until .*kubectl delete hookoverride o/,
+    ],
+    "after an override has ended": [
+      "overrides",
+      policies(policy(), override("2020-01-01T00:00:00Z")),
+      "ok",
+      /none/,
+    ],
+    "by objects that may not be read": [
+      "grants",
+      grant(found(["watch"])),
+      "error",
+      /may not watch backups\.velero\.io.*kubectl create clusterrole/,
+    ],
+    "by objects that may be read": ["grants", grant(found([])), "ok", /may read backups/],
+    "by objects that do not exist": ["grants", grant(absent), "error", /serves no backups\.velero\.io/],
+    "by objects of which nobody may ask": ["grants", grant(forbidden), "unknown", /may not/],
+  });
+
+  test("names are few, however many there are", () => {
+    const many = Array.from({ length: 9 }, (_, n) => cluster(`c${n}`));
+    const { detail } = check("coverage", { clusters: found(many), policies: found([]) });
+    assert.match(detail, /9 Clusters: team-a\/c0, .*team-a\/c4 and 4 more$/);
+  });
+});
+
+test("for people: a line for each check, one more for its remedy, and a sum", () => {
+  const checks = [
+    { name: "a", state: "ok", detail: "fine" },
+    { name: "b", state: "error", detail: "bad", remedy: "cure it" },
+    { name: "c", state: "error", detail: "worse", remedy: "cure it" },
+  ] as const;
+  const text = `STATE   CHECK   FOUND
+ok      a       fine
+error   b       bad
+                → cure it
+error   c       worse
+                → cure it
+
+1 ok, 2 errors
+`;
+  assert.equal(printed(doctorLines(checks, PLAIN)), text);
+});

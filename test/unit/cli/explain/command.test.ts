@@ -1,0 +1,357 @@
+/** `hookpolicy explain` as a person runs it, on files. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { folder, type Outcome, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const NOW = "2026-11-21T12:00:00Z";
+const NAMESPACE = {
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name: "team-a", labels: { env: "dev" } },
+};
+const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
+
+function cluster(meta: object = {}, spec: object = { topology: TOPOLOGY }): object {
+  const metadata = {
+    namespace: "team-a",
+    name: "prod-1",
+    uid: "5d2c",
+    labels: { tier: "production" },
+    ...meta,
+  };
+  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+}
+const DELETING = { deletionTimestamp: "2026-11-21T10:00:00Z" };
+
+function policy(name: string, rules: readonly object[], over: object = {}): object {
+  const metadata = { namespace: "team-a", name };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
+}
+function fleetWide(name: string, rules: readonly object[], over: object = {}): object {
+  const spec = { namespaceSelector: {}, rules, ...over };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata: { name }, spec };
+}
+
+const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
+const night = {
+  name: "night",
+  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] },
+};
+const deletion = (until: readonly object[], over: object = {}): object => ({
+  name: "confirmed",
+  hooks: ["BeforeClusterDelete"],
+  until,
+  ...over,
+});
+
+async function run(
+  t: test.TestContext,
+  objects: readonly object[],
+  ...args: readonly string[]
+): Promise<Outcome> {
+  const text = [NAMESPACE, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  return await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args], { cwd });
+}
+
+/** What was printed; nothing was complained about. */
+async function explained(...args: Parameters<typeof run>): Promise<string> {
+  const { code, stdout, stderr } = await run(...args);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout;
+}
+
+const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=5d2c";
+
+test("the first lines tell the verdict and the command that lets go, and the tree why", async (t) => {
+  const rule = deletion([approved, night], { message: "ask #platform" });
+  const selective = policy("dev", [rule], { clusterSelector: { matchLabels: { tier: "dev" } } });
+  const upgrades = policy("upgrades", [{ ...rule, hooks: ["BeforeClusterUpgrade"] }]);
+  const stdout = await explained(t, [cluster(DELETING), policy("protect", [rule]), selective, upgrades]);
+  assert.equal(
+    stdout,
+    `Blocked: BeforeClusterDelete of Cluster team-a/prod-1, asked since 2026-11-21T10:00:00Z, at ${NOW}
+  run           ${COMMAND}
+  for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
+  and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
+  note          ask #platform
+  goes on       only after somebody has acted; Cluster API asks again after 10 s
+  override      hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
+
+HookPolicy team-a/protect: Blocked
+└─ rule confirmed: Blocked (WaitingForAnnotation)
+   │  goes on  only after somebody has acted
+   ├─ gate approved: waits
+   │     wanted    annotation example.com/ok=5d2c on Cluster team-a/prod-1
+   │     observed  absent
+   │     run       ${COMMAND}
+   └─ gate night: waits
+         wanted    its window, which opens at 2026-11-21T22:00:00Z
+         observed  closed
+HookPolicy team-a/upgrades: Allowed, its rule is on other hooks
+HookPolicy team-a/dev: does not match
+   because  clusterSelector wants label tier=dev, and finds tier=production
+`,
+  );
+});
+
+test("what only time is missing for says when it goes on", async (t) => {
+  const stdout = await explained(t, [
+    cluster(DELETING),
+    policy("nights", [deletion([night, { name: "settled", wait: { duration: "30m" } }])]),
+  ]);
+  assert.match(stdout, /^ {2}goes on +at 2026-11-21T22:30:00Z, if nothing else changes; /m);
+  assert.doesNotMatch(stdout, /^ {2}run |^ {2}(and )?wait for +30m/m);
+});
+
+test("an approval that is there, and one of several gates, are told as they are", async (t) => {
+  const either = { name: "either", anyOf: [approved, { name: "signed", label: { key: "signed" } }] };
+  const rules = [deletion([either, { name: "tier", label: { key: "tier" } }])];
+  const stdout = await explained(t, [cluster(DELETING), policy("protect", rules)]);
+  assert.match(
+    stdout,
+    /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +kubectl label .*signed=true$/m,
+  );
+  assert.match(stdout, /├─ gate either: waits \(one of 2\)\n.*├─ gate approved: waits\n/);
+  assert.match(stdout, /└─ gate tier: holds: label tier on Cluster team-a\/prod-1; present: "production"\n/);
+});
+
+test("why a policy says nothing is told: selectors, match conditions, modes and overrides", async (t) => {
+  const canary = { name: "canary", expression: "cluster.metadata.name.startsWith('canary')" };
+  const selector = { matchExpressions: [{ key: "env", operator: "In", values: ["prod", "int"] }] };
+  const override = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "let-go" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "lifted" }],
+      reason: "incident",
+      expiresAt: "2026-11-22T12:00:00Z",
+    },
+  };
+  const stdout = await explained(t, [
+    cluster(DELETING),
+    override,
+    fleetWide("prod", [deletion([approved])], { namespaceSelector: selector }),
+    policy("audit", [deletion([night])], { mode: "Audit" }),
+    policy("canaries", [deletion([approved], { matchConditions: [canary] })]),
+    policy("lifted", [deletion([approved])]),
+  ]);
+  assert.match(
+    stdout,
+    /^WouldBlock: .*\n {2}goes on {2}when Cluster API asks again.*: only policies of mode Audit/,
+  );
+  assert.match(stdout, /because {2}namespaceSelector wants label env in \(prod, int\), and finds env=dev\n/);
+  assert.match(stdout, /canaries: Allowed\n└─ rule confirmed: Skipped \(match condition canary is false\)\n/);
+  assert.match(
+    stdout,
+    /audit: WouldBlock, mode Audit, so it holds nothing\n.*\n.*goes on {2}at 2026-11-21T22:00:00Z/,
+  );
+  assert.match(stdout, /lifted: Allowed, overridden by HookOverride let-go\n/);
+});
+
+test("a rule that cannot be evaluated says why, and what is wrong with the whole spec is told", async (t) => {
+  const backup = { name: "backup", object: { apiVersion: "velero.io/v1", kind: "Backup", name: "final" } };
+  const stdout = await explained(t, [
+    cluster(DELETING),
+    policy("backed-up", [deletion([backup])]),
+    policy("broken", []),
+  ]);
+  assert.match(stdout, /^NotEvaluable: /);
+  assert.match(
+    stdout,
+    /^ {2}because +no velero.io\/v1 Backup is among the objects that were given \(HookPolicy/m,
+  );
+  assert.match(
+    stdout,
+    /gate backup: cannot be evaluated\n +wanted +Backup.velero.io final .*\n +because +no velero/,
+  );
+  assert.match(
+    stdout,
+    /broken: NotEvaluable\n└─ spec: NotEvaluable \(InvalidSpec\)\n +because +spec.rules: /,
+  );
+});
+
+test("nothing that stands in objects steers the terminal", async (t) => {
+  const rule = deletion([{ name: "a", annotation: { key: "a", value: "\u001B[2J" } }]);
+  const row = { namespace: "team-a", cluster: "prod-1", clusterUID: "5d2c", hook: "BeforeClusterDelete" };
+  const status = {
+    decisions: [
+      { ...row, firstAsked: NOW, since: "\u001B[2J", rule: "confirmed\u001B[2J", verdict: "\u001B[2J" },
+    ],
+  };
+  const objects = [
+    cluster({ ...DELETING, labels: { tier: "\u001B[2J" } }),
+    { ...policy("p\u001B[2J\u202E", [rule]), status },
+    fleetWide("c\u001B[2J", [rule], { clusterSelector: { matchLabels: { tier: "x" } } }),
+  ];
+  const stdout = await explained(t, objects);
+  assert.match(stdout, /wanted +annotation a=\$'\\033\[2J' on Cluster/);
+  assert.match(stdout, /run +kubectl annotate \S+ -n team-a prod-1 \$'a=\\033\[2J'\n/);
+  assert.equal(/[^\P{Cc}\n]|\u202E/u.test(stdout), false);
+});
+
+test("without --hook, a Cluster that nothing is asked about has nothing to tell", async (t) => {
+  const stdout = await explained(t, [cluster(), policy("protect", [deletion([approved])])]);
+  assert.equal(
+    stdout,
+    `No operation of Cluster team-a/prod-1 is held, and none waits for an answer.
+To see what a hook would be answered: hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
+`,
+  );
+});
+
+test("a hook that is not asked now is answered as it would be, about the version that is wanted", async (t) => {
+  const rule = {
+    ...deletion([{ name: "tested", version: { range: "<1.36" } }]),
+    hooks: ["BeforeClusterUpgrade"],
+  };
+  const objects = [cluster(), policy("tested", [rule])];
+  const upgrade = ["--hook", "BeforeClusterUpgrade"];
+  assert.match(
+    await explained(t, objects, ...upgrade),
+    /^Allowed: BeforeClusterUpgrade \(v1.35.0\) of Cluster team-a\/prod-1, which Cluster API does not ask about now/,
+  );
+  assert.match(
+    await explained(t, objects, ...upgrade, "--to-version", "v1.36.0"),
+    /^Blocked: .* \(v1.36.0\)/,
+  );
+});
+
+test("where an upgrade comes from is known only if it is said", async (t) => {
+  const gate = { name: "step", expression: "request.fromKubernetesVersion == 'v1.34.0'" };
+  const objects = [cluster(), policy("steps", [{ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] }])];
+  const upgrade = ["--hook", "BeforeClusterUpgrade"];
+  assert.match(await explained(t, objects, ...upgrade), /^NotEvaluable: /);
+  assert.match(await explained(t, objects, ...upgrade, "--from-version", "v1.34.0"), /^Allowed: /);
+});
+
+test("a Cluster for which no hook is called, and one that has passed the hook, is told", async (t) => {
+  const deletes = ["--hook", "BeforeClusterDelete"];
+  assert.match(await explained(t, [cluster(DELETING, {})], ...deletes), /^note: .*no spec.topology\n/);
+  assert.match(
+    await explained(t, [cluster(DELETING, { topology: TOPOLOGY, paused: true })], ...deletes),
+    /^note: .*while it is paused\n/,
+  );
+  const annotations = { "runtime.cluster.x-k8s.io/ok-to-delete": "" };
+  assert.match(
+    await explained(t, [cluster({ ...DELETING, annotations })], ...deletes),
+    /which has passed it already/,
+  );
+});
+
+test("what a status remembers counts: since when, and waits that run", async (t) => {
+  const uid = "uid-protect";
+  const rule = deletion([{ name: "settled", wait: { duration: "3h" } }]);
+  const row = {
+    namespace: "team-a",
+    cluster: "prod-1",
+    clusterUID: "5d2c",
+    hook: "BeforeClusterDelete",
+    verdict: "Blocked",
+    rule: "confirmed",
+    reason: "WaitPending",
+    firstAsked: "2026-11-21T10:00:00Z",
+    timers: [{ rule: "confirmed", gatesMetSince: "2026-11-21T11:00:00Z" }],
+  };
+  const protect = {
+    ...policy("protect", [rule]),
+    metadata: { namespace: "team-a", name: "protect", uid, generation: 2 },
+    status: { observedGeneration: 2, decisions: [row] },
+  };
+  assert.match(await explained(t, [cluster(DELETING), protect]), /goes on +at 2026-11-21T14:00:00Z/);
+});
+
+test("-o json keeps to its schema, and has the commands", async (t) => {
+  const either = { name: "either", anyOf: [approved, night] };
+  const objects = [
+    cluster(DELETING),
+    policy("protect", [deletion([either], { deadline: { after: "2h", onExpiry: "Allow" } })]),
+    policy("canaries", [deletion([night], { matchConditions: [{ name: "no", expression: "false" }] })]),
+    policy("dev", [deletion([night])], { clusterSelector: { matchLabels: { tier: "dev" } } }),
+  ];
+  const stdout = await explained(t, objects, "-o", "json");
+  const report: {
+    readonly operations: readonly [
+      { readonly verdict: string; readonly steps: readonly { readonly commands: readonly string[] }[] },
+    ];
+  } = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(await outputSchema("explain"), report), ajv.errorsText());
+  const [{ verdict, steps }] = report.operations;
+  assert.deepEqual([verdict, steps.map(({ commands }) => commands)], ["Blocked", [[COMMAND]]]);
+});
+
+test("what is asked wrongly is told with a suggestion, and exits 2", async (t) => {
+  const cwd = await folder(t, { "fleet.yaml": JSON.stringify(cluster()) });
+  for (const [args, message] of [
+    [
+      ["team-a/prod-2", "-f", "fleet.yaml"],
+      /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
+    ],
+    [["prod-1", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
+    [
+      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],
+      /did you mean BeforeClusterDelete\?/,
+    ],
+    [["team-a/prod-1", "-f", "none"], /^error: none: no such file or folder\n$/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a time with its offset/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--to-version", "v1.36.0"], /--to-version needs --hook/],
+    [
+      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeWorkersUpgrade", "--capi-version", "1.10"],
+      /Cluster API 1.10 does not call BeforeWorkersUpgrade/,
+    ],
+    [["team-a/prod-1", "--kubeconfig", "none"], /^error: kubeconfig none: no such file\n$/],
+  ] as const) {
+    const { code, stdout, stderr } = await hookpolicy(["explain", ...args], { cwd });
+    assert.deepEqual([code, stdout], [2, ""], args.join(" "));
+    assert.match(stderr, message);
+  }
+});
+
+test("a deadline that counts from a block that no file tells is not made up", async (t) => {
+  const rule = deletion([approved], { deadline: { after: "72h", onExpiry: "Allow" } });
+  const objects = [cluster(DELETING), policy("protect", [rule])];
+  const text = await explained(t, objects);
+  assert.match(text, /goes on +nobody can tell when: a deadline counts from a first block/);
+  assert.match(
+    text,
+    /deadline +counted from the rule's first block, which nothing here tells, which lets go/,
+  );
+  assert.doesNotMatch(text, /2026-11-24/);
+  assert.doesNotMatch(await explained(t, objects, "-o", "json"), /": "2026-11-24/);
+});
+
+test("the first lines tell that a wait follows", async (t) => {
+  const pause = { name: "pause", wait: { duration: "1h" } };
+  const text = await explained(t, [cluster(DELETING), policy("protect", [deletion([approved, pause])])]);
+  const [head = ""] = text.split("\n\n");
+  assert.match(head, /then wait +.*1h.*gate pause\)/);
+});
+
+test("the first lines name an override that is in force and its end", async (t) => {
+  const override = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "let-go", creationTimestamp: "2026-11-21T11:00:00Z" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "why",
+      expiresAt: "2026-11-21T13:00:00Z",
+    },
+  };
+  const objects = [cluster(DELETING), policy("protect", [deletion([approved])]), override];
+  const text = await explained(t, objects);
+  const [head = "", tree = ""] = text.split("\n\n");
+  assert.match(
+    head,
+    /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,
+  );
+  assert.doesNotMatch(tree, /goes on/);
+});

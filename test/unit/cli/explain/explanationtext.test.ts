@@ -1,0 +1,145 @@
+/** What explain prints fits into a terminal, and its parts stay where they belong. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { colourFor, PLAIN, width } from "../../../../src/cli/terminal/colour.ts";
+import { explain } from "../../../../src/cli/explain/explanation.ts";
+import { explanationLines } from "../../../../src/cli/explain/report.ts";
+import { createFleet } from "../../../../src/cli/fleet/fleet.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { detailLines, treeLines } from "../../../../src/cli/terminal/tree.ts";
+import { ALL_HOOKS, at, gated, NOW } from "../../builders.ts";
+import { printed } from "../printed.ts";
+
+const WEEK_MS = 7 * 86_400_000;
+const CLUSTER = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name: "prod-1", uid: "u", deletionTimestamp: NOW.toISOString() },
+  spec: { topology: { version: "v1.35.0" } },
+};
+
+function text(objects: readonly object[], options: object = {}): string {
+  const fleet = createFleet([CLUSTER, ...objects] as RawObject[], {
+    served: ALL_HOOKS,
+    maxOverrideMs: WEEK_MS,
+    now: NOW,
+  });
+  const cluster = fleet.cluster("team-a", "prod-1");
+  assert.ok(cluster);
+  const explanation = explain(fleet, { cluster, now: NOW, unread: [], live: false });
+  const standard = { colour: PLAIN, program: "kubectl hookpolicy", connection: "", chosen: false };
+  return printed(explanationLines(explanation, { ...standard, ...options }));
+}
+
+const APPROVED = { name: "approved", annotation: { key: "example.com/approved", value: "yes" } };
+const WINDOW = {
+  name: "thawed",
+  window: { deny: [{ from: "2026-11-01T00:00:00Z", to: "2027-01-01T00:00:00Z" }] },
+};
+const POLICY = gated([APPROVED, WINDOW], {
+  message: "a long text of the policy's author, who explains what it is good for",
+});
+
+const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/approved=yes";
+
+test("commands are about the cluster that was asked", () => {
+  const lines = text([POLICY], { connection: " --context prod" }).split("\n");
+  const commands = lines.filter((line) => /kubectl/.test(line));
+  assert.equal(commands.length, 3);
+  for (const command of commands) assert.match(command, / --context prod$/);
+});
+
+test("a terminal's lines are broken between words, but never a command", () => {
+  const lines = text([POLICY], { columns: 60 }).split("\n");
+  const [commands, others] = [
+    lines.filter((line) => /kubectl/.test(line)),
+    lines.filter((line) => !/kubectl/.test(line)),
+  ];
+  assert.deepEqual(
+    commands.map((line) => /kubectl annotate.*|kubectl hookpolicy.*/.exec(line)?.[0]),
+    [
+      COMMAND,
+      "kubectl hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'",
+      COMMAND,
+    ],
+  );
+  assert.deepEqual(
+    others.filter((line) => width(line) > 60),
+    [],
+  );
+});
+
+test("colours change nothing but colours", () => {
+  const colour = colourFor({ isTTY: true }, {}, {});
+  const coloured = text([POLICY], { columns: 70, colour });
+  assert.notEqual(coloured, text([POLICY], { columns: 70 }));
+  // oxlint-disable-next-line no-control-regex -- the colours of a terminal
+  assert.equal(coloured.replaceAll(/\u001B\[\d+m/g, ""), text([POLICY], { columns: 70 }));
+});
+
+test("commands are for the program as it was called", () => {
+  assert.match(
+    text([POLICY]),
+    /^ {2}override +kubectl hookpolicy override team-a\/prod-1 --hook BeforeClusterDelete /m,
+  );
+});
+
+test("branches and details are drawn below what they belong to", () => {
+  const leaf = {
+    text: "leaf",
+    details: [
+      { label: "a", text: "1" },
+      { label: "long", text: "2 3 4" },
+    ],
+  };
+  const tree = {
+    text: "root",
+    details: [{ label: "b", text: "5" }],
+    branches: [{ text: "twig", branches: [leaf] }, leaf],
+  };
+  assert.deepEqual(treeLines(tree), [
+    "root",
+    "│  b  5",
+    "├─ twig",
+    "│  └─ leaf",
+    "│        a     1",
+    "│        long  2 3 4",
+    "└─ leaf",
+    "      a     1",
+    "      long  2 3 4",
+  ]);
+});
+
+test("a word that is longer than the line stands alone on it", () => {
+  const word = "x".repeat(50);
+  assert.deepEqual(detailLines([{ label: "a", text: `1 ${word} 2` }], 30), ["a  1", `   ${word}`, "   2"]);
+});
+
+test("what begins to run until the time that is asked about has run then", () => {
+  const opening = {
+    name: "opening",
+    window: { allow: [{ from: at("+1h").toISOString(), to: at("+9h").toISOString() }] },
+  };
+  const policy = gated([opening, { name: "settled", wait: { duration: "1h" } }]);
+  const fleet = createFleet([CLUSTER, policy] as RawObject[], {
+    served: ALL_HOOKS,
+    maxOverrideMs: WEEK_MS,
+    now: NOW,
+  });
+  const cluster = fleet.cluster("team-a", "prod-1");
+  assert.ok(cluster);
+  const verdictAt = (time: Date): string | undefined =>
+    explain(fleet, { cluster, now: NOW, at: time, unread: [], live: true }).operations[0]?.verdict;
+  assert.deepEqual([at("+90m"), at("+2h"), at("+3h")].map(verdictAt), ["Blocked", "Allowed", "Allowed"]);
+});
+
+test("a release that nobody can foretell is said to be one", () => {
+  const clocked = gated([{ name: "clocked", expression: "now > timestamp('2026-12-01T00:00:00Z')" }]);
+  assert.match(text([clocked]), /^ {2}goes on +nobody can tell when: an expression looks at the clock; /m);
+  const ended = {
+    name: "once",
+    window: { allow: [{ from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z" }] },
+  };
+  assert.match(text([gated([ended])]), /^ {2}goes on +only after somebody has acted; /m);
+});

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createFleet, type Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { decide } from "../../../../src/policy/decide.ts";
+import { ALL_HOOKS, NOW } from "../../builders.ts";
+
+const DAY = 86_400_000;
+
+function fleet(objects: readonly RawObject[], more: Partial<Parameters<typeof createFleet>[1]> = {}): Fleet {
+  return createFleet(objects, { served: ALL_HOOKS, maxOverrideMs: 7 * DAY, now: NOW, ...more });
+}
+
+const rawCluster = (metadata: object = {}, spec: object = {}): RawObject => ({
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name: "prod-1", namespace: "team-a", ...metadata },
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" }, ...spec },
+});
+
+const rawPolicy = (name: string, until: readonly object[], kind = "HookPolicy"): RawObject => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind,
+  metadata: { name, ...(kind === "HookPolicy" && { namespace: "team-a" }) },
+  spec: {
+    ...(kind === "ClusterHookPolicy" && { namespaceSelector: {} }),
+    rules: [{ name: "held", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], until }],
+  },
+});
+
+const byUID = { name: "approved", annotation: { key: "approved", valueFrom: "ClusterUID" } };
+
+function verdict(world: Fleet, hook: "BeforeClusterDelete" = "BeforeClusterDelete") {
+  const cluster = world.cluster("team-a", "prod-1");
+  assert.ok(cluster !== undefined);
+  return decide(world.policiesFor("team-a"), world.world(cluster), { hook }, NOW);
+}
+
+test("policies are in the order of the server, and those of a namespace only for it", () => {
+  const other = { ...rawPolicy("z", [byUID]), metadata: { name: "z", namespace: "team-b" } };
+  const world = fleet([
+    rawPolicy("b", [byUID]),
+    other,
+    rawPolicy("c", [byUID], "ClusterHookPolicy"),
+    rawPolicy("a", [byUID]),
+  ]);
+  const names = (namespace: string): string[] => world.policiesFor(namespace).map(({ ref }) => ref.name);
+  assert.deepEqual(names("team-a"), ["c", "a", "b"]);
+  assert.deepEqual(names("team-b"), ["c", "z"]);
+});
+
+test("an empty annotation approves no Cluster that has no uid yet", () => {
+  const world = fleet([rawPolicy("a", [byUID]), rawCluster({ annotations: { approved: "" } })]);
+  assert.equal(verdict(world).verdict, "Blocked");
+});
+
+test("a Namespace that is not given is not known", () => {
+  const freeze = rawPolicy("freeze", [byUID], "ClusterHookPolicy");
+  assert.equal(verdict(fleet([freeze, rawCluster()])).verdict, "NotEvaluable");
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+  assert.equal(verdict(fleet([freeze, rawCluster(), namespace])).verdict, "Blocked");
+});
+
+const noBackup = {
+  name: "none",
+  object: { apiVersion: "velero.io/v1", kind: "Backup", selector: {}, absent: true },
+};
+const backup = { apiVersion: "velero.io/v1", kind: "Backup", metadata: { name: "b", namespace: "team-a" } };
+
+test("a kind of which no object is given is not evaluable, unless the objects are all there are", () => {
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+  const objects = [rawPolicy("a", [noBackup]), rawCluster(), namespace];
+  assert.equal(verdict(fleet(objects)).verdict, "NotEvaluable");
+  assert.equal(verdict(fleet(objects, { complete: true })).verdict, "Allowed");
+  assert.equal(verdict(fleet([...objects, backup], { complete: true })).verdict, "Blocked");
+});
+
+test("objects of other namespaces are not found", () => {
+  const elsewhere = { ...backup, metadata: { name: "b", namespace: "team-b" } };
+  const wanted = { name: "one", object: { apiVersion: "velero.io/v1", kind: "Backup", name: "b" } };
+  assert.equal(verdict(fleet([rawPolicy("a", [wanted]), rawCluster(), elsewhere])).verdict, "Blocked");
+  assert.equal(verdict(fleet([rawPolicy("a", [wanted]), rawCluster(), backup])).verdict, "Allowed");
+});
+
+const override = (expiresAt: string, metadata: object = {}): RawObject => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookOverride",
+  metadata: { name: "o", ...metadata },
+  spec: {
+    clusterRef: { namespace: "team-a", name: "prod-1" },
+    hooks: ["BeforeClusterDelete"],
+    reason: "r",
+    expiresAt,
+  },
+});
+
+test("an override that is not created yet counts from now, and one that lasts too long has no effect", () => {
+  const objects = [rawPolicy("a", [byUID]), rawCluster()];
+  assert.equal(verdict(fleet([...objects, override("2026-11-27T12:00:00Z")])).verdict, "Allowed");
+  assert.equal(verdict(fleet([...objects, override("2026-11-29T12:00:00Z")])).verdict, "Blocked");
+  const old = { creationTimestamp: "2026-11-01T12:00:00Z" };
+  assert.equal(verdict(fleet([...objects, override("2026-11-27T12:00:00Z", old)])).verdict, "Blocked");
+});
+
+test("an override that the operator has refused as too long has no effect, until it is another one", () => {
+  const refused = { type: "Active", status: "False", reason: "TooLong", message: "m", observedGeneration: 2 };
+  const objects = [rawPolicy("a", [byUID]), rawCluster()];
+  const given = (generation: number, conditions: unknown): string =>
+    verdict(
+      fleet([...objects, { ...override("2026-11-27T12:00:00Z", { generation }), status: { conditions } }]),
+    ).verdict;
+  assert.equal(given(2, [null, refused]), "Blocked");
+  assert.equal(given(3, [refused]), "Allowed");
+  assert.equal(given(2, [{ ...refused, reason: "Active", status: "True" }]), "Allowed");
+  assert.equal(given(2, "none"), "Allowed");
+});
+
+test("objects without a namespace are in the one that kubectl would use", () => {
+  const objects = [
+    rawCluster({ namespace: undefined }),
+    { ...rawPolicy("a", [byUID]), metadata: { name: "a" } },
+  ];
+  assert.ok(fleet(objects).cluster("default", "prod-1") !== undefined);
+  assert.equal(verdict(fleet(objects, { namespace: "team-a" })).verdict, "Blocked");
+});
+
+test("of objects with one name the last one counts, and the others are told", () => {
+  const world = fleet([rawCluster(), { ...rawCluster(), apiVersion: "cluster.x-k8s.io/v1beta1" }]);
+  assert.equal(world.clusters().length, 1);
+  assert.deepEqual(
+    world.duplicates.map(({ apiVersion }) => apiVersion),
+    ["cluster.x-k8s.io/v1beta2"],
+  );
+});
+
+test("a policy with errors holds, and one that is null in places is like one without", () => {
+  const broken = { ...rawPolicy("a", []), spec: { rules: "no" } };
+  assert.equal(verdict(fleet([broken, rawCluster()])).verdict, "NotEvaluable");
+  const nulls = {
+    ...rawPolicy("a", []),
+    spec: { rules: [{ name: "x", hooks: ["BeforeClusterDelete"], until: null, matchConditions: null }] },
+  };
+  assert.equal(verdict(fleet([nulls, rawCluster()])).verdict, "Observed");
+});
+
+const row = (over: object = {}): object => ({
+  namespace: "team-a",
+  cluster: "prod-1",
+  clusterUID: "u1",
+  hook: "BeforeClusterUpgrade",
+  targetVersion: "v1.34.0",
+  firstAsked: "2026-11-20T12:00:00Z",
+  rule: "held",
+  verdict: "Blocked",
+  ...over,
+});
+const withRows = (name: string, ...decisions: readonly object[]): RawObject => ({
+  ...rawPolicy(name, [byUID]),
+  status: { decisions },
+});
+
+test("what waits is in the rows of policies, once, since it was asked first; of a deletion, that alone", () => {
+  const rows = [
+    withRows(
+      "a",
+      row(),
+      row({ clusterUID: "another", firstAsked: "2026-11-19T12:00:00Z" }),
+      row({ cluster: "other" }),
+    ),
+    withRows("b", row({ firstAsked: "2026-11-20T11:00:00Z" })),
+  ];
+  const waiting = (metadata: object): readonly (readonly [string, string])[] => {
+    const world = fleet([rawCluster({ uid: "u1", ...metadata }), ...rows]);
+    return world
+      .clusters()
+      .flatMap((cluster) => world.asked(cluster))
+      .map(({ call: { hook }, firstAsked }) => [hook, firstAsked.toISOString()] as const);
+  };
+  assert.deepEqual(waiting({}), [["BeforeClusterUpgrade", "2026-11-20T11:00:00.000Z"]]);
+  assert.deepEqual(waiting({ deletionTimestamp: "2026-11-21T11:00:00Z" }), [
+    ["BeforeClusterDelete", "2026-11-21T11:00:00.000Z"],
+  ]);
+});
+
+test("what the Cluster shows to have gone on does not wait any more", () => {
+  const world = fleet([
+    rawCluster({
+      uid: "u1",
+      annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" },
+    }),
+    withRows("a", row()),
+  ]);
+  const [cluster] = world.clusters();
+  assert.ok(cluster !== undefined);
+  assert.deepEqual(world.asked(cluster), []);
+});

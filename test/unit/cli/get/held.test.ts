@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
+import { heldBy } from "../../../../src/cli/get/held.ts";
+import { ageText, until } from "../../../../src/cli/terminal/age.ts";
+import { type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
+import { HeldStream } from "../../../../src/cli/get/heldstream.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { printed } from "../printed.ts";
+
+const NOW = new Date("2026-11-21T12:00:00Z");
+const annotation = { key: "example.com/ok" };
+const GATES = [
+  { name: "approved", annotation },
+  {
+    name: "either",
+    anyOf: [
+      { name: "open", window: {} },
+      { name: "said", label: annotation },
+    ],
+  },
+  { name: "later", window: {} },
+];
+
+function policy(
+  name: string,
+  decisions: readonly object[],
+  over: object = {},
+  status: object = {},
+): RawObject {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "team-a", name },
+    spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: GATES }], ...over },
+    status: { decisions, ...status },
+  };
+}
+
+function row(cluster: string, over: object = {}): object {
+  return {
+    namespace: "team-a",
+    cluster,
+    clusterUID: `uid-${cluster}`,
+    hook: "BeforeClusterDelete",
+    rule: "r",
+    gate: "approved",
+    verdict: "Blocked",
+    reason: "WaitingForAnnotation",
+    message: "gate approved waits for annotation example.com/ok",
+    firstAsked: "2026-11-21T10:00:00Z",
+    since: "2026-11-21T11:00:00Z",
+    ...over,
+  };
+}
+
+const names = (objects: readonly RawObject[], namespace?: string): string[] =>
+  heldBy(objects, namespace).held.map(({ policy: { name }, row: { cluster } }) => `${name} ${cluster}`);
+
+test("the oldest question comes first, whichever policy holds it", () => {
+  const older = { firstAsked: "2026-11-20T10:00:00Z" };
+  assert.deepEqual(names([policy("a", [row("c1"), row("c3", older)]), policy("b", [row("c2", older)])]), [
+    "b c2",
+    "a c3",
+    "a c1",
+  ]);
+});
+
+test("what goes on is not held: Audit, failurePolicy Ignore, a deadline that has passed", () => {
+  const notEvaluable = row("c1", { verdict: "NotEvaluable" });
+  assert.deepEqual(names([policy("a", [notEvaluable])]), ["a c1"]);
+  assert.deepEqual(names([policy("a", [notEvaluable], { failurePolicy: "Ignore" })]), []);
+  assert.deepEqual(names([policy("a", [notEvaluable], { mode: "Audit" })]), []);
+  assert.deepEqual(names([policy("a", [row("c1", { verdict: "Allowed" })])]), []);
+  const audit = heldBy([policy("a", [row("c1", { verdict: "WouldBlock" })], { mode: "Audit" })]);
+  assert.deepEqual([audit.held, audit.wouldBlock], [[], 1]);
+});
+
+test("of a namespace, only its Clusters are told", () => {
+  const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
+  assert.deepEqual(names(objects, "team-b"), ["a c2"]);
+  assert.deepEqual(names(objects), ["a c1", "a c2"]);
+});
+
+test("gates on annotations and labels can be approved, also within anyOf", () => {
+  const gates = ["approved", "either", "later", "none", undefined];
+  const { held } = heldBy([
+    policy(
+      "a",
+      gates.map((gate, index) => row(`c${index}`, { gate })),
+    ),
+  ]);
+  assert.deepEqual(
+    held.map(({ approvable }) => approvable),
+    [true, true, false, false, false],
+  );
+});
+
+test("a status that nobody has written yet, and a spec of another shape, hold nothing and break nothing", () => {
+  const { status: _, ...fresh } = policy("a", []);
+  assert.deepEqual(names([fresh, { ...fresh, spec: { rules: "no" }, status: { decisions: null } }]), []);
+  assert.deepEqual(names([policy("a", [row("c1")], { rules: [null, { name: "r", until: 5 }] })]), ["a c1"]);
+});
+
+const view = (columns?: number): HeldView => ({
+  now: NOW,
+  by: "operation",
+  program: "kubectl hookpolicy",
+  connection: "",
+  colour: PLAIN,
+  ...(columns !== undefined && { columns }),
+});
+
+function heldText(...args: Parameters<typeof heldLines>): string {
+  return printed(heldLines(...args));
+}
+
+test("a wide terminal shows the way out, a narrower one leaves it away, and a narrow one gets blocks", () => {
+  const fleet = heldBy([
+    policy("a", [row("c1", { earliestRelease: "2026-11-21T15:00:00Z" })], {}, { decisionsOmitted: 7 }),
+  ]);
+  const more = "and 7 more that the status of HookPolicy team-a/a leaves out\n";
+  assert.equal(
+    heldText(fleet, view()),
+    `CLUSTER     HOOK                  POLICY         RULE/GATE    HELD   RELEASE   UNBLOCK
+team-a/c1   BeforeClusterDelete   HookPolicy/a   r/approved   120m   in 3h0m   kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+${more}`.replace("in 3h0m", "in 3h  "),
+  );
+  const [headings = ""] = heldText(fleet, view(100)).split("\n");
+  assert.match(headings, /RELEASE$/);
+  assert.equal(
+    heldText(fleet, view(60)),
+    `team-a/c1 BeforeClusterDelete, held for 120m
+  held by  HookPolicy team-a/a r/approved
+           (WaitingForAnnotation)
+  release  2026-11-21T15:00:00Z
+  unblock  kubectl hookpolicy approve team-a/c1 --hook BeforeClusterDelete
+${more}`,
+  );
+});
+
+test("a Cluster goes on when the last policy lets it go, and a policy counts its Clusters", () => {
+  const release = (earliestRelease: string): object => row("c1", { earliestRelease });
+  const objects = [
+    policy("a", [release("2026-11-21T13:30:00Z")]),
+    policy("b", [release("2026-11-21T14:30:00Z")]),
+  ];
+  const by = (grouping: "policy" | "cluster", given = objects): string =>
+    heldText(heldBy(given), { ...view(), by: grouping });
+  assert.match(
+    by("cluster"),
+    /\nteam-a\/c1 +BeforeClusterDelete +HookPolicy\/a,HookPolicy\/b +120m +in 150m\n$/,
+  );
+  assert.match(by("cluster", [...objects, policy("c", [row("c1")])]), / -\n$/);
+  assert.match(
+    by("policy"),
+    /\nHookPolicy team-a\/a +1 +120m +in 90m\nHookPolicy team-a\/b +1 +120m +in 150m\n$/,
+  );
+});
+
+test("what objects hold cannot steer the terminal", () => {
+  const text = heldText(
+    heldBy([policy("a", [row("c1", { rule: "\u001B[1m", gate: "later", message: "\u001B[2J\nx" })])]),
+    view(),
+  );
+  assert.match(text, /^CLUSTER +.*\n.* \\u001b\[1m\/later .* \\u001b\[2J\\nx\n$/);
+});
+
+test("a stream tells what comes, changes and goes, and nothing twice", () => {
+  const stream = new HeldStream({ json: false, program: "hookpolicy", connection: "" });
+  const next = (decisions: readonly object[], status: object = {}): string[] =>
+    stream
+      .next(heldBy([policy("a", decisions, {}, status)]), NOW)
+      .map((line) => line.split(/ {3,}/).slice(0, 2).join(" "));
+  assert.deepEqual(next([row("c1"), row("c2")]), ["EVENT CLUSTER", "Held team-a/c1", "Held team-a/c2"]);
+  assert.deepEqual(next([row("c1"), row("c2")]), []);
+  assert.deepEqual(next([row("c1", { gate: "later" }), row("c2")]), ["Changed team-a/c1"]);
+  assert.deepEqual(next([row("c2")], { decisionsOmitted: 1 }), [], "it may only have lost its place");
+  assert.deepEqual(next([]), ["Released team-a/c2"]);
+});
+
+test("ages are told as kubectl tells them", () => {
+  const texts = { "0s": 0, "119s": 119, "2m": 120, "9m59s": 599, "10m": 600, "3h5m": 11_100, "47h": 169_200 };
+  for (const [text, seconds] of Object.entries(texts)) assert.equal(ageText(seconds * 1000), text);
+  assert.equal(ageText(3 * 86_400_000 + 4 * 3_600_000), "3d4h");
+  assert.equal(ageText(800 * 86_400_000), "2y70d");
+  assert.deepEqual(
+    [ageText(NaN), until(undefined, NOW), until("2026-11-21T11:00:00Z", NOW)],
+    ["?", "-", "now"],
+  );
+});
+
+test("the way out is about the cluster that was asked, and one word of a shell each", () => {
+  const given = heldBy([policy("a", [row("c 1")])]);
+  const text = heldText(given, { ...view(), connection: " --context 'my prod'" });
+  assert.match(text, /kubectl hookpolicy approve 'team-a\/c 1' --hook \S+ --context 'my prod'\n/);
+});

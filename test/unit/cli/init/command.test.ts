@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import test from "node:test";
+import { parse } from "yaml";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const FILES = [
+  "policies/protect-production.yaml",
+  "tests/protect-production.yaml",
+  ".github/workflows/hookpolicy.yaml",
+  ".gitlab-ci.yml",
+  ".pre-commit-config.yaml",
+];
+
+async function read(cwd: string, name: string) {
+  return parse(await readFile(join(cwd, name), "utf8"));
+}
+
+/** What a shell would run, without what needs one. */
+function argsOf(line: string): string[] {
+  return line
+    .replace(/ >>? .*$/, "")
+    .split(" ")
+    .slice(1);
+}
+
+test("a folder that cannot be made is told, where the system says that a part of its path is missing", async () => {
+  const { code, stderr } = await hookpolicy(["init", "/proc/no-such-folder"]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: cannot write \/proc\/no-such-folder\S* \(\w+\)\n$/);
+});
+
+test("a folder below folders that do not exist yet is made with them", async (t) => {
+  const cwd = await folder(t, {});
+  const { code, stderr } = await hookpolicy(["init", "a/b/../c/"], { cwd });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.deepEqual((await readdir(join(cwd, "a/c"))).length > 0, true);
+});
+
+test("every file is written, and the commands of every pipeline pass", async (t) => {
+  const cwd = await folder(t, {});
+  const { code, stdout, stderr } = await hookpolicy(["init"], { cwd });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.deepEqual(stdout, FILES.map((name) => `wrote ${name}\n`).join(""));
+  const github = await read(cwd, ".github/workflows/hookpolicy.yaml");
+  const gitlab = await read(cwd, ".gitlab-ci.yml");
+  const preCommit = await read(cwd, ".pre-commit-config.yaml");
+  const lines: string[] = [
+    ...github.jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []),
+    ...gitlab.hookpolicy.script,
+    ...preCommit.repos[0].hooks.map((hook: { entry: string; pass_filenames?: boolean }) =>
+      hook.pass_filenames === false ? hook.entry : `${hook.entry} policies/protect-production.yaml`,
+    ),
+  ];
+  const ours = new Set(lines.filter((line) => line.startsWith("hookpolicy ")));
+  assert.equal(ours.size, 6);
+  for (const line of ours) {
+    const outcome = await hookpolicy(argsOf(line), { cwd });
+    assert.equal(outcome.code, 0, `${line}\n${outcome.stdout}${outcome.stderr}`);
+  }
+});
+
+test("the policy and the suite name the schemas that the package holds", async (t) => {
+  const cwd = await folder(t, {});
+  await hookpolicy(["init"], { cwd });
+  const schemas = await readdir(join(import.meta.dirname, "../../../schemas"));
+  for (const name of FILES.slice(0, 2)) {
+    const [, schema = ""] =
+      /^# yaml-language-server: \$schema=\S+\/schemas\/(\S+)\n/.exec(
+        await readFile(join(cwd, name), "utf8"),
+      ) ?? [];
+    assert.ok(schemas.includes(schema), `${name}: ${schema}`);
+  }
+});
+
+test("a mistake in the policy fails the suite", async (t) => {
+  const cwd = await folder(t, {});
+  await hookpolicy(["init"], { cwd });
+  const path = join(cwd, "policies/protect-production.yaml");
+  await writeFile(path, (await readFile(path, "utf8")).replace("valueFrom: ClusterUID", "value: yes-please"));
+  assert.equal((await hookpolicy(["test", "tests/"], { cwd })).code, 1);
+});
+
+test("a file that is there already is left as it is", async (t) => {
+  const cwd = await folder(t, { "new/.gitlab-ci.yml": "mine" });
+  const { code, stdout, stderr } = await hookpolicy(["init", "new"], { cwd });
+  assert.equal(code, 0);
+  assert.equal(stdout.split("\n").length, FILES.length);
+  assert.equal(stderr, "new/.gitlab-ci.yml exists: left as it is\n");
+  assert.equal(await readFile(join(cwd, "new/.gitlab-ci.yml"), "utf8"), "mine");
+});
+
+test("a folder that cannot be made is one line and exits 1", async (t) => {
+  const cwd = await folder(t, { file: "" });
+  assert.deepEqual(await hookpolicy(["init", "file"], { cwd }), {
+    code: 1,
+    stdout: "",
+    stderr: "error: cannot write file/policies/protect-production.yaml (ENOTDIR)\n",
+  });
+});

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { hookpolicy } from "../resident.ts";
+
+const wish = (over: Record<string, string | undefined> = {}): string[] =>
+  Object.entries({ hook: "BeforeClusterDelete", reason: "INC-1", for: "1h", ...over }).flatMap(
+    ([name, value]) => (value === undefined ? [] : [`--${name}`, value]),
+  );
+
+const WRONG: Record<string, { args: string[]; says: RegExp }> = {
+  "no hook": {
+    args: wish({ hook: undefined }),
+    says: /^error: required option '--hook <name>' not specified/,
+  },
+  "an unknown hook": {
+    args: wish({ hook: "BeforeClusterDelet" }),
+    says: /\(did you mean BeforeClusterDelete\?\)/,
+  },
+  "no reason": { args: wish({ reason: " " }), says: /Allowed: what somebody understands later/ },
+  "no end": {
+    args: wish({ for: undefined }),
+    says: /^error: required option '--for <duration>' not specified/,
+  },
+  "what would have no effect": {
+    args: wish({ for: "168h1s" }),
+    says: /A HookOverride of more than 168h has no effect \(--max-override-duration of the operator\)/,
+  },
+  "no kubeconfig": {
+    args: wish({ kubeconfig: "/none" }),
+    says: /^error: kubeconfig \/none: no such file\n$/,
+  },
+};
+for (const [name, { args, says }] of Object.entries(WRONG)) {
+  test(`override refuses ${name}`, async () => {
+    const { code, stdout, stderr } = await hookpolicy(["override", "a/b", ...args]);
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, says);
+  });
+}

@@ -1,0 +1,194 @@
+/** What comes before the removal of the operator, against a few objects in memory. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { FINALIZER } from "../../../../src/api/hookpolicy.ts";
+import { KubeError } from "../../../../src/kube/kubeerror.ts";
+import type { KubeObject, ObjectKey, Resource } from "../../../../src/kube/resource.ts";
+import { planUninstall } from "../../../../src/cli/prepare-uninstall/uninstallplan.ts";
+
+const OPTIONS = { namespace: "hooks", timeoutMs: 60_000 };
+const NOT_FOUND = new KubeError("gone", { code: 404, reason: "NotFound" });
+
+type Objects = Record<string, KubeObject>;
+type Client = Parameters<typeof planUninstall>[0];
+
+const keyOf = (resource: Resource, { namespace, name }: ObjectKey): string =>
+  [resource.plural, namespace, name].filter((part) => part !== undefined).join("/");
+
+/** An API server of those objects, and what was asked of it. */
+function serverOf(objects: Objects, version = "v1beta2") {
+  const calls: string[] = [];
+  const found = (key: string): KubeObject => {
+    const object = objects[key];
+    if (object === undefined) throw NOT_FOUND;
+    return object;
+  };
+  const client = {
+    getPath: async () => {
+      if (version === "") throw NOT_FOUND;
+      return { preferredVersion: { version } };
+    },
+    get: async (resource: Resource, key: ObjectKey) => found(keyOf(resource, key)),
+    list: async (resource: Resource, { namespace }: { namespace?: string } = {}) => {
+      const prefix = [resource.plural, ...(namespace === undefined ? [] : [namespace])].join("/");
+      const items = Object.keys(objects)
+        .filter((key) => key.startsWith(`${prefix}/`))
+        .map(found);
+      return { items, resourceVersion: "1" };
+    },
+    mergePatch: async (resource: Resource, key: ObjectKey, patch: unknown) => {
+      const name = keyOf(resource, key);
+      calls.push(`patch ${name} ${JSON.stringify(patch)}`);
+      const { metadata } = patch as { metadata?: KubeObject["metadata"] };
+      const old = found(name);
+      if (
+        metadata?.resourceVersion !== undefined &&
+        metadata.resourceVersion !== old.metadata.resourceVersion
+      ) {
+        throw new KubeError("changed", { code: 409, reason: "Conflict" });
+      }
+      objects[name] = { ...old, metadata: { ...old.metadata, ...metadata } };
+      return objects[name];
+    },
+    delete: async (resource: Resource, key: ObjectKey) => {
+      calls.push(`delete ${resource.version} ${keyOf(resource, key)}`);
+      found(keyOf(resource, key));
+    },
+  };
+  return { client: client as unknown as Client, calls };
+}
+
+const named = (name: string, namespace?: string): KubeObject["metadata"] => ({
+  name,
+  uid: name,
+  resourceVersion: "1",
+  ...(namespace !== undefined && { namespace }),
+});
+
+const policy = (finalizers: readonly string[], resourceVersion = "1", blocked = 0): KubeObject => ({
+  metadata: { ...named("protect", "team-a"), resourceVersion, finalizers },
+  status: { blocked },
+});
+
+const DEPLOYMENT: KubeObject = {
+  metadata: named("hookpolicy", "hooks"),
+  spec: { replicas: 2, selector: { matchLabels: { app: "hookpolicy" } } },
+};
+
+const pod = (name: string, app: string): KubeObject => ({
+  metadata: { ...named(name, "hooks"), labels: { app } },
+});
+
+const EVERYTHING = (): Objects => ({
+  "extensionconfigs/hookpolicy": { metadata: named("hookpolicy") },
+  "validatingwebhookconfigurations/hookpolicy": { metadata: named("hookpolicy") },
+  "deployments/hooks/hookpolicy": DEPLOYMENT,
+  "hookpolicies/team-a/protect": policy(["a", FINALIZER, "b"]),
+});
+
+async function carryOut(client: Client): Promise<void> {
+  const { steps } = await planUninstall(client, OPTIONS);
+  for (const { run } of steps) await run();
+}
+
+test("nobody asks, then nobody refuses, then nobody answers, then policies are released", async () => {
+  const { client, calls } = serverOf(EVERYTHING());
+  const { steps } = await planUninstall(client, OPTIONS);
+  assert.deepEqual(calls, [], "a plan changes nothing");
+  for (const { run } of steps) await run();
+  assert.deepEqual(calls, [
+    "delete v1beta2 extensionconfigs/hookpolicy",
+    "delete v1 validatingwebhookconfigurations/hookpolicy",
+    'patch deployments/hooks/hookpolicy {"spec":{"replicas":0}}',
+    'patch hookpolicies/team-a/protect {"metadata":{"resourceVersion":"1","finalizers":["a","b"]}}',
+  ]);
+});
+
+test("what is not there is no step, also without Cluster API", async () => {
+  assert.deepEqual(await planUninstall(serverOf({}).client, OPTIONS), { steps: [], holding: [] });
+  assert.deepEqual(await planUninstall(serverOf({}, "").client, OPTIONS), { steps: [], holding: [] });
+});
+
+test("an operator that is stopped already is no step, unless a Pod is left", async () => {
+  const stopped = { ...DEPLOYMENT, spec: { ...(DEPLOYMENT.spec as object), replicas: 0 } };
+  const objects: Objects = { "deployments/hooks/hookpolicy": stopped };
+  assert.equal((await planUninstall(serverOf(objects).client, OPTIONS)).steps.length, 0);
+  objects["pods/hooks/last"] = pod("last", "hookpolicy");
+  assert.equal((await planUninstall(serverOf(objects).client, OPTIONS)).steps.length, 1);
+});
+
+test("the ExtensionConfig of an older Cluster API is deleted in its version", async () => {
+  const { client, calls } = serverOf(EVERYTHING(), "v1alpha1");
+  await carryOut(client);
+  assert.equal(calls[0], "delete v1alpha1 extensionconfigs/hookpolicy");
+});
+
+test("policies keep the finalizer until the last Pod of the operator is gone", async () => {
+  const objects = EVERYTHING();
+  objects["pods/hooks/ours"] = pod("ours", "hookpolicy");
+  objects["pods/hooks/theirs"] = pod("theirs", "other");
+  const { client, calls } = serverOf(objects);
+  let looks = 0;
+  const list: Client["list"] = async (resource: Resource, options?: object) => {
+    if (resource.plural === "pods" && ++looks === 2) delete objects["pods/hooks/ours"];
+    assert.ok(looks !== 1 || calls.length === 3, "nothing happens in between");
+    return (await client.list(resource, options)) as never;
+  };
+  await carryOut({ ...client, list });
+  assert.equal(looks, 2);
+  assert.equal(calls.length, 4);
+});
+
+test("Pods that do not stop in time are named, and no policy is released", async () => {
+  const objects = { ...EVERYTHING(), "pods/hooks/ours": pod("ours", "hookpolicy") };
+  const { client, calls } = serverOf(objects);
+  const { steps } = await planUninstall(client, { ...OPTIONS, timeoutMs: 0 });
+  await assert.rejects(async () => {
+    for (const { run } of steps) await run();
+  }, /still running after --timeout: Pod hooks\/ours;.* run it again/);
+  assert.equal(calls.length, 3);
+});
+
+test("a policy that the operator marks before it stops is released, too", async () => {
+  const objects = { ...EVERYTHING(), "hookpolicies/team-a/late": policy([]) };
+  const { client } = serverOf(objects);
+  const { steps } = await planUninstall(client, OPTIONS);
+  objects["hookpolicies/team-a/late"] = {
+    metadata: { ...named("late", "team-a"), resourceVersion: "2", finalizers: [FINALIZER] },
+  };
+  for (const { run } of steps) await run();
+  assert.deepEqual(objects["hookpolicies/team-a/late"].metadata.finalizers, []);
+});
+
+test("a finalizer that somebody adds meanwhile stays", async () => {
+  const objects = EVERYTHING();
+  const { client } = serverOf(objects);
+  let patches = 0;
+  const mergePatch: Client["mergePatch"] = async (resource, key, patch) => {
+    if (resource.plural === "hookpolicies" && ++patches === 1) {
+      objects["hookpolicies/team-a/protect"] = policy(["c", FINALIZER], "2");
+    }
+    return await client.mergePatch(resource, key, patch);
+  };
+  await carryOut({ ...client, mergePatch });
+  assert.deepEqual(objects["hookpolicies/team-a/protect"]?.metadata.finalizers, ["c"]);
+});
+
+test("the policies that hold something now are named with the number of Clusters", async () => {
+  const objects: Objects = {
+    "hookpolicies/team-a/protect": policy([], "1", 3),
+    "clusterhookpolicies/all": { metadata: named("all"), status: { blocked: 1 } },
+    "clusterhookpolicies/none": { metadata: named("none") },
+  };
+  const { holding } = await planUninstall(serverOf(objects).client, OPTIONS);
+  assert.deepEqual(holding, ["HookPolicy team-a/protect (3)", "ClusterHookPolicy all (1)"]);
+});
+
+test("what may not be read is an error, not an absence", async () => {
+  const { client } = serverOf(EVERYTHING());
+  const get: Client["get"] = async () => {
+    throw new KubeError("no", { code: 403, reason: "Forbidden" });
+  };
+  await assert.rejects(planUninstall({ ...client, get }, OPTIONS), /no/);
+});

@@ -1,0 +1,307 @@
+/** `hookpolicy simulate` as a person runs it, on a folder. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const AT = ["--at", "2026-11-21T12:00:00Z"];
+
+function cluster(name: string, labels: object = {}, spec: object = { topology: TOPOLOGY }): object {
+  const metadata = { namespace: "team-a", name, labels };
+  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+}
+const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
+
+function policy(name: string, rules: readonly object[], over: object = {}): object {
+  const metadata = { namespace: "team-a", name };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
+}
+
+const approved = { name: "approved", annotation: { key: "example.com/ok" } };
+const confirmed = { name: "confirmed", hooks: ["BeforeClusterDelete"], until: [approved] };
+const night = {
+  name: "night",
+  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] },
+};
+const nightly = { name: "nightly", hooks: ["BeforeClusterUpgrade"], until: [night] };
+const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+const many = (...objects: readonly object[]): string =>
+  objects.map((object) => JSON.stringify(object)).join("\n---\n");
+
+const FLEET = {
+  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), cluster("by-hand", {}, {})),
+  "fleet/policies.yaml": many(policy("protect", [confirmed])),
+};
+const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
+
+test("what the new policies block, allow and hold for another reason is told, with totals", async (t) => {
+  const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
+  const files = {
+    ...FLEET,
+    "fleet/policies.yaml": many(policy("protect", [confirmed]), policy("nights", [nightly])),
+    "new/policies.yaml": many(
+      policy("protect", [other]),
+      policy("nights", []),
+      policy("creation", [{ ...confirmed, hooks: ["BeforeClusterCreate"] }]),
+    ).replace('"rules":[]', '"rules":[{"name":"seen","hooks":["BeforeClusterUpgrade"]}]'),
+  };
+  const cwd = await folder(t, files);
+  const { code, stdout, stderr } = await hookpolicy(simulate("-f", "new", ...AT), { cwd });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.equal(
+    stdout,
+    `newly blocked: BeforeClusterCreate
+  before    Allowed
+  after     Blocked by HookPolicy team-a/creation confirmed/approved (WaitingForAnnotation)
+  clusters  2: team-a/prod-1, team-a/prod-2
+
+newly allowed: BeforeClusterUpgrade
+  before    Blocked by HookPolicy team-a/nights nightly/night (WindowClosed)
+  after     Observed by HookPolicy team-a/nights seen (Observed)
+  clusters  2: team-a/prod-1, team-a/prod-2
+
+changed reason: BeforeClusterDelete
+  before    Blocked by HookPolicy team-a/protect confirmed/approved (WaitingForAnnotation)
+  after     Blocked by HookPolicy team-a/protect confirmed/signed (WaitingForAnnotation)
+  clusters  2: team-a/prod-1, team-a/prod-2
+
+HOOK                   NEWLY BLOCKED   NEWLY ALLOWED   CHANGED REASON
+BeforeClusterCreate    2               0               0
+BeforeClusterUpgrade   0               2               0
+BeforeClusterDelete    0               0               2
+
+2 newly blocked, 2 newly allowed, 2 changed reason: 18 operations of 2 Clusters at 2026-11-21T12:00:00Z; 1 skipped, for which Cluster API calls no hook
+blocked at 2026-11-21T12:00:00Z: 4 before, 4 after
+`,
+  );
+});
+
+const json = async (cwd: string, ...args: readonly string[]): Promise<Report> =>
+  JSON.parse((await hookpolicy(simulate(...AT, "-o", "json", ...args), { cwd })).stdout);
+
+interface Report {
+  readonly totals: Readonly<Record<string, number>>;
+  readonly changes: readonly {
+    readonly change: string;
+    readonly cluster: string;
+    readonly hook: string;
+    readonly from?: string;
+    readonly seconds?: number;
+    readonly after: { readonly verdict: string; readonly message: string; readonly rules: readonly object[] };
+  }[];
+}
+
+const shown = ({ changes }: Report): string[] =>
+  changes.map(({ change, cluster: name, hook }) => `${change} ${name} ${hook}`);
+
+test("nothing changes where the same is applied again", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const { totals, changes } = await json(cwd, "-f", "fleet/policies.yaml");
+  assert.deepEqual(changes, []);
+  assert.deepEqual([totals["blockedBefore"], totals["blockedAfter"], totals["skipped"]], [2, 2, 1]);
+});
+
+test("a policy that is not applied stays, unless it is pruned", async (t) => {
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const upgrades = [
+    "newly-blocked team-a/prod-1 BeforeClusterUpgrade",
+    "newly-blocked team-a/prod-2 BeforeClusterUpgrade",
+  ];
+  assert.deepEqual(shown(await json(cwd, "-f", "new")), upgrades);
+  const deletions = upgrades.map((text) => text.replace("blocked", "allowed").replace("Upgrade", "Delete"));
+  assert.deepEqual(shown(await json(cwd, "-f", "new", "--prune")).toSorted(), [...deletions, ...upgrades]);
+});
+
+test("Clusters are changed and added by what is applied, too, and compared under the old policies", async (t) => {
+  const selective = policy("protect", [confirmed], {
+    clusterSelector: { matchLabels: { tier: "production" } },
+  });
+  const cwd = await folder(t, {
+    ...FLEET,
+    "fleet/policies.yaml": many(selective),
+    "new/c.yaml": many(cluster("prod-1", { tier: "production" }), cluster("prod-3", { tier: "production" })),
+  });
+  assert.deepEqual(shown(await json(cwd, "-f", "new")), ["newly-blocked team-a/prod-1 BeforeClusterDelete"]);
+});
+
+test("an override that is applied lets go, and a policy of Audit would only block", async (t) => {
+  const override = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "let-go" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["BeforeClusterDelete"],
+      reason: "incident",
+      expiresAt: "2026-11-22T12:00:00Z",
+    },
+  };
+  const audit = policy("protect", [confirmed], { mode: "Audit" });
+  const cwd = await folder(t, { ...FLEET, "new/o.yaml": many(override), "audit.yaml": many(audit) });
+  const overridden = await json(cwd, "-f", "new");
+  assert.deepEqual(shown(overridden), ["newly-allowed team-a/prod-1 BeforeClusterDelete"]);
+  const [first] = (await json(cwd, "-f", "audit.yaml")).changes;
+  assert.equal(first?.after.verdict, "WouldBlock");
+  assert.equal(first.after.rules.length, 1);
+});
+
+test("over a time, it is told when the difference begins and how long it lasts in all", async (t) => {
+  const longer = {
+    ...night,
+    window: { ...night.window, allow: [{ schedule: "0 22 * * *", duration: "5h" }] },
+  };
+  const cwd = await folder(t, {
+    ...FLEET,
+    "fleet/policies.yaml": many(policy("nights", [nightly])),
+    "new/p.yaml": many(policy("nights", [{ ...nightly, until: [longer] }])),
+  });
+  const times = ["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-24T12:00:00Z"];
+  const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
+  const report: Report = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(await outputSchema("simulate"), report), ajv.errorsText());
+  assert.deepEqual(
+    report.changes.map(({ change, from, seconds }) => [change, from, seconds]),
+    Array.from({ length: 2 }, () => ["newly-allowed", "2026-11-22T02:00:00Z", 3 * 3600]),
+  );
+  const text = await hookpolicy(simulate("-f", "new", ...times), { cwd });
+  assert.match(text.stdout, /^ {2}when {6}2026-11-22T02:00:00Z, 3h$/m);
+});
+
+test("--fail-on decides about the exit code, and --hook about what is looked at", async (t) => {
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const code = async (...args: readonly string[]): Promise<number> =>
+    (await hookpolicy(simulate("-f", "new", ...AT, ...args), { cwd })).code;
+  assert.deepEqual(
+    await Promise.all([
+      code("--fail-on", "newly-blocked"),
+      code("--fail-on", "any"),
+      code("--fail-on", "newly-allowed"),
+      code("--fail-on", "any", "--hook", "BeforeClusterDelete"),
+      code("--fail-on", "any", "--hook", "BeforeClusterDelete", "--hook", "BeforeClusterUpgrade"),
+    ]),
+    [1, 1, 0, 0, 1],
+  );
+});
+
+test("gates see the version that upgrades would go to", async (t) => {
+  const ranged = { ...nightly, until: [{ name: "tested", version: { range: "<1.36" } }] };
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("tested", [ranged])) });
+  assert.deepEqual(shown(await json(cwd, "-f", "new")), []);
+  const to = shown(await json(cwd, "-f", "new", "--to-version", "v1.36.0"));
+  assert.deepEqual(to.length, 2);
+});
+
+test("Markdown is ready for a comment, whatever stands in names and messages", async (t) => {
+  const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
+  const { stdout } = await hookpolicy(simulate("-f", "new", ...AT, "-o", "markdown"), { cwd });
+  assert.match(stdout, /^### HookPolicy simulation\n\n2 newly blocked, 0 newly allowed/);
+  assert.match(stdout, /^\| Change \| Hook \| Before \| After \| Clusters \|\n\| --- \| --- /m);
+  assert.match(
+    stdout,
+    /^\| newly-blocked \| BeforeClusterUpgrade \| Allowed \| Blocked by .*\\\(WindowClosed\\\)/m,
+  );
+});
+
+test("what cannot be compared is told, and exits 2", async (t) => {
+  const fleetWide = {
+    ...policy("fleet", [confirmed], { namespaceSelector: {} }),
+    kind: "ClusterHookPolicy",
+    metadata: { name: "fleet" },
+  };
+  const files = {
+    ...FLEET,
+    "bad.yaml": many(policy("bad", [{ ...confirmed, hooks: ["BeforeClusterDelet"] }])),
+    "wide.yaml": many(fleetWide),
+    "none/n.yaml": many(NAMESPACE),
+    "alone/c.yaml": many(cluster("prod-1")),
+  };
+  const cwd = await folder(t, files);
+  const run = async (...args: readonly string[]): Promise<[number, string]> => {
+    const { code, stderr } = await hookpolicy(["simulate", ...args], { cwd });
+    return [code, stderr];
+  };
+  const [invalid, text] = await run("--against", "fleet", "-f", "bad.yaml");
+  assert.equal(invalid, 2);
+  assert.match(
+    text,
+    /^error: bad\.yaml:1:\d+: HookPolicy team-a\/bad: spec\.rules\[0\]\.hooks\[0\]: .*did you mean/,
+  );
+  assert.deepEqual(await run("--against", "gone", "-f", "wide.yaml"), [
+    2,
+    "error: gone: no such file or folder\n",
+  ]);
+  assert.deepEqual(await run("--against", "none", "-f", "wide.yaml"), [
+    2,
+    "error: there is no Cluster to simulate\n",
+  ]);
+  const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
+  assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /);
+  for (const [args, message] of [
+    [["--at", "2026-11-21"], /Allowed: a time with its offset/],
+    [["--from", "2026-11-21T12:00:00Z"], /--from and --to belong together/],
+    [["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-21T12:00:00Z"], /--from must be before --to/],
+    [[...AT, "--from", "2026-11-21T12:00:00Z"], /--at is an instant/],
+    [["--hook", "BeforeClusterDelet"], /did you mean BeforeClusterDelete\?/],
+    [["--fail-on", "newly-blockd"], /did you mean newly-blocked\?/],
+  ] as const) {
+    const [code, problem] = await run("--against", "fleet", "-f", "fleet", ...args);
+    assert.equal(code, 2);
+    assert.match(problem, message);
+  }
+});
+
+test("a kind that is misspelt is refused by all that decide with files", async (t) => {
+  const typo = { ...policy("typo", [confirmed]), kind: "HookPolciy" };
+  const cwd = await folder(t, { ...FLEET, "typo.json": JSON.stringify(typo) });
+  const commands = [
+    simulate("-f", "typo.json"),
+    ["explain", "team-a/prod-1", "-f", "fleet", "-f", "typo.json"],
+    ["windows", "-f", "typo.json"],
+  ];
+  for (const args of commands) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.equal(code, 2, args[0]);
+    assert.match(stderr, /^error: typo\.json:1:\d+: kind: found "HookPolciy".*did you mean "HookPolicy"\?\n/);
+  }
+});
+
+test("a policy that stands twice is told with both places", async (t) => {
+  const again = many(policy("protect", [confirmed]));
+  const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
+  const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });
+  assert.equal(code, 0);
+  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect stands at a\.yaml:1, too: /);
+  const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
+  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*stands at a\.yaml:1, too/m);
+});
+
+test("--fail-on takes changes of the reason, too", async (t) => {
+  const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
+  const cwd = await folder(t, { ...FLEET, "new.yaml": many(policy("protect", [other])) });
+  for (const [failOn, code] of [
+    ["changed-reason", 1],
+    ["newly-blocked", 0],
+  ] as const) {
+    assert.equal((await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), { cwd })).code, code);
+  }
+});
+
+test("arguments that cannot be meant are usage errors", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["simulate", "-f", "-", "--against", "-"], /both read standard input/],
+    [simulate("-f", "fleet", "--to-version", "1.35"), /did you mean v1\.35\.0\?/],
+    [["explain", "team-a/prod-1", "--from-version", "latest"], /Allowed: a version in full/],
+    [["validate", ""], /the path is empty/],
+    [["init", ""], /the path is empty/],
+    [["prepare-uninstall", "--kubeconfig", "none"], /none/],
+  ];
+  for (const [args, says] of cases) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.match(stderr, says);
+    assert.equal(code, 2, args.join(" "));
+  }
+});

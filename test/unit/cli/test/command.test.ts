@@ -1,0 +1,171 @@
+/** `hookpolicy test` as a person runs it. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { CLUSTER, DELETE, policy, suite } from "./suites.ts";
+import { folder, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const APPROVED = { name: "approved", annotation: { key: "example.com/ok" } };
+const POLICY = JSON.stringify(policy([APPROVED]));
+const SPEC = { policies: ["policy.yaml"], clusters: ["fleet"] };
+const blocked = { name: "held <&> kept", call: DELETE, expect: { verdict: "Blocked", gate: "approved" } };
+const wrong = { name: "goes on", call: DELETE, expect: { verdict: "Allowed", reason: "GatesHold" } };
+const PASSING = suite({ ...SPEC, steps: [blocked] });
+const FAILING = suite({ ...SPEC, steps: [blocked, wrong] });
+const FILES = { "t/policy.yaml": POLICY, "t/fleet/c.json": JSON.stringify(CLUSTER) };
+
+test("suites are found in folders, with files beside them, and other kinds are passed over", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING, "values.yaml": "a: 1\n" });
+  assert.deepEqual(await hookpolicy(["test", "."], { cwd }), {
+    code: 0,
+    stdout: "suite  t/suite.yaml\n  ok     held <&> kept\n\n1 passed; 1 suite\n",
+    stderr: "",
+  });
+});
+
+test("a failure shows what was expected beside what was found, and the whole trace", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
+  const { code, stdout } = await hookpolicy(["test", "t"], { cwd });
+  assert.equal(code, 1);
+  assert.equal(
+    stdout,
+    `suite  t/suite.yaml
+  ok     held <&> kept
+  FAIL   goes on
+         t/suite.yaml:1: BeforeClusterDelete team-a/prod-1 at 2026-11-21T12:00:00Z
+                               EXPECTED    ACTUAL
+         ! verdict             Allowed     Blocked
+           policy                          HookPolicy team-a/protect
+           rule                            confirmed
+           gate                            approved
+         ! reason              GatesHold   WaitingForAnnotation
+           retryAfterSeconds               10
+           message                         HookPolicy team-a/protect, rule confirmed: gate approved waits for annotation example.com/ok on Cluster team-a/prod-1 (kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=true)
+           nextChange                      Never
+
+         HookPolicy team-a/protect: Blocked
+           rule confirmed: Blocked (WaitingForAnnotation)
+             gate approved waits: annotation example.com/ok on Cluster team-a/prod-1; absent
+
+1 passed, 1 failed; 1 suite
+`,
+  );
+});
+
+test("an error of a suite has its file, line and column, and exits 1", async (t) => {
+  const text = FAILING.replace('"spec"', '\n"spec"').replace('"GatesHold"', '"x","rulee":"a"');
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": text });
+  const { code, stdout } = await hookpolicy(["test", "t/suite.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^ {2}ERROR {2}t\/suite\.yaml:2:\d+: spec\.steps\[1\]\.expect\.rulee: unknown field "rulee".*did you mean "rule"\?$/m,
+  );
+  assert.match(stdout, /^0 passed, 1 error; 1 suite$/m);
+});
+
+test("files that cannot be read exit 2, also those that a suite names as an error of it", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING, "broken.yaml": "a: [" });
+  const broken = await hookpolicy(["test", "t", "broken.yaml", "none.yaml"], { cwd });
+  assert.equal(broken.code, 2);
+  assert.match(broken.stderr, /^error: broken\.yaml:1:\d+: /m);
+  assert.match(broken.stderr, /^error: none\.yaml: no such file or folder$/m);
+  assert.match(broken.stdout, /1 passed/);
+  const missing = suite({ ...SPEC, policies: ["none.yaml"], steps: [blocked] });
+  const named = await hookpolicy(["test", "-"], { cwd, stdin: missing });
+  assert.equal(named.code, 1);
+  assert.match(named.stdout, /ERROR {2}none\.yaml: no such file or folder/);
+});
+
+test("a folder without a suite passes, unless tests are required", async (t) => {
+  const cwd = await folder(t, FILES);
+  const none = await hookpolicy(["test", "t"], { cwd });
+  assert.deepEqual(none, { code: 0, stdout: "", stderr: "no HookPolicyTest in t\n" });
+  assert.equal((await hookpolicy(["test", "--require-tests", "t"], { cwd })).code, 1);
+});
+
+test("JUnit counts every step once, and escapes what stands in names", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
+  const { code, stdout } = await hookpolicy(["test", "t", "-o", "junit"], { cwd });
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="hookpolicy" tests="2" failures="1" errors="0" skipped="0">/,
+  );
+  assert.match(
+    stdout,
+    /<testcase name="1\. held &lt;&amp;&gt; kept" classname="suite" file="t\/suite\.yaml" line="1"\/>/,
+  );
+  assert.match(
+    stdout,
+    /<failure message="verdict: expected Allowed, found Blocked; reason: expected GatesHold, found WaitingForAnnotation" type="failed">t\/suite\.yaml:1: /,
+  );
+  assert.match(stdout, /<\/testsuite><\/testsuites>\n$/);
+});
+
+test("Markdown has totals, a table and each failure", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
+  const { stdout } = await hookpolicy(["test", "t", "-o", "markdown"], { cwd });
+  assert.match(stdout, /^### HookPolicy tests: failed\n\n1 passed, 1 failed; 1 suite\n\n\| Suite \| File \|/);
+  assert.match(stdout, /^\| suite \| t\/suite\.yaml \| 1 \| 1 \| 0 \| 0 \|$/m);
+  assert.match(stdout, /^#### suite: goes on\n\n```\nt\/suite\.yaml:1: /m);
+});
+
+test("-o json keeps to its schema, with the decision of every call and everything that can be wrong", async (t) => {
+  const steps = [
+    { name: "held", call: DELETE, expect: { verdict: "Blocked", gate: "approved" } },
+    wrong,
+    { advance: "1h" },
+    { timeline: { ...DELETE, to: "2026-12-01T00:00:00Z", expect: [{ verdict: "Blocked" }] } },
+    { call: DELETE, expect: { rule: "none" } },
+    { call: DELETE, expect: { verdict: "Blocked" } },
+  ];
+  const cwd = await folder(t, {
+    ...FILES,
+    "t/1.yaml": suite({ ...SPEC, steps }),
+    "t/2.yaml": suite({ ...SPEC, policies: ["none.yaml"], steps }),
+  });
+  const { stdout } = await hookpolicy(["test", "t", "-o", "json"], { cwd });
+  const report = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  const valid: boolean = ajv.validate(await outputSchema("test"), report);
+  assert.ok(valid, ajv.errorsText());
+  assert.deepEqual(report.totals, { suites: 2, passed: 2, failed: 1, errors: 2, skipped: 1 });
+  const [first, second] = report.suites;
+  assert.deepEqual([first.status, first.file, first.steps[1].line], ["error", "t/1.yaml", 1]);
+  assert.equal(first.steps[1].decision.trace[0].rules[0].gates[0].reason, "WaitingForAnnotation");
+  assert.equal(second.problems[0].file, "none.yaml");
+});
+
+test("what stands in objects and suites cannot steer a terminal", async (t) => {
+  const text = "\u001B[2J\nnext";
+  const steps = [{ name: text, call: DELETE, expect: { verdict: "Allowed", message: "a\u001Bb" } }];
+  const annotated = {
+    ...CLUSTER,
+    metadata: { ...CLUSTER.metadata, annotations: { "example.com/ok": text } },
+  };
+  const bound = { name: "approved", annotation: { key: "example.com/ok", value: `other${text}` } };
+  const cwd = await folder(t, {
+    "t/suite.yaml": suite({ policies: [policy([bound])], clusters: [annotated], steps }),
+  });
+  const { stdout } = await hookpolicy(["test", "t"], { cwd });
+  assert.match(stdout, /^ {2}FAIL {3}\\u001b\[2J\\nnext$/m);
+  assert.doesNotMatch(stdout, /[^\P{Cc}\n]|^next/mu);
+});
+
+test("a wrong format is told with the one that was meant", async () => {
+  const { code, stderr } = await hookpolicy(["test", "-o", "jnit", "x"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /did you mean junit\?/);
+});
+
+test("a file that cannot be read is an error in every report that stands for itself", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING });
+  const markdown = await hookpolicy(["test", "t", "gone.yaml", "-o", "markdown"], { cwd });
+  assert.equal(markdown.code, 2);
+  assert.match(markdown.stdout, /^### HookPolicy tests: failed\n/);
+  const { stdout } = await hookpolicy(["test", "t", "gone.yaml", "-o", "junit"], { cwd });
+  assert.match(stdout, /errors="1".*<error message="gone\.yaml: no such file or folder"/s);
+});

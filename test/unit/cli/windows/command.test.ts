@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+
+const policy = (name: string, gate: string, kind = "HookPolicy"): string => `---
+apiVersion: hookpolicy.dev/v1alpha1
+kind: ${kind}
+metadata: {name: ${name}${kind === "HookPolicy" ? ", namespace: team-a" : ""}}
+spec:
+  ${kind === "HookPolicy" ? "mode: Enforce" : "namespaceSelector: {}"}
+  rules:
+    - name: upgrades
+      hooks: [BeforeClusterUpgrade]
+      until:
+        - ${gate}
+`;
+const WEEKEND = policy(
+  "weekend",
+  '{name: weekend, window: {timeZone: Europe/Berlin, allow: [{schedule: "0 22 * * FRI,SAT", duration: 8h}]}}',
+);
+const PAST = policy(
+  "past",
+  '{name: once, window: {allow: [{from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z"}]}}',
+  "ClusterHookPolicy",
+);
+const BROKEN = policy("broken", "{name: a, window: {}}");
+const MEMBER = policy(
+  "either",
+  '{name: either, anyOf: [{name: approved, label: {key: a, valueFrom: ClusterName}}, {name: freeze, window: {deny: [{from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00Z"}]}}]}',
+);
+
+test("openings are listed on the window's own clock, and what a change of the clocks does is marked", async (t) => {
+  const cwd = await folder(t, { "a.yaml": WEEKEND });
+  const args = ["windows", "-f", "a.yaml", "--at", "2026-10-18T00:00:00Z", "--next", "3"];
+  assert.deepEqual(await hookpolicy(args, { cwd }), {
+    code: 0,
+    stdout: `HookPolicy team-a/weekend, rule upgrades, gate weekend (Europe/Berlin)
+OPENS                         CLOSES                        LASTS
+open now                      Sun 2026-10-18 06:00 +02:00
+Fri 2026-10-23 22:00 +02:00   Sat 2026-10-24 06:00 +02:00   8h
+Sat 2026-10-24 22:00 +02:00   Sun 2026-10-25 05:00 +01:00   8h      *
+* Sat 2026-10-24 22:00 +02:00: closes at 05:00 instead of 06:00: clocks go back
+`,
+    stderr: "",
+  });
+});
+
+test("--zone prints in another zone", async (t) => {
+  const cwd = await folder(t, { "a.yaml": WEEKEND });
+  const args = [
+    "windows",
+    "-f",
+    "a.yaml",
+    "--at",
+    "2026-10-19T00:00:00Z",
+    "--next",
+    "1",
+    "-z",
+    "Asia/Kolkata",
+  ];
+  const { stdout } = await hookpolicy(args, { cwd });
+  assert.match(
+    stdout,
+    /\(Europe\/Berlin, shown in Asia\/Kolkata\)\n.*\nSat 2026-10-24 01:30 \+05:30 {3}Sat 2026-10-24 09:30 \+05:30 {3}8h\n/,
+  );
+});
+
+test("windows inside of anyOf are found, and those that never open or never close again are said to", async (t) => {
+  const cwd = await folder(t, { "a.yaml": PAST + MEMBER });
+  const { stdout } = await hookpolicy(["windows", "-f", "a.yaml", "--at", "2026-12-21T00:00:00Z"], { cwd });
+  assert.match(stdout, /^ClusterHookPolicy past, rule upgrades, gate once \(UTC\)\nnever opens again\n/);
+  assert.match(stdout, /gate either\/freeze \(UTC\)\nOPENS.*\nWed 2027-01-06 00:00 \+00:00 {3}never\n$/);
+});
+
+test("a name chooses policies, with a suggestion for one that is not there", async (t) => {
+  const cwd = await folder(t, { "a.yaml": WEEKEND + PAST });
+  for (const name of ["weekend", "team-a/weekend"]) {
+    const { code, stdout } = await hookpolicy(["windows", name, "-f", "a.yaml"], { cwd });
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /past/);
+  }
+  assert.deepEqual(await hookpolicy(["windows", "team-b/weekend", "-f", "a.yaml"], { cwd }), {
+    code: 2,
+    stdout: "",
+    stderr: `error: no policy is named "team-b/weekend" (did you mean team-a/weekend?); see 'hookpolicy windows --help'\n`,
+  });
+});
+
+test("a policy with errors is told, and the others are listed", async (t) => {
+  const cwd = await folder(t, { "a.yaml": BROKEN + WEEKEND });
+  const { code, stdout, stderr } = await hookpolicy(["windows", "-f", "a.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(stdout, /^HookPolicy team-a\/weekend/);
+  assert.equal(stderr, "error: HookPolicy team-a/broken is not valid: see 'hookpolicy validate'\n");
+});
+
+test("-o json keeps to its schema", async (t) => {
+  const cwd = await folder(t, { "a.yaml": WEEKEND + PAST + MEMBER });
+  const args = ["windows", "-f", "a.yaml", "-o", "json", "--at", "2026-10-18T00:00:00Z"];
+  const report: { readonly windows: readonly { readonly openings: readonly object[] }[] } = JSON.parse(
+    (await hookpolicy(args, { cwd })).stdout,
+  );
+  const schema: object = JSON.parse(readFileSync(join(ROOT, "schemas/output/windows.json"), "utf8"));
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(schema, report), ajv.errorsText());
+  assert.deepEqual(report.windows[0]?.openings[2], {
+    opensAt: "2026-10-24T20:00:00Z",
+    closesAt: "2026-10-25T04:00:00Z",
+    isOpen: false,
+    notes: ["closes at 05:00 instead of 06:00: clocks go back"],
+  });
+});
+
+const USAGE: Record<string, { args: string[]; says: RegExp }> = {
+  "no kubeconfig": { args: ["--kubeconfig", "none"], says: /^error: kubeconfig none: no such file\n$/ },
+  "a namespace of files": {
+    args: ["-f", "a", "-n", "team-a"],
+    says: /^error: -n, -A, .* are for the API server/,
+  },
+  "one namespace of all": { args: ["-A", "-n", "team-a"], says: /one or the other/ },
+  "an unknown zone": {
+    args: ["-f", "a", "-z", "Europa/Berlin"],
+    says: /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
+  },
+  "a time without its offset": {
+    args: ["-f", "a", "--at", "2026-10-18"],
+    says: /Allowed: a time with its offset/,
+  },
+  "a count of nothing": { args: ["-f", "a", "--next", "0"], says: /Allowed: a whole number from 1 to 1000/ },
+  "a missing file": { args: ["-f", "nope.yaml"], says: /^error: nope\.yaml: no such file or folder\n/ },
+};
+for (const [name, { args, says }] of Object.entries(USAGE)) {
+  test(`${name} exits 2`, async () => {
+    const { code, stdout, stderr } = await hookpolicy(["windows", ...args]);
+    assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+    assert.match(stderr, says);
+  });
+}
+
+test("a name from a file does not steer the terminal", async (t) => {
+  const cwd = await folder(t, { "a.yaml": WEEKEND.replace("name: weekend,", 'name: "a\\e[2J",') });
+  const { stderr } = await hookpolicy(["windows", "-f", "a.yaml"], { cwd });
+  assert.match(stderr, /^error: HookPolicy team-a\/a\\u001b\[2J is not valid/m);
+});

@@ -1,0 +1,113 @@
+/** What Cluster API's ExtensionConfigs say about whether a policy is asked. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { isOurs, notCalled, type Registration, viewRegistration } from "../../../src/hooks/registration.ts";
+import { clusterHookPolicy, compiled, hookPolicy, rule } from "../builders.ts";
+
+const OWN = {
+  handlers: new Set(["before-cluster-delete", "before-cluster-upgrade"]),
+  serviceName: "hookpolicy-webhook-service",
+};
+const DISCOVERED = { type: "Discovered", status: "True", reason: "Discovered", message: "" };
+
+function raw(spec: object = {}, status: object = {}, name = "hookpolicy"): Record<string, unknown> {
+  return {
+    metadata: { name, generation: 2 },
+    spec: { clientConfig: { service: { namespace: "s", name: "hookpolicy-webhook-service" } }, ...spec },
+    status: {
+      conditions: [{ ...DISCOVERED, observedGeneration: 2 }],
+      handlers: [
+        { name: `before-cluster-delete.${name}`, requestHook: { hook: "BeforeClusterDelete" } },
+        { name: `before-cluster-upgrade.${name}`, requestHook: { hook: "BeforeClusterUpgrade" } },
+      ],
+      ...status,
+    },
+  };
+}
+
+const registration = (...args: Parameters<typeof raw>): Registration => viewRegistration(raw(...args));
+const undiscovered = { conditions: [{ ...DISCOVERED, status: "False", message: "Error in discovery" }] };
+
+describe("the view", () => {
+  test("of v1beta2", () => {
+    const view = registration({
+      clientConfig: { url: "https://a/", caBundle: "Zm9v" },
+      namespaceSelector: { matchLabels: { a: "b" } },
+    });
+    assert.equal(view.url, "https://a/");
+    assert.equal(view.caBundle, "Zm9v");
+    assert.equal(view.service, undefined);
+    assert.deepEqual(view.namespaceSelector, { matchLabels: { a: "b" } });
+    assert.equal(view.discovered, "True");
+    assert.equal(view.current, true);
+    assert.deepEqual(view.handlers[0], { name: "before-cluster-delete", hook: "BeforeClusterDelete" });
+  });
+
+  test("of v1alpha1, with its new conditions or only with the old ones", () => {
+    const old = { type: "Discovered", status: "False", message: "m" };
+    assert.equal(registration({}, { conditions: [old] }).discovered, "False");
+    const both = { conditions: [old], v1beta2: { conditions: [{ ...DISCOVERED, observedGeneration: 1 }] } };
+    assert.equal(registration({}, both).discovered, "True");
+    assert.equal(registration({}, both).current, false);
+  });
+
+  test("of what has nothing in it", () => {
+    const view = viewRegistration({});
+    assert.deepEqual([view.discovered, view.handlers, view.message], [undefined, [], ""]);
+  });
+});
+
+describe("an ExtensionConfig is ours", () => {
+  const foreign = { clientConfig: { url: "https://a/" } };
+  const handler = { name: "generate-patches.other", requestHook: { hook: "GeneratePatches" } };
+  const cases: Record<string, [Registration, boolean]> = {
+    "by its name": [registration(foreign, { handlers: [] }), true],
+    "by the name of its Service": [registration({}, { handlers: [] }, "other"), true],
+    "where nothing but our handlers was discovered": [registration(foreign, {}, "other"), true],
+    "not without handlers": [registration(foreign, { handlers: [] }, "other"), false],
+    "not with others' handlers": [registration(foreign, { handlers: [handler] }, "other"), false],
+  };
+  for (const [name, [view, want]] of Object.entries(cases)) {
+    test(name, () => assert.equal(isOurs(view, OWN), want));
+  }
+});
+
+describe("a policy is not called", () => {
+  const own = compiled(hookPolicy());
+  const everywhere = compiled(clusterHookPolicy());
+  const observer = compiled(hookPolicy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }));
+  const create = compiled(hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] }));
+  const selecting = registration({ namespaceSelector: { matchLabels: { hooks: "on" } } });
+  const yes = { hooks: "on" };
+  const cases: Record<string, [ReturnType<typeof notCalled>, string | undefined]> = {
+    "without an ExtensionConfig": [notCalled(own, [], {}), "NotRegistered"],
+    "before it was discovered": [notCalled(own, [registration({}, undiscovered)], {}), "NotDiscovered"],
+    "when nobody tries to": [notCalled(own, [registration({}, { conditions: [] })], {}), "NotDiscovered"],
+    "in a namespace that is left out": [notCalled(own, [selecting], {}), "NamespaceNotSelected"],
+    "in a namespace that is not known": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
+    "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],
+    "– but it is when discovered": [notCalled(own, [registration()], undefined), undefined],
+    "– but it is in a selected namespace": [notCalled(own, [selecting], yes), undefined],
+    "– but one of several is enough": [
+      notCalled(own, [registration({}, undiscovered), selecting, registration({}, {}, "b")], {}),
+      undefined,
+    ],
+    "– but a ClusterHookPolicy is somewhere": [notCalled(everywhere, [selecting], undefined), undefined],
+    "– but one that holds nothing need not be": [notCalled(observer, [], {}), undefined],
+  };
+  for (const [name, [found, want]] of Object.entries(cases)) {
+    test(name, () => assert.equal(found?.reason, want));
+  }
+
+  test("in words that do not depend on order or on what Cluster API's error says", () => {
+    const [a, b] = [registration({}, undiscovered, "a"), registration({}, undiscovered, "b")];
+    const found = notCalled(own, [b, a], {});
+    assert.deepEqual(found, notCalled(own, [a, b], {}));
+    assert.match(found?.message ?? "", /ExtensionConfig a, b$/);
+    assert.match(
+      notCalled(create, [registration()], {})?.message ?? "",
+      /no handler for BeforeClusterCreate/,
+    );
+  });
+});

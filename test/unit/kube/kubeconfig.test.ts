@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
+import { KubeError } from "../../../src/kube/kubeerror.ts";
+import { scratch, writeKubeConfig } from "./fixtures.ts";
+
+function setEnvironment(t: TestContext, values: Readonly<Record<string, string | undefined>>): void {
+  const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
+  const set = ([name, value]: readonly [string, string | undefined]): void => {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  };
+  t.after(() => before.forEach(set));
+  Object.entries(values).forEach(set);
+}
+
+function complaint(load: () => unknown): string {
+  try {
+    load();
+  } catch (error) {
+    assert.ok(error instanceof KubeError);
+    assert.equal(error.reason, "InvalidKubeConfig");
+    assert.equal(error.cause, undefined);
+    return error.message;
+  }
+  throw new assert.AssertionError({ message: "did not complain" });
+}
+
+const user = { name: "u", user: { token: "hunter2-hunter2" } };
+const cluster = { name: "c", cluster: { server: "https://host:6443" } };
+const context = { name: "x", context: { cluster: "c", user: "u" } };
+const good = { "current-context": "x", contexts: [context], clusters: [cluster], users: [user] };
+
+const broken: Record<string, { text: string; says: RegExp }> = {
+  "an empty file": { text: "", says: /input is empty/ },
+  "a scalar": { text: "hello", says: /current-context is not set/ },
+  "broken YAML": { text: "users:\n- token: hunter2-hunter2\n  x: [\n", says: /not valid YAML at line \d+/ },
+  "no current context": {
+    text: JSON.stringify({ ...good, "current-context": "" }),
+    says: /current-context is not set/,
+  },
+  "an unknown context": {
+    text: JSON.stringify({ ...good, "current-context": "y" }),
+    says: /context "y" does not exist/,
+  },
+  "an unknown cluster": {
+    text: JSON.stringify({ ...good, clusters: [] }),
+    says: /cluster "c" does not exist/,
+  },
+  "an unknown user": { text: JSON.stringify({ ...good, users: [] }), says: /user "u" does not exist/ },
+  "no server": {
+    text: JSON.stringify({ ...good, clusters: [{ name: "c", cluster: {} }] }),
+    says: /clusters\[0\]\.cluster\.server is missing/,
+  },
+  "a server that is no URL": {
+    text: JSON.stringify({ ...good, clusters: [{ name: "c", cluster: { server: "host:6443" } }] }),
+    says: /server "host:6443" is not an http\(s\) URL/,
+  },
+};
+
+for (const [name, { text, says }] of Object.entries(broken)) {
+  test(`a kubeconfig with ${name} gives one clear line`, (t) => {
+    const file = join(scratch(t), "config");
+    writeFileSync(file, text);
+    const message = complaint(() => loadKubeConfig({ kubeconfig: file }));
+    assert.match(message, says);
+    assert.ok(message.startsWith(`kubeconfig ${file}: `), message);
+    assert.doesNotMatch(message, /hunter2|\n/);
+  });
+}
+
+test("a missing file gives one clear line", () => {
+  assert.equal(
+    complaint(() => loadKubeConfig({ kubeconfig: "/no/such" })),
+    "kubeconfig /no/such: no such file",
+  );
+});
+
+test("a directory gives one clear line", (t) => {
+  assert.match(
+    complaint(() => loadKubeConfig({ kubeconfig: scratch(t) })),
+    /cannot be read \(EISDIR\)/,
+  );
+});
+
+test("an explicit path wins over the Pod and the environment", (t) => {
+  const root = serviceAccount(t);
+  setEnvironment(t, {
+    KUBERNETES_SERVICE_HOST: "10.0.0.1",
+    KUBERNETES_SERVICE_PORT: "443",
+    KUBECONFIG: "/no/such",
+  });
+  const kubeconfig = writeKubeConfig(t, "https://explicit:6443");
+  assert.equal(loadKubeConfig({ kubeconfig, root }).getCurrentCluster()?.server, "https://explicit:6443");
+});
+
+test("in a Pod its service account wins over the environment", (t) => {
+  const root = serviceAccount(t);
+  setEnvironment(t, {
+    KUBERNETES_SERVICE_HOST: "10.0.0.1",
+    KUBERNETES_SERVICE_PORT: "443",
+    KUBECONFIG: "/no/such",
+  });
+  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://10.0.0.1:443");
+});
+
+test("$KUBECONFIG wins over the home directory; files of the list that are missing are skipped", (t) => {
+  const first = writeKubeConfig(t, "https://first:6443");
+  setEnvironment(t, { KUBERNETES_SERVICE_HOST: undefined, KUBECONFIG: `/no/such:${first}` });
+  assert.equal(loadKubeConfig().getCurrentCluster()?.server, "https://first:6443");
+});
+
+test("a $KUBECONFIG without any existing file names it", (t) => {
+  setEnvironment(t, { KUBERNETES_SERVICE_HOST: undefined, KUBECONFIG: "/no/such" });
+  assert.equal(
+    complaint(() => loadKubeConfig()),
+    "kubeconfig /no/such: no such file",
+  );
+});
+
+test("else ~/.kube/config is used", (t) => {
+  const home = scratch(t);
+  mkdirSync(join(home, ".kube"));
+  writeFileSync(join(home, ".kube", "config"), JSON.stringify(good));
+  setEnvironment(t, { KUBERNETES_SERVICE_HOST: undefined, KUBECONFIG: undefined, HOME: home });
+  assert.equal(loadKubeConfig().getCurrentCluster()?.server, "https://host:6443");
+});
+
+test("nothing at all says where it looked, and never falls back to localhost", (t) => {
+  setEnvironment(t, { KUBERNETES_SERVICE_HOST: undefined, KUBECONFIG: undefined, HOME: scratch(t) });
+  assert.match(
+    complaint(() => loadKubeConfig()),
+    /^no kubeconfig: not running in a cluster, KUBECONFIG is not set and /,
+  );
+});
+
+function serviceAccount(t: TestContext): string {
+  const root = scratch(t);
+  const directory = join(root, "var/run/secrets/kubernetes.io/serviceaccount");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "token"), "t");
+  return root;
+}
