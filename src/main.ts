@@ -18,7 +18,8 @@ import { addSimulate } from "./cli/simulate/command.ts";
 import { addTest } from "./cli/test/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
 import { addWindows } from "./cli/windows/command.ts";
-import { createLogger, errorText, survivePipeErrors, type ClosableLogger } from "./log.ts";
+import { createLogger, survivePipeErrors, type ClosableLogger } from "./log/processlog.ts";
+import { errorText } from "./log/errortext.ts";
 import {
   FLAGS,
   parseOptions,

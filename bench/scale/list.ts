@@ -2,7 +2,8 @@
 
 import { KubeClient } from "../../src/kube/kubeclient.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
-import { ClusterResource, NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../src/operator/apiserver.ts";
+import { ClusterResource } from "../../src/kube/clusterresource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../src/kube/resources.ts";
 
 const [, , kubeconfig = ""] = process.argv;
 const client = new KubeClient(loadKubeConfig({ kubeconfig }));

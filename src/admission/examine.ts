@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { withoutNulls } from "../api/fields.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import { type Denial, invalid, tooLarge } from "./denial.ts";
 import { newGates, type ObjectGate } from "./objectgates.ts";

@@ -2,7 +2,7 @@
 
 import type { HookOverride, PolicyRefSpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import { compileOverride, covers, type Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { FieldError } from "../policy/validation/schema.ts";

@@ -1,7 +1,8 @@
 /** What is said of a HookPolicy or ClusterHookPolicy, beyond its CRD. */
 
 import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
-import { compilePolicy, type ServedHooks } from "../policy/compile.ts";
+import { compilePolicy } from "../policy/compile.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRules } from "../policy/validation/semantics.ts";
 import type { AdmissionWorld, Selection } from "./reviewworld.ts";

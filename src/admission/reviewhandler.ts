@@ -15,7 +15,7 @@ import { selectsNothing } from "./policyreview.ts";
 import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Subject, type Verdict } from "./review.ts";
 import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
 import { describe } from "./reviewtext.ts";
-import type { Turns } from "./reviewturns.ts";
+import type { Turns } from "../server/turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./reviewworld.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";

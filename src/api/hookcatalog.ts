@@ -1,7 +1,20 @@
 /** One table names every hook; routes, discovery, decoding and answers derive from it. */
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "./runtimehooks.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+
+/** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
+export interface ServedHooks {
+  readonly capiVersion: string;
+  readonly advertised: ReadonlySet<HookName>;
+  readonly blocking: ReadonlySet<HookName>;
+  /**
+   * Once an upgrade is marked (AfterClusterUpgrade), BeforeClusterUpgrade is not called again. Cluster API up to 1.11 calls it
+   * again where what comes after the mark fails (exp/topology/desiredstate/desired_state.go, computeControlPlaneVersion).
+   */
+  readonly marksUpgrades: boolean;
+  /** The status of a Cluster shows the versions of its control plane and its workers (Cluster API 1.14). */
+  readonly showsVersions: boolean;
+}
 
 interface CatalogEntry {
   /** First Cluster API minor (1.x) that calls the hook. An unknown hook makes older ones refuse the whole discovery. */

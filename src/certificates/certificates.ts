@@ -9,18 +9,18 @@ import { pause } from "../kube/deadline.ts";
 import type { Leadership } from "../kube/leaderelection.ts";
 import type { Sample } from "../metrics/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
-import type { KeyPair } from "./keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./clientauthority.ts";
 import type { Clients, HookServer } from "../server/hookserver.ts";
 import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";
 import type { EventText } from "../events/eventtext.ts";
-import { ownNamespace } from "../operator/leadership.ts";
-import type { ClientOptions, Options } from "../operator/options.ts";
+import { ownNamespace } from "../kube/ownnamespace.ts";
+import type { CertificateSettings, ClientSettings } from "./settings.ts";
 import { createServing, type Serving, watched } from "./servingcertificate.ts";
 
 export interface CertificatesOptions {
-  readonly options: Options;
+  readonly options: CertificateSettings;
   readonly client: KubeClient;
   readonly leadership: Leadership;
   readonly events: Pick<EventRecorder, "tell">;
@@ -130,7 +130,7 @@ export class Certificates {
 
   #authority(
     listener: Listener,
-    clients: ClientOptions | undefined,
+    clients: ClientSettings | undefined,
   ): { readonly [L in Listener]?: ClientAuthority } {
     if (clients === undefined) return {};
     const { caFile: file, names } = clients;

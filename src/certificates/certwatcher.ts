@@ -9,8 +9,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
-import { errorText } from "../log.ts";
-import { checkPair, type CheckedPair, type KeyPair } from "./keypair.ts";
+import { errorText } from "../log/errortext.ts";
+import { checkPair, type CheckedPair } from "./keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 
 export interface CertWatcherOptions {
   readonly dir: string;

@@ -6,7 +6,7 @@ import { createSecureContext, type TLSSocket } from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
-import { errorText } from "../log.ts";
+import { errorText } from "../log/errortext.ts";
 
 export interface ClientAuthorityOptions {
   readonly file: string;

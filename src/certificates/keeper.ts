@@ -7,7 +7,7 @@ import type { X509Certificate } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
-import type { KeyPair } from "./keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";

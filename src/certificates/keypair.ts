@@ -3,13 +3,8 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
 import { createSecureContext } from "node:tls";
 
-import { errorText } from "../log.ts";
-
-/** Both in PEM; the certificate may be followed by its chain. */
-export interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
+import { errorText } from "../log/errortext.ts";
+import type { KeyPair } from "../server/tls.ts";
 
 export interface CheckedPair extends KeyPair {
   readonly notBefore: Date;

@@ -9,25 +9,17 @@ import type { Watched } from "./expiry.ts";
 import { CertificateKeeper, type Step } from "./keeper.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden } from "../kube/kubeerror.ts";
-import { type CheckedPair, checkPair, type KeyPair } from "./keypair.ts";
+import { type CheckedPair, checkPair } from "./keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 import { CertWatcher, type CertWatcherOptions } from "./certwatcher.ts";
-import { errorText } from "../log.ts";
+import { errorText } from "../log/errortext.ts";
 import { validatingWebhookTarget } from "./cabundle.ts";
-import type { Options } from "../operator/options.ts";
+import type { CertificateSettings } from "./settings.ts";
 import { createSecretStore } from "./secretstore.ts";
 import { createTrustReader } from "./trust.ts";
 
 export interface ServingOptions {
-  readonly options: Pick<
-    Options,
-    | "certManagement"
-    | "webhookCertDir"
-    | "webhookCertName"
-    | "webhookKeyName"
-    | "webhookConfiguration"
-    | "webhookServiceName"
-    | "webhookSecretName"
-  >;
+  readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
   readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
   /** The operator's own. */
   readonly namespace: string;

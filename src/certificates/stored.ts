@@ -2,7 +2,8 @@
 
 import { X509Certificate } from "node:crypto";
 
-import { checkPair, type KeyPair } from "./keypair.ts";
+import { checkPair } from "./keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
 import type { Leaf, State } from "./rotation.ts";

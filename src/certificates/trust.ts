@@ -9,7 +9,7 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { unlessNotFound } from "../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
 import type { CaBundleTarget } from "./cabundle.ts";
-import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../hooks/registrationinformer.ts";
+import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extensionconfigs.ts";
 
 export interface TrustOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "getPath">;

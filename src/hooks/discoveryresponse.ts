@@ -1,8 +1,7 @@
 /** What Cluster API's manager asks first; an extension that does not answer for 60 s makes it exit. */
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtimehooks.ts";
-import type { ServedHooks } from "../policy/compile.ts";
-import { handlerName } from "../api/hookcatalog.ts";
+import { handlerName, type ServedHooks } from "../api/hookcatalog.ts";
 
 /** Cluster API's default and ours: three times the budget of a consistent read. */
 const HANDLER_TIMEOUT_SECONDS = 10;

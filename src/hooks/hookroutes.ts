@@ -1,8 +1,7 @@
 /** The paths that are served, made once: the set is fixed per process. */
 
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
-import type { ServedHooks } from "../policy/compile.ts";
-import { DISCOVERY_PATH, hookPath } from "../api/hookcatalog.ts";
+import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
 import { tooLargeResponse, unauthenticatedResponse, undecodableResponse } from "./codec.ts";
 import { discoveryResponse } from "./discoveryresponse.ts";
 import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookhandler.ts";

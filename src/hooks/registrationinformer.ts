@@ -9,9 +9,9 @@ import type { Lister } from "../controller/decisionstore.ts";
 import type { Unavailable } from "../controller/policystatus.ts";
 import { handlerName } from "../api/hookcatalog.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
-import { isForbidden, isNotFound, KubeError } from "../kube/kubeerror.ts";
+import { isForbidden, isNotFound } from "../kube/kubeerror.ts";
 import { Informer } from "../kube/informer.ts";
-import type { Resource } from "../kube/resource.ts";
+import { extensionConfigs } from "../kube/extensionconfigs.ts";
 import type { InformerTuning } from "../kube/tuning.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import {
@@ -23,11 +23,7 @@ import {
   viewRegistration,
 } from "./registration.ts";
 
-const GROUP = "runtime.cluster.x-k8s.io";
-export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
 const KNOWN_POLL_MS = 50;
-/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
-const VERSIONS = ["v1beta2", "v1alpha1"];
 
 const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
 
@@ -107,29 +103,6 @@ export class Registrations {
 }
 
 /** A KubeError (404) where there is no Cluster API. */
-export async function extensionConfigs(
-  client: Pick<KubeClient, "getPath">,
-  signal?: AbortSignal,
-): Promise<Resource> {
-  return extensionConfigsOf(await client.getPath(RUNTIME_GROUP_PATH, { signal }));
-}
-
-/** `group`: what the API server tells of it. */
-export function extensionConfigsOf(group: unknown): Resource {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
-  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
-  const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));
-  if (version === undefined) {
-    const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
-    throw new KubeError(message, { code: 404, reason: "NotFound" });
-  }
-  return extensionConfigsAt(version);
-}
-
-export function extensionConfigsAt(version: string): Resource {
-  return { group: GROUP, version, plural: "extensionconfigs", kind: "ExtensionConfig", namespaced: false };
-}
-
 /** Cluster API discovers again every ten minutes, and writes where something has changed. */
 function saysTheSame(a: Registration | undefined, b: Registration | undefined): boolean {
   if (a === undefined || b === undefined) return false;

@@ -1,6 +1,34 @@
-/** Kinds of Kubernetes itself that more than one part looks at. */
+/** The kinds that HookPolicy itself uses: its own, and those of Kubernetes. */
 
+import { CLUSTER_HOOK_POLICIES, GROUP, HOOK_OVERRIDES, HOOK_POLICIES, VERSION } from "../api/hookpolicy.ts";
 import type { Resource } from "./resource.ts";
+
+export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Resource>> = {
+  HookPolicy: { group: GROUP, version: VERSION, plural: HOOK_POLICIES, kind: "HookPolicy", namespaced: true },
+  ClusterHookPolicy: {
+    group: GROUP,
+    version: VERSION,
+    plural: CLUSTER_HOOK_POLICIES,
+    kind: "ClusterHookPolicy",
+    namespaced: false,
+  },
+};
+
+export const OVERRIDES: Resource = {
+  group: GROUP,
+  version: VERSION,
+  plural: HOOK_OVERRIDES,
+  kind: "HookOverride",
+  namespaced: false,
+};
+
+export const NAMESPACES: Resource = {
+  group: "",
+  version: "v1",
+  plural: "namespaces",
+  kind: "Namespace",
+  namespaced: false,
+};
 
 export const SECRETS: Resource = {
   group: "",

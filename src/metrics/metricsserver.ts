@@ -1,12 +1,12 @@
 /** Serves what Prometheus scrapes: over HTTPS to clients that the guard allows, or in plain HTTP to everybody. */
 
 import type { IncomingMessage } from "node:http";
-import { createServer, type ServerOptions } from "node:https";
+import { createServer } from "node:https";
 
 import type { Logger } from "../api/logger.ts";
-import { sparing } from "../log.ts";
+import { sparing } from "../log/sparing.ts";
 import { listen, type Address } from "../server/address.ts";
-import type { KeyPair } from "../certificates/keypair.ts";
+import { tlsOptions, type KeyPair } from "../server/tls.ts";
 import { type Connection, Connections } from "../server/connections.ts";
 import {
   createPlainServer,
@@ -82,11 +82,6 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
       await closed;
     },
   };
-}
-
-/** A swap of the certificate has to pass all of it again. */
-function tlsOptions({ cert, key }: KeyPair): ServerOptions {
-  return { cert, key, minVersion: "TLSv1.2" };
 }
 
 async function exposition(metrics: MetricsOptions["metrics"]): Promise<Page> {

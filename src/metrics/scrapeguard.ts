@@ -10,7 +10,7 @@
 import { hash } from "node:crypto";
 
 import type { Logger } from "../api/logger.ts";
-import { sparing } from "../log.ts";
+import { sparing } from "../log/sparing.ts";
 import { ExpiringMap } from "./expiringmap.ts";
 
 /** As a TokenReview names it; all but the name only goes back to the API server. */

@@ -1,6 +1,6 @@
 /** Asks the API server who may scrape the metrics. */
 
-import { Turns } from "../admission/reviewturns.ts";
+import { Turns } from "../server/turns.ts";
 import { isFields } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import { SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
@@ -8,7 +8,7 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden, KubeError } from "../kube/kubeerror.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
 import { ScrapeGuard, type ScrapeReviewer, type User } from "./scrapeguard.ts";
-import { isAllowed } from "../operator/admission.ts";
+import { isAllowed } from "../kube/accessreview.ts";
 
 export interface ScrapeOptions {
   readonly client: Pick<KubeClient, "review">;

@@ -10,7 +10,7 @@ import {
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { lookup } from "../policy/selector.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";

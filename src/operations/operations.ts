@@ -1,12 +1,12 @@
 /** Every operation that Cluster API waits for, or is going to, by Cluster and hook. */
 
+import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import { isDeepStrictEqual } from "node:util";
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
 import { type Ask, shownAsk, type ShownContext, shownSince } from "./operation.ts";
-import type { PolicyObject } from "../controller/policyset.ts";
 
 export class AskSet {
   /** By Cluster uid, then hook. */
@@ -41,7 +41,7 @@ export class AskSet {
   }
 
   /** Clocks that the edit of a policy stops. */
-  policyEdited(policyUID: string, before: PolicyObject["spec"], now: PolicyObject["spec"]): void {
+  policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
     const edit = editOf(before, now);
     for (const asks of this.#asks.values()) {
       for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, edit));

@@ -1,14 +1,11 @@
 /** One operation through time: asked again at every edge, and remembered, as the operator does it. */
 
-import { isFields } from "../api/fields.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { remember } from "./timers.ts";
 import type { Asked, World } from "../policy/world.ts";
-import { policyKind, type RawObject } from "../cli/fleet/kinds.ts";
-import { SuiteError } from "../cli/test/suiteerror.ts";
 
 export interface Operation<T extends Asked = Asked> {
   readonly policies: readonly CompiledPolicy[];
@@ -23,6 +20,11 @@ export interface Look<T extends Asked = Asked> {
   readonly at: Date;
   readonly decision: Decision;
   readonly asked: T;
+}
+
+/** No rule changes so often: an expression looks at the clock, and the time is too long. */
+export class TooManyChanges extends Error {
+  override readonly name = "TooManyChanges";
 }
 
 const MAX_LOOKS = 100_000;
@@ -41,7 +43,7 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
     if (!(next < to.getTime())) return;
     look = lookAt({ ...operation, asked: look.asked }, new Date(next));
   }
-  throw new SuiteError(
+  throw new TooManyChanges(
     `more than ${MAX_LOOKS} changes lie between ${from.toISOString()} and ${to.toISOString()}`,
   );
 }
@@ -70,19 +72,4 @@ export function spansOf(looks: Iterable<Look>, end: Date): Span[] {
     spans.push({ verdict: decision.verdict, from: at, to: end });
   }
   return spans;
-}
-
-/** Too often rather than not: any expression that has the word. */
-export function looksAtClock(objects: readonly RawObject[]): boolean {
-  return objects.some((object) => policyKind(object) !== undefined && hasNow(object["spec"]));
-}
-
-const EXPRESSIONS = new Set(["expression", "nameExpression"]);
-
-function hasNow(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasNow);
-  if (!isFields(value)) return false;
-  return Object.entries(value).some(([key, field]) =>
-    typeof field === "string" ? EXPRESSIONS.has(key) && /\bnow\b/.test(field) : hasNow(field),
-  );
 }

@@ -6,8 +6,14 @@ import type { Settings } from "../admission/examine.ts";
 import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
-import { Turns } from "../admission/reviewturns.ts";
-import type { Access, AccessReviewer, AdmissionWorld, LocatedKind, Selection } from "../admission/reviewworld.ts";
+import { Turns } from "../server/turns.ts";
+import type {
+  Access,
+  AccessReviewer,
+  AdmissionWorld,
+  LocatedKind,
+  Selection,
+} from "../admission/reviewworld.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { policyKey } from "../controller/policyset.ts";
@@ -15,6 +21,7 @@ import type { DecisionStore, Lister } from "../controller/decisionstore.ts";
 import { SUBJECT_REVIEWS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
+import { isAllowed } from "../kube/accessreview.ts";
 import { KubeError } from "../kube/kubeerror.ts";
 import type { Resource } from "../kube/resource.ts";
 import { matches } from "../policy/decide.ts";
@@ -201,9 +208,4 @@ function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
       else next();
     }
   };
-}
-
-/** Anything but a plain yes is a no. */
-export function isAllowed(status: unknown): boolean {
-  return typeof status === "object" && status !== null && "allowed" in status && status.allowed === true;
 }

@@ -1,17 +1,6 @@
 /** What the controller needs from the API server, said with the Kubernetes adapter. */
 
-import {
-  CLUSTER_HOOK_POLICIES,
-  type ClusterHookPolicy,
-  GROUP,
-  HOOK_OVERRIDES,
-  HOOK_POLICIES,
-  type HookOverride,
-  type HookOverrideStatus,
-  type HookPolicy,
-  VERSION,
-} from "../api/hookpolicy.ts";
-import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
 import type { LiveReader } from "../controller/livereads.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
@@ -26,94 +15,13 @@ import {
   KubeError,
   unlessNotFound,
 } from "../kube/kubeerror.ts";
-import type { KubeObject, Resource } from "../kube/resource.ts";
+import type { ClusterResource } from "../kube/clusterresource.ts";
+import type { KubeObject } from "../kube/resource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
+import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
-
-export const POLICY_RESOURCES: Readonly<Record<PolicyKind, Resource>> = {
-  HookPolicy: { group: GROUP, version: VERSION, plural: HOOK_POLICIES, kind: "HookPolicy", namespaced: true },
-  ClusterHookPolicy: {
-    group: GROUP,
-    version: VERSION,
-    plural: CLUSTER_HOOK_POLICIES,
-    kind: "ClusterHookPolicy",
-    namespaced: false,
-  },
-};
-
-export const OVERRIDES: Resource = {
-  group: GROUP,
-  version: VERSION,
-  plural: HOOK_OVERRIDES,
-  kind: "HookOverride",
-  namespaced: false,
-};
-
-export const NAMESPACES: Resource = {
-  group: "",
-  version: "v1",
-  plural: "namespaces",
-  kind: "Namespace",
-  namespaced: false,
-};
-
-/** Newest first; Cluster API ≤ 1.10 serves only v1beta1. */
-const CLUSTER_VERSIONS = ["v1beta2", "v1beta1"];
-
-/** Which version of Cluster this API server serves; asked again before each list, because upgrades change it. */
-export class ClusterResource {
-  readonly #client: KubeClient;
-  #version = "v1beta2";
-
-  constructor(client: KubeClient) {
-    this.#client = client;
-  }
-
-  get current(): Resource {
-    return {
-      group: CLUSTER_API_GROUP,
-      version: this.#version,
-      plural: "clusters",
-      kind: "Cluster",
-      namespaced: true,
-    };
-  }
-
-  async resolve(signal: AbortSignal): Promise<Resource> {
-    const group = await this.#client.getPath(`/apis/${CLUSTER_API_GROUP}`, { signal });
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
-    const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
-    const served = CLUSTER_VERSIONS.find((wanted) => versions.some(({ version }) => version === wanted));
-    this.#version = served ?? versions[0]?.version ?? this.#version;
-    return this.current;
-  }
-}
-
-/** A stored policy as the controller keeps it: without managedFields and whatever else is not used. */
-export function viewPolicy(kind: PolicyKind, raw: KubeObject): PolicyObject {
-  const view = {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind,
-    metadata: viewMetadata(raw.metadata),
-    spec: raw.spec,
-    status: raw.status,
-  };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
-  return view as HookPolicy | ClusterHookPolicy;
-}
-
-export function viewOverride(raw: KubeObject): HookOverride {
-  const view = {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind: "HookOverride",
-    metadata: viewMetadata(raw.metadata),
-    spec: raw.spec,
-    status: raw.status,
-  };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
-  return view as HookOverride;
-}
 
 export class ApiServer implements LiveReader, PolicyWriter {
   readonly #client: KubeClient;

@@ -23,19 +23,14 @@ import { resourceName } from "../kube/resource.ts";
 import { WorkQueue } from "../kube/workqueue.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
-import type { ServedHooks } from "../policy/compile.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policy.ts";
 import type { Memory } from "./admission.ts";
-import {
-  ApiServer,
-  ClusterResource,
-  NAMESPACES,
-  OVERRIDES,
-  POLICY_RESOURCES,
-  viewOverride,
-  viewPolicy,
-} from "./apiserver.ts";
+import { ApiServer } from "./apiserver.ts";
+import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
+import { ClusterResource } from "../kube/clusterresource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
 import { compactCluster } from "../controller/compactcluster.ts";
 import { followCoverage } from "../metrics/coverage.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";

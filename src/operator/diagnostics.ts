@@ -4,7 +4,7 @@ import type { Logger } from "../api/logger.ts";
 import { KubeClient } from "../kube/kubeclient.ts";
 import type { KubeConfig } from "../kube/kubeconfig.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { KeyPair } from "../certificates/keypair.ts";
+import type { KeyPair } from "../server/tls.ts";
 import { createHealthServer, type HealthCheck } from "../server/healthserver.ts";
 import type { HookServer } from "../server/hookserver.ts";
 import { createPlainMetricsServer, createSecureMetricsServer } from "../metrics/metricsserver.ts";

@@ -1,17 +1,14 @@
-/** Who does what is enough once, and where the operator's own objects are. */
+/** Which replica runs the tasks that only one of them should run. */
 
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Logger } from "../api/logger.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { ALWAYS_LEADING, LeaderElection, type Leadership } from "../kube/leaderelection.ts";
+import { ownNamespace } from "../kube/ownnamespace.ts";
 import type { Options } from "./options.ts";
 
 const LEASE = "hookpolicy";
-const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/** Of the manifests. */
-const DEFAULT_NAMESPACE = "hookpolicy-system";
 
 export interface RunningLeadership extends Leadership {
   /** Until `signal` aborts; never rejects. */
@@ -25,16 +22,4 @@ export function createLeadership(options: Options, client: KubeClient, log: Logg
   // Not the Pod's name alone: a container that was restarted must not take its old lease for its own.
   const identity = `${hostname()}_${randomUUID()}`;
   return new LeaderElection({ client, lease, identity, log });
-}
-
-export function ownNamespace({ namespace }: Pick<Options, "namespace">): string {
-  return namespace ?? podNamespace() ?? DEFAULT_NAMESPACE;
-}
-
-function podNamespace(): string | undefined {
-  try {
-    return readFileSync(NAMESPACE_FILE, "utf8").trim() || undefined;
-  } catch {
-    return undefined; // not in a Pod
-  }
 }

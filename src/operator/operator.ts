@@ -9,7 +9,7 @@ import type { HandlerDeps } from "../hooks/hookhandler.ts";
 import { createRoutes } from "../hooks/hookroutes.ts";
 import { KubeClient } from "../kube/kubeclient.ts";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
-import { sparing } from "../log.ts";
+import { sparing } from "../log/sparing.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
@@ -23,7 +23,7 @@ import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
 import { Readiness } from "./readiness.ts";
 
-export interface ManagerDeps {
+export interface OperatorDeps {
   readonly log: Logger;
   /** Aborted: become not ready, answer for --shutdown-delay-duration, finish what is under way, return. */
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ export const DRAIN_MS = 15_000;
 const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
 
 /** Runs until `signal` aborts; rejects when the operator cannot start. */
-export async function runManager(options: Options, { log, signal }: ManagerDeps): Promise<void> {
+export async function runOperator(options: Options, { log, signal }: OperatorDeps): Promise<void> {
   const served = servedHooks(options.capiVersion.minor);
   const metrics = createMetrics({ capiVersion: served.capiVersion });
   const kubeConfig = loadKubeConfig(options);

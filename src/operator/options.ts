@@ -1,30 +1,17 @@
 /** The flags of `hookpolicy run`: names, defaults and texts in one table, and what is made of them. */
 
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log.ts";
+import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log/processlog.ts";
 import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
-export const CERT_MANAGEMENT = ["Self", "Files"] as const;
-export type CertManagement = (typeof CERT_MANAGEMENT)[number];
-
-export interface Options {
+export interface Options extends CertificateSettings {
   /** Absent: as kubectl finds it, or the Pod's service account. */
   readonly kubeconfig?: string;
   /** Absent: all interfaces. */
   readonly webhookHost?: string;
   readonly webhookPort: number;
-  readonly webhookCertDir: string;
-  readonly webhookCertName: string;
-  readonly webhookKeyName: string;
-  readonly webhookConfiguration: string;
-  readonly certManagement: CertManagement;
-  readonly webhookServiceName: string;
-  readonly webhookSecretName: string;
   readonly admissionPort: number;
-  /** Absent: hooks are answered whoever calls. */
-  readonly clients?: ClientOptions;
-  /** Absent: reviews are answered whoever calls. */
-  readonly admissionClients?: ClientOptions;
   /** Absent: not served. */
   readonly healthAddress?: Address;
   /** Absent: not served. */
@@ -36,18 +23,10 @@ export interface Options {
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
   readonly leaderElect: boolean;
-  /** Absent: the Pod's. */
-  readonly namespace?: string;
   readonly shutdownDelayMs: number;
   readonly capiVersion: CapiVersion;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-}
-
-export interface ClientOptions {
-  readonly caFile: string;
-  /** Common names; none: every certificate of that authority is good. */
-  readonly names: readonly string[];
 }
 
 /** `text` is `1.<minor>`, whatever was typed. */
@@ -303,12 +282,12 @@ function optionalClients<K extends string>(
   key: K,
   prefix: "client" | "admission-client",
   values: FlagValues,
-): { readonly [P in K]?: ClientOptions };
+): { readonly [P in K]?: ClientSettings };
 function optionalClients(
   key: string,
   prefix: "client" | "admission-client",
   values: FlagValues,
-): Record<string, ClientOptions> {
+): Record<string, ClientSettings> {
   const [caFlag, cnFlag] = [`${prefix}-ca-file`, `${prefix}-cn`] as const;
   const [caFile, cn] = [values[caFlag], values[cnFlag]];
   const names = cn === undefined ? [] : cn.split(",").map((name) => name.trim());

@@ -10,6 +10,7 @@ import type {
   RuleSpec,
   WaitGateSpec,
 } from "../api/hookpolicy.ts";
+import type { ServedHooks } from "../api/hookcatalog.ts";
 import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
@@ -29,20 +30,6 @@ import type {
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
 import { checkInSteps } from "./validation/semantics.ts";
-
-/** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
-export interface ServedHooks {
-  readonly capiVersion: string;
-  readonly advertised: ReadonlySet<HookName>;
-  readonly blocking: ReadonlySet<HookName>;
-  /**
-   * Once an upgrade is marked (AfterClusterUpgrade), BeforeClusterUpgrade is not called again. Cluster API up to 1.11 calls it
-   * again where what comes after the mark fails (exp/topology/desiredstate/desired_state.go, computeControlPlaneVersion).
-   */
-  readonly marksUpgrades: boolean;
-  /** The status of a Cluster shows the versions of its control plane and its workers (Cluster API 1.14). */
-  readonly showsVersions: boolean;
-}
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 

@@ -13,10 +13,10 @@ import { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 
 import type { Logger } from "../api/logger.ts";
-import { sparing } from "../log.ts";
+import { sparing } from "../log/sparing.ts";
 import { listen } from "./address.ts";
+import { tlsOptions, type KeyPair } from "./tls.ts";
 import { BodyRoom } from "./bodyroom.ts";
-import type { KeyPair } from "../certificates/keypair.ts";
 import { Connections } from "./connections.ts";
 import { type Body, type BodyLimits, HookRequest, readBody } from "./requestbody.ts";
 
@@ -152,13 +152,11 @@ export function createHookServer(options: HookServerOptions): HookServer {
 }
 
 /** A swap of the certificate has to pass all of it again. */
-function serverOptions({ cert, key }: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
+function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
-    cert,
-    key,
+    ...tlsOptions(pair),
     // Without a good one the connection stands, too: discovery needs none, and an answer says more than an end.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
-    minVersion: "TLSv1.2",
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,
     headersTimeout: limits.headersMs,

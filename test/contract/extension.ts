@@ -6,7 +6,7 @@ import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { servedHooks } from "../../src/api/hookcatalog.ts";
 import type { HandlerDeps } from "../../src/hooks/hookhandler.ts";
 import { createRoutes, type Routes } from "../../src/hooks/hookroutes.ts";
-import type { KeyPair } from "../../src/certificates/keypair.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
 import { createHookServer } from "../../src/server/hookserver.ts";
 import { silent } from "../unit/controller/fixtures.ts";
 import { issue } from "../unit/server/certificates.ts";

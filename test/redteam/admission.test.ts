@@ -9,7 +9,7 @@ import { before, test, type TestContext } from "node:test";
 import type { IncomingMessage } from "node:http";
 import { type Admission, createAdmission, type ReviewClient } from "../../src/operator/admission.ts";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
-import type { KeyPair } from "../../src/certificates/keypair.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
 import { createHookServer } from "../../src/server/hookserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { before, test, type TestContext } from "node:test";
 import { createScrapeGuard } from "../../src/metrics/scrapereviewer.ts";
-import type { KeyPair } from "../../src/certificates/keypair.ts";
+import type { KeyPair } from "../../src/server/tls.ts";
 import { createSecureMetricsServer } from "../../src/metrics/metricsserver.ts";
 import { issue } from "../unit/server/certificates.ts";
 import { createRecorder, type Recorder } from "../unit/server/recorder.ts";

@@ -12,7 +12,7 @@ import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hookhandler.ts";
 import { describeTransition } from "../../src/events/eventtext.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
-import type { ServedHooks } from "../../src/policy/compile.ts";
+import type { ServedHooks } from "../../src/api/hookcatalog.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
 import { type Fixture, keyOf, passTo, silent, statusOf, storeWith } from "../unit/controller/fixtures.ts";
 

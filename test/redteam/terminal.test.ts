@@ -179,8 +179,8 @@ test("on a terminal, only colours of the program's own get through", async (t) =
 });
 
 const SRC = resolve(import.meta.dirname, "../../src");
-/** The one of commands, the question before a change, the log, and the audit log. */
-const EXITS = ["cmd/confirm.ts", "cmd/output.ts", "log.ts", "manager/auditing.ts"];
+/** The audit log, the question before a change, the one of commands, and the log. */
+const EXITS = ["audit/auditing.ts", "cli/terminal/confirm.ts", "cli/terminal/output.ts", "log/processlog.ts"];
 
 test("text leaves the program by these exits, and by no other", () => {
   const looks =

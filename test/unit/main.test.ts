@@ -50,13 +50,13 @@ const hookpolicy = async (...args: string[]): Promise<Outcome> =>
 
 /** `hookpolicy run` with `body` in the place of the manager: `async (options, { log, signal }) => { body }`. */
 function runWith(body: string, ...flags: string[]): ChildProcess {
-  const manager = `export async function runManager(options, { log, signal }) { ${body} }`;
+  const operator = `export async function runOperator(options, { log, signal }) { ${body} }`;
   const asUrl = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`;
   const hooks = `import { registerHooks } from "node:module";
     registerHooks({
       resolve: (specifier, context, next) =>
-        specifier.endsWith("/manager/manager.ts")
-          ? { url: ${JSON.stringify(asUrl(manager))}, shortCircuit: true }
+        specifier.endsWith("/operator/operator.ts")
+          ? { url: ${JSON.stringify(asUrl(operator))}, shortCircuit: true }
           : next(specifier, context),
     });`;
   return start([process.execPath, "--import", asUrl(hooks), SOURCE, "run", ...flags]);

@@ -5,7 +5,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
-import type { ServedHooks } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";

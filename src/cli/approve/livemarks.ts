@@ -5,7 +5,7 @@ import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isConflict, isNotFound } from "../../kube/kubeerror.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { NAMESPACES } from "../../operator/apiserver.ts";
+import { NAMESPACES } from "../../kube/resources.ts";
 import { viewCluster } from "../../policy/cluster.ts";
 import { follow } from "../fleet/follow.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";

@@ -1,7 +1,14 @@
 /** What can stand behind the words that were typed, as kubectl's plugins and the scripts of shells ask for it. */
 
 import type { Command } from "commander";
-import { type Flag, isLive, type Live, type Subcommand, subcommands, type Values } from "./completionscript.ts";
+import {
+  type Flag,
+  isLive,
+  type Live,
+  type Subcommand,
+  subcommands,
+  type Values,
+} from "./completionscript.ts";
 
 /** Cobra's ShellCompDirective: files where nothing fits, or never. */
 export const FILES = 0;

@@ -1,6 +1,6 @@
 /** Whether what is installed protects anything: checks over what was read, each with what to do about it. */
 
-import type { ServedHooks } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { Own, Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 

@@ -6,14 +6,21 @@ import { secretOf } from "./checkcertificate.ts";
 import type { Evidence, Grant, Read } from "./doctor.ts";
 import { operators } from "./checkinstall.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { DEPLOYMENTS, SECRETS, SUBJECT_REVIEWS, VALIDATING_WEBHOOKS } from "../../kube/resources.ts";
+import {
+  DEPLOYMENTS,
+  SECRETS,
+  SUBJECT_REVIEWS,
+  VALIDATING_WEBHOOKS,
+  NAMESPACES,
+  OVERRIDES,
+  POLICY_RESOURCES,
+} from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts";
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
 import { isSecret } from "../../objects/objectrefusal.ts";
-import { extensionConfigs } from "../../hooks/registrationinformer.ts";
+import { extensionConfigs } from "../../kube/extensionconfigs.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listTyped } from "../fleet/liveobjects.ts";

@@ -4,7 +4,7 @@ import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterNames } from "./objectnames.ts";

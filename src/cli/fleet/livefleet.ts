@@ -3,7 +3,7 @@
 import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
 import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";

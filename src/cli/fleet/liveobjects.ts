@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type Resource, resourceName } from "../../kube/resource.ts";
-import { ClusterResource } from "../../operator/apiserver.ts";
+import { ClusterResource } from "../../kube/clusterresource.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../../policy/objects.ts";

@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { POLICY_RESOURCES } from "../../operator/apiserver.ts";
+import { POLICY_RESOURCES } from "../../kube/resources.ts";
 import type { Connection } from "../fleet/livefleet.ts";
 import { follow } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/liveobjects.ts";

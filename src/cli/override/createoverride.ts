@@ -4,7 +4,8 @@ import { CONDITION, type HookOverride } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { OVERRIDES, viewOverride } from "../../operator/apiserver.ts";
+import { viewOverride } from "../../controller/storedviews.ts";
+import { OVERRIDES } from "../../kube/resources.ts";
 import { follow } from "../fleet/follow.ts";
 
 /** What the operator says of it; undefined: nothing in time. */

@@ -4,7 +4,13 @@ import { type Command, Option } from "commander";
 import { addExamples } from "../command.ts";
 import type { Plan } from "./uninstallplan.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime, reading } from "../fleet/connection.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  connectionOf,
+  parseTime,
+  reading,
+} from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 interface Flags extends ConnectionFlags {

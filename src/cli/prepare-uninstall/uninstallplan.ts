@@ -4,13 +4,12 @@
  */
 
 import { FINALIZER } from "../../api/hookpolicy.ts";
-import { DEPLOYMENTS, VALIDATING_WEBHOOKS } from "../../kube/resources.ts";
+import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { pause } from "../../kube/deadline.ts";
 import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
-import { POLICY_RESOURCES } from "../../operator/apiserver.ts";
-import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../hooks/registrationinformer.ts";
+import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
 /** Of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";

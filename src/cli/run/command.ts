@@ -1,7 +1,7 @@
 /** `hookpolicy run`: the operator. */
 
 import type { Logger } from "../../api/logger.ts";
-import { runManager } from "../../operator/operator.ts";
+import { runOperator } from "../../operator/operator.ts";
 import type { Options } from "../../operator/options.ts";
 
 export interface RunDeps {
@@ -12,6 +12,6 @@ export interface RunDeps {
 
 /** Returns when everything is closed after `signal`; rejects with an error of one line when it cannot start or go on. */
 export async function run(options: Options, { log, signal }: RunDeps): Promise<void> {
-  await runManager(options, { log, signal });
+  await runOperator(options, { log, signal });
   log.info("Stopped");
 }

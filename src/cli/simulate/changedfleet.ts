@@ -3,7 +3,8 @@
 import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { compilePolicy, type ServedHooks } from "../../policy/compile.ts";
+import { compilePolicy } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";

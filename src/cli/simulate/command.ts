@@ -195,7 +195,7 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
-  const { looksAtClock } = await import("../../operations/timeline.ts");
+  const { looksAtClock } = await import("../fleet/looksatclock.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
   const served = servedHooks(options.capiVersion.minor);
   const policies = [...pair.before.policies, ...pair.after.policies];

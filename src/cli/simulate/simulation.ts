@@ -3,7 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
-import type { ServedHooks } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import { type CompiledPolicy, policyName } from "../../policy/policy.ts";

@@ -4,7 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
 import { AskSet } from "../../operations/operations.ts";
-import type { ServedHooks } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { editsBetween } from "../fleet/edits.ts";

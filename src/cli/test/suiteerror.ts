@@ -1,3 +1,5 @@
+import { TooManyChanges } from "../../operations/timeline.ts";
+
 /** Why a suite cannot be run: neither passed nor failed. */
 export class SuiteError extends Error {
   override readonly name = "SuiteError";
@@ -15,6 +17,7 @@ export function within<T>(field: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
+    if (error instanceof TooManyChanges) throw new SuiteError(error.message, field);
     if (!(error instanceof SuiteError)) throw error;
     throw new SuiteError(error.message, error.field === "" ? field : `${field}.${error.field}`);
   }

@@ -9,7 +9,7 @@ import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./spec.ts";
-import { looksAtClock } from "../../operations/timeline.ts";
+import { looksAtClock } from "../fleet/looksatclock.ts";
 
 export class SuiteWorld {
   readonly #options: FleetOptions;

@@ -3,13 +3,21 @@
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
 import { isFields } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
-import { compilePolicy, type ServedHooks } from "../../policy/compile.ts";
+import { compilePolicy } from "../../policy/compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { compileOverride } from "../../policy/override.ts";
 import { type PolicyKind } from "../../policy/policy.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
-import { groupOf, OWN_KINDS, type OwnKind, type RawObject, viewOverride, viewPolicy } from "../fleet/kinds.ts";
+import {
+  groupOf,
+  OWN_KINDS,
+  type OwnKind,
+  type RawObject,
+  viewOverride,
+  viewPolicy,
+} from "../fleet/kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";

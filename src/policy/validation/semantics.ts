@@ -4,7 +4,7 @@ import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../
 import { atOnce, type Steps } from "../../api/steps.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
-import type { ServedHooks } from "../compile.ts";
+import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";

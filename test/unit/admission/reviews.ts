@@ -6,7 +6,7 @@ import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { examine } from "../../../src/admission/examine.ts";
 import type { Examiner } from "../../../src/admission/examiner.ts";
 import { createAdmissionHandler } from "../../../src/admission/reviewhandler.ts";
-import { Turns } from "../../../src/admission/reviewturns.ts";
+import { Turns } from "../../../src/server/turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/reviewworld.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";

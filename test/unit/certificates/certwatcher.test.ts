@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test, type TestContext } from "node:test";
 
-import { errorText } from "../../../src/log.ts";
-import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import { errorText } from "../../../src/log/errortext.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { CertWatcher, type CertWatcherOptions } from "../../../src/certificates/certwatcher.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder } from "../server/recorder.ts";

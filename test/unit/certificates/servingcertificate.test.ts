@@ -6,9 +6,13 @@ import { test, type TestContext } from "node:test";
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { errorText } from "../../../src/log.ts";
-import { createServing, type Serving, type ServingOptions } from "../../../src/certificates/servingcertificate.ts";
-import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import { errorText } from "../../../src/log/errortext.ts";
+import {
+  createServing,
+  type Serving,
+  type ServingOptions,
+} from "../../../src/certificates/servingcertificate.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
 
 const NOW = new Date();

@@ -9,7 +9,7 @@ import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/con
 import { computeStatus, knownOf } from "../../../src/controller/policystatus.ts";
 import { DecisionStore, type Lister } from "../../../src/controller/decisionstore.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
-import type { ServedHooks } from "../../../src/policy/compile.ts";
+import type { ServedHooks } from "../../../src/api/hookcatalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 

@@ -9,7 +9,7 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { createMetrics } from "../../../src/metrics/metrics.ts";
-import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import {
   createPlainMetricsServer,
   createSecureMetricsServer,

@@ -1,7 +1,7 @@
 /** One replica is asked about a Cluster, while everything that its answer depends on is changed by others. */
 
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { viewPolicy } from "../../../src/operator/apiserver.ts";
+import { viewPolicy } from "../../../src/controller/storedviews.ts";
 import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { APPROVED, compiled, DELETE, gated, NO_OBJECTS, NOW } from "../builders.ts";

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FLAGS, parseOptions, UsageError, type Flag, type FlagValues } from "../../../src/operator/options.ts";
+import {
+  FLAGS,
+  parseOptions,
+  UsageError,
+  type Flag,
+  type FlagValues,
+} from "../../../src/operator/options.ts";
 
 test("without flags: Cluster API's defaults, all interfaces, all hooks", () => {
   assert.deepEqual(parseOptions({}), {

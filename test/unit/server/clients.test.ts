@@ -8,8 +8,8 @@ import { before, mock, test, type TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
-import { errorText } from "../../../src/log.ts";
-import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import { errorText } from "../../../src/log/errortext.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/clientauthority.ts";
 import { createHookServer, type HookServer } from "../../../src/server/hookserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";

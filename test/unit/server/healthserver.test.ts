@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 
-import { errorText } from "../../../src/log.ts";
+import { errorText } from "../../../src/log/errortext.ts";
 import { createHealthServer, type HealthCheck } from "../../../src/server/healthserver.ts";
 import { createRecorder } from "./recorder.ts";
 

@@ -6,7 +6,7 @@ import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-import type { KeyPair } from "../../../src/certificates/keypair.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
 import { createHookServer, type HookRoute, type HookServerOptions } from "../../../src/server/hookserver.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";

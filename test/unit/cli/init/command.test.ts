@@ -65,7 +65,7 @@ test("every file is written, and the commands of every pipeline pass", async (t)
 test("the policy and the suite name the schemas that the package holds", async (t) => {
   const cwd = await folder(t, {});
   await hookpolicy(["init"], { cwd });
-  const schemas = await readdir(join(import.meta.dirname, "../../../schemas"));
+  const schemas = await readdir(join(import.meta.dirname, "../../../../schemas"));
   for (const name of FILES.slice(0, 2)) {
     const [, schema = ""] =
       /^# yaml-language-server: \$schema=\S+\/schemas\/(\S+)\n/.exec(

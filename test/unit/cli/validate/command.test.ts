@@ -8,7 +8,7 @@ import { Ajv } from "ajv";
 import { folder, MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../../../..");
 
 interface ValidationJson {
   readonly valid: boolean;

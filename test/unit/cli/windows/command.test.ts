@@ -6,7 +6,7 @@ import { Ajv } from "ajv";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../../../..");
 
 const policy = (name: string, gate: string, kind = "HookPolicy"): string => `---
 apiVersion: hookpolicy.dev/v1alpha1

@@ -9,7 +9,7 @@ import { MAX_SOURCE_BYTES } from "../../../../src/policy/cel/syntax.ts";
 import { SIGNATURES, type Type, VARIABLES } from "../../../../src/policy/cel/celtypes.ts";
 import { compileExpression, type ExpressionUse } from "../../../../src/policy/cel/expression.ts";
 
-const PAGE = readFileSync(join(import.meta.dirname, "../../../docs/expressions.md"), "utf8");
+const PAGE = readFileSync(join(import.meta.dirname, "../../../../docs/expressions.md"), "utf8");
 
 function examples(use: string): string[] {
   const blocks = PAGE.matchAll(new RegExp(`^\`\`\`cel ${use}\n(.*?)^\`\`\``, "gms"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { type Turn, Turns } from "../../../src/admission/reviewturns.ts";
+import { type Turn, Turns } from "../../../src/server/turns.ts";
 
 /** Takes a turn for each name at once; `order` tells which of them have one, `refused` which have none. */
 function takeAll(turns: Turns, names: readonly string[]) {

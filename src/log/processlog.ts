@@ -1,11 +1,10 @@
 /** The process log: one line per entry, as text for people or JSON for collectors, on winston. */
 
-import { inspect } from "node:util";
-
 import { createLogger as createWinston, format, transports } from "winston";
 
-import type { LogFields, Logger } from "./api/logger.ts";
-import { printable } from "./api/printable.ts";
+import type { LogFields, Logger } from "../api/logger.ts";
+import { printable } from "../api/printable.ts";
+import { errorText } from "./errortext.ts";
 
 export const LOG_FORMATS = ["text", "json"] as const;
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -35,7 +34,6 @@ interface Entry {
 
 /** Longer strings are cut: one hostile value must not become a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
-const MAX_CAUSES = 4;
 
 /** A cut must not leave half a character behind. */
 const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
@@ -64,25 +62,6 @@ export function createLogger(options: LogOptions): ClosableLogger {
       await new Promise<void>((resolve) => stream.write("", () => resolve()));
     },
   });
-}
-
-/** The messages of an error and of its causes in one text; errors without a message are told by their code. */
-export function errorText(error: unknown): string {
-  const parts: string[] = [];
-  let current = error;
-  for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
-    const text = ownText(current);
-    if (!parts.some((part) => part.includes(text))) parts.push(text);
-    current = current.cause;
-  }
-  return parts.length === 0 ? inspect(error) : parts.join(": ");
-}
-
-function ownText(error: Error): string {
-  if (error.message !== "") return error.message;
-  // A refused connection to a name with several addresses: an AggregateError with an empty message.
-  if (error instanceof AggregateError) return error.errors.map((each) => errorText(each)).join("; ");
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
 
 type Write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]) => void;
@@ -160,16 +139,4 @@ export function survivePipeErrors(stream: NodeJS.WritableStream): void {
   if (guarded.has(stream)) return;
   guarded.add(stream);
   stream.on("error", () => undefined);
-}
-
-const REPORT_INTERVAL_MS = 60_000;
-
-/** What strangers can cause is a line now and then, however often they do. */
-export function sparing(log: Logger): Logger["warn"] {
-  let reportedAt = -Infinity;
-  return (message, fields) => {
-    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return;
-    reportedAt = performance.now();
-    log.warn(message, fields);
-  };
 }

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { Writable } from "node:stream";
 import { test } from "node:test";
 
-import type { Logger } from "../../src/api/logger.ts";
-import { createLogger, type LogFormat, type LogLevel } from "../../src/log.ts";
+import type { Logger } from "../../../src/api/logger.ts";
+import { createLogger, type LogFormat, type LogLevel } from "../../../src/log/processlog.ts";
 
 /** The lines that `use` logs, without the final newline of the last one. */
 async function linesOf(format: LogFormat, level: LogLevel, use: (log: Logger) => void): Promise<string[]> {
@@ -143,7 +143,7 @@ test("close waits for a slow stream", async () => {
 
 test("a process whose reader has gone keeps running and ends by itself", async () => {
   const script = `
-    import { createLogger } from ${JSON.stringify(new URL("../../src/log.ts", import.meta.url).href)};
+    import { createLogger } from ${JSON.stringify(new URL("../../../src/log/processlog.ts", import.meta.url).href)};
     const log = createLogger({ format: "text", level: "info" });
     process.stdin.once("data", async () => {
       for (let n = 0; n < 100; n++) log.info("Line", { n });

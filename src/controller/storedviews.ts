@@ -1,0 +1,43 @@
+/** Stored objects as the controller keeps them: without managedFields and whatever else is not used. */
+
+import {
+  type ClusterHookPolicy,
+  GROUP,
+  type HookOverride,
+  type HookPolicy,
+  VERSION,
+} from "../api/hookpolicy.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { viewMetadata } from "../policy/cluster.ts";
+import type { PolicyKind } from "../policy/policy.ts";
+import type { PolicyObject } from "./policyset.ts";
+
+interface StoredObject {
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export function viewPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
+  const view = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind,
+    metadata: viewMetadata(raw.metadata),
+    spec: raw.spec,
+    status: raw.status,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
+  return view as HookPolicy | ClusterHookPolicy;
+}
+
+export function viewOverride(raw: StoredObject): HookOverride {
+  const view = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: "HookOverride",
+    metadata: viewMetadata(raw.metadata),
+    spec: raw.spec,
+    status: raw.status,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
+  return view as HookOverride;
+}

@@ -1,0 +1,33 @@
+/** The kind ExtensionConfig of Cluster API, in the version that the API server serves. */
+
+import type { KubeClient } from "./kubeclient.ts";
+import { KubeError } from "./kubeerror.ts";
+import type { Resource } from "./resource.ts";
+
+const GROUP = "runtime.cluster.x-k8s.io";
+export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
+/** Newest first; Cluster API ≤ 1.10 serves only v1alpha1. */
+const VERSIONS = ["v1beta2", "v1alpha1"];
+
+export async function extensionConfigs(
+  client: Pick<KubeClient, "getPath">,
+  signal?: AbortSignal,
+): Promise<Resource> {
+  return extensionConfigsOf(await client.getPath(RUNTIME_GROUP_PATH, { signal }));
+}
+
+/** `group`: what the API server tells of it. */
+export function extensionConfigsOf(group: unknown): Resource {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
+  const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));
+  if (version === undefined) {
+    const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
+    throw new KubeError(message, { code: 404, reason: "NotFound" });
+  }
+  return extensionConfigsAt(version);
+}
+
+export function extensionConfigsAt(version: string): Resource {
+  return { group: GROUP, version, plural: "extensionconfigs", kind: "ExtensionConfig", namespaced: false };
+}

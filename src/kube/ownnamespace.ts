@@ -1,0 +1,20 @@
+/** The namespace of the operator's own objects. */
+
+import { readFileSync } from "node:fs";
+
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/** The one of the manifests. */
+const DEFAULT_NAMESPACE = "hookpolicy-system";
+
+/** The one that was configured, else that of the Pod. */
+export function ownNamespace({ namespace }: { readonly namespace?: string }): string {
+  return namespace ?? podNamespace() ?? DEFAULT_NAMESPACE;
+}
+
+function podNamespace(): string | undefined {
+  try {
+    return readFileSync(NAMESPACE_FILE, "utf8").trim() || undefined;
+  } catch {
+    return undefined; // not in a Pod
+  }
+}
