@@ -19,6 +19,6 @@ COPY dist/main.js /hookpolicy.mjs
 
 # In numbers: runAsNonRoot cannot judge a name.
 USER 65532:65532
-EXPOSE 9443 9444 9440 8080
+EXPOSE 9443 9444 9440 8443
 ENTRYPOINT ["/nodejs/bin/node", "/hookpolicy.mjs"]
 CMD ["--help"]

@@ -137,8 +137,8 @@ type Buckets = ReadonlyMap<number, number>;
 
 const BUCKET = /^hookpolicy_decision_latency_seconds_bucket\{le="([^"]+)"\} (\S+)$/gm;
 
-async function decisions({ ports }: Operator): Promise<Buckets> {
-  const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
+async function decisions(operator: Operator): Promise<Buckets> {
+  const text = await operator.scrape();
   return new Map(
     [...text.matchAll(BUCKET)].map(([, le = "", count]) => [
       le === "+Inf" ? Infinity : Number(le),

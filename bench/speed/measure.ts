@@ -105,8 +105,8 @@ type Buckets = ReadonlyMap<number, number>;
 
 const BUCKET = /^hookpolicy_hook_call_duration_seconds_bucket\{.*?le="([^"]+)".*\} (\S+)$/gm;
 
-async function buckets({ ports }: Operator): Promise<Buckets> {
-  const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
+async function buckets(operator: Operator): Promise<Buckets> {
+  const text = await operator.scrape();
   const counts = new Map<number, number>();
   for (const [, le = "", count] of text.matchAll(BUCKET)) {
     const bound = le === "+Inf" ? Infinity : Number(le);

@@ -26,6 +26,14 @@ export const VALIDATING_WEBHOOKS: Resource = {
   namespaced: false,
 };
 
+export const TOKEN_REVIEWS: Resource = {
+  group: "authentication.k8s.io",
+  version: "v1",
+  plural: "tokenreviews",
+  kind: "TokenReview",
+  namespaced: false,
+};
+
 export const SUBJECT_REVIEWS: Resource = {
   group: "authorization.k8s.io",
   version: "v1",

@@ -204,6 +204,6 @@ function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
 }
 
 /** Anything but a plain yes is a no. */
-function isAllowed(status: unknown): boolean {
+export function isAllowed(status: unknown): boolean {
   return typeof status === "object" && status !== null && "allowed" in status && status.allowed === true;
 }

@@ -26,10 +26,12 @@ export interface CertificatesOptions {
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
   /** Exist when something changes. */
-  readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "setCertificate" | "clientsChanged">>>;
+  readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "clientsChanged">>>;
+  /** All that serve the certificate. */
+  readonly serving: () => readonly Pick<HookServer, "setCertificate">[];
 }
 
-/** All serve the same certificate; whom they answer differs. */
+/** Whom they answer can be for a client certificate to say. */
 export type Listener = "hooks" | "admission";
 
 export interface TlsOptions {
@@ -63,7 +65,7 @@ export class Certificates {
   readonly #namespace: string;
 
   constructor(own: CertificatesOptions) {
-    const { options, client, leadership, events, log, servers } = own;
+    const { options, client, leadership, events, log, serving } = own;
     const leading = (): boolean => leadership.leading();
     this.#options = own;
     this.#namespace = ownNamespace(options);
@@ -75,8 +77,7 @@ export class Certificates {
       log,
       now,
       onChange: (pair) => {
-        const { hooks, admission } = servers();
-        for (const server of [hooks, admission]) server.setCertificate(pair);
+        for (const server of serving()) server.setCertificate(pair);
       },
       onStep: (step) => events.tell(stepEvent(step, this.#secret())),
     });

@@ -11,18 +11,13 @@ import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/config.ts";
 import { sparing } from "../log.ts";
 import { createMetrics, type Metrics } from "../metrics.ts";
-import {
-  createHealthServer,
-  createMetricsServer,
-  type HealthCheck,
-  type PlainServer,
-} from "../server/health.ts";
 import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission.ts";
 import { openAuditLog, recordAll } from "./auditing.ts";
 import { Certificates, type Listener, type TlsOptions } from "./certificates.ts";
 import { createController } from "./controller.ts";
+import { createDiagnostics } from "./diagnostics.ts";
 import { EventRecorder, type EventResult } from "./events.ts";
 import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
@@ -60,6 +55,7 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
     events,
     log,
     servers: () => servers,
+    serving: () => [...Object.values(servers), ...diagnostics.secure],
   });
   const audit = await openAuditLog(options.auditLog, { metrics, log });
   const hooks = createRoutes(served, {
@@ -75,20 +71,18 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   const settings = { served, maxOverrideMs };
   const authenticated = options.admissionClients !== undefined;
   const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
-  const servers = createServers(options, { hooks, admission, tls: await certificates.load(signal), log });
+  const { tls, clients } = await certificates.load(signal);
+  const servers = createServers(options, { hooks, admission, tls, clients, log });
+  const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
   // Discovery first: it needs nothing else, and Cluster API's start depends on it.
   const { port } = await servers.hooks.listen();
   await servers.admission.listen();
   readiness.listening();
   void admission.warm();
-  const plain = plainServers(options, { checks: readiness.checks, metrics, log });
-  await Promise.all(plain.map((each) => each.listen()));
-  log.info("Serving Cluster API's lifecycle hooks", {
-    port,
-    capiVersion: served.capiVersion,
-    version: VERSION,
-  });
+  await diagnostics.listen();
+  const { capiVersion } = served;
+  log.info("Serving Cluster API's lifecycle hooks", { port, capiVersion, version: VERSION });
   if (options.leaderElect) metrics.leader.follow(() => [{ labels: {}, value: Number(leadership.leading()) }]);
   const singular = leadership.run(signal);
   // As long as calls are answered, they are answered from what is known now, and reach the status.
@@ -99,20 +93,19 @@ export async function runManager(options: Options, { log, signal }: ManagerDeps)
   await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([...plain, client, reviews, admission].map(async (each) => await each.close()));
+  await Promise.all([diagnostics, client, reviews, admission].map(async (each) => await each.close()));
   await audit.close();
 }
 
-interface Served {
+interface Served extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
   readonly admission: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly tls: TlsOptions;
   readonly log: Logger;
 }
 
 function createServers(
   { webhookHost: host, webhookPort, admissionPort }: Options,
-  { hooks, admission, tls: { tls, clients }, log }: Served,
+  { hooks, admission, tls, clients, log }: Served,
 ): Record<Listener, HookServer> {
   const common = { ...(host !== undefined && { host }), tls, log };
   return {
@@ -151,22 +144,6 @@ function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
     unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
     discovered: () => metrics.discoveryCalls.inc(),
   };
-}
-
-interface Diagnostics {
-  readonly checks: readonly HealthCheck[];
-  readonly metrics: Metrics;
-  readonly log: Logger;
-}
-
-function plainServers(options: Options, { checks, metrics, log }: Diagnostics): PlainServer[] {
-  const { healthAddress, diagnosticsAddress } = options;
-  return [
-    ...(healthAddress === undefined ? [] : [createHealthServer({ address: healthAddress, checks, log })]),
-    ...(diagnosticsAddress === undefined
-      ? []
-      : [createMetricsServer({ address: diagnosticsAddress, metrics, log })]),
-  ];
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -29,6 +29,8 @@ export interface Options {
   readonly healthAddress?: Address;
   /** Absent: not served. */
   readonly diagnosticsAddress?: Address;
+  /** Over HTTPS, to whom the API server allows it; else to everybody. */
+  readonly metricsSecure: boolean;
   /** "-": standard output. Absent: none is written. */
   readonly auditLog?: string;
   readonly logFormat: LogFormat;
@@ -198,8 +200,16 @@ export const FLAGS = {
   },
   "diagnostics-address": {
     argument: "address",
-    default: ":8080",
-    description: "serves /metrics in plain HTTP; 0: not at all",
+    default: ":8443",
+    description: "serves /metrics; 0: not at all",
+    group: "Diagnostics:",
+  },
+  "metrics-secure": {
+    argument: "boolean",
+    bare: "true",
+    default: "true",
+    description:
+      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to everybody",
     group: "Diagnostics:",
   },
   "audit-log": {
@@ -252,6 +262,7 @@ export function parseOptions(values: FlagValues): Options {
     ...optionalClients("admissionClients", "admission-client", values),
     ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
     ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
+    metricsSecure: parseChoice("metrics-secure", text("metrics-secure"), BOOLEANS) === "true",
     ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
     logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),

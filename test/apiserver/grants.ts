@@ -104,7 +104,7 @@ function combinations(rule: PolicyRule): [string, string, string, string | undef
   );
 }
 
-export function isSameRole(a: Ref, b: Ref): boolean {
+function isSameRole(a: Ref, b: Ref): boolean {
   return a.kind === b.kind && a.name === b.name && a.namespace === b.namespace;
 }
 
@@ -213,21 +213,28 @@ export function isAbout(seen: Seen, grant: Grant): boolean {
   );
 }
 
-/** The role's rules are these grants, and the API server has heard of it. */
-export async function narrowRole(
+/**
+ * The roles that grant `title` have all of their rules, or all but this one, which two roles can grant; and the API server
+ * has heard of it.
+ */
+export async function setGranted(
   cp: ControlPlane,
   {
-    role,
     grants,
-    without,
-  }: { readonly role: Ref; readonly grants: readonly Grant[]; readonly without?: Grant },
+    title,
+    granted,
+  }: { readonly grants: readonly Grant[]; readonly title: string; readonly granted: boolean },
   token: string,
 ): Promise<void> {
-  const left = grants.filter((grant) => grant !== without);
-  await cp.patch(role, { rules: left.map(ruleOf) });
+  const same = grants.filter((grant) => titleOf(grant) === title);
+  for (const { role } of same) {
+    const mates = grants.filter((grant) => isSameRole(grant.role, role));
+    const left = granted ? mates : mates.filter((grant) => titleOf(grant) !== title);
+    await cp.patch(role, { rules: left.map(ruleOf) });
+  }
+  const [probe] = same;
+  if (probe === undefined) throw new Error(`${title} is not granted by any role`);
   const account = cp.as(token);
-  const probe = without ?? grants.at(-1);
-  if (probe === undefined) return;
   const spec = { resourceAttributes: attributesOf(probe) };
   const review = JSON.stringify({
     apiVersion: "authorization.k8s.io/v1",
@@ -235,9 +242,9 @@ export async function narrowRole(
     spec,
   });
   const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-  await cp.waitFor(`${titleOf(probe)} to be ${without === undefined ? "granted" : "refused"}`, async () => {
+  await cp.waitFor(`${title} to be ${granted ? "granted" : "refused"}`, async () => {
     const { status } = await account.request<{ status: { allowed: boolean } }>("POST", path, review);
-    return status.allowed === (without === undefined);
+    return status.allowed === granted;
   });
   account.close();
 }

@@ -79,6 +79,9 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "ClusterRole",
     "ClusterRole",
     "ClusterRole",
+    "ClusterRole",
+    "ClusterRole",
+    "ClusterRoleBinding",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
@@ -135,7 +138,7 @@ test("the parts name each other", () => {
   const ports = Object.fromEntries(
     container.ports.map(({ name, containerPort }: ContainerPort) => [name, containerPort]),
   );
-  assert.deepEqual(ports, { webhook: 9443, admission: 9444, health: 9440, metrics: 8080 });
+  assert.deepEqual(ports, { webhook: 9443, admission: 9444, health: 9440, metrics: 8443 });
   const [hooks, admission] = find("Service")["spec"].ports;
   assert.deepEqual([hooks.port, hooks.targetPort], [443, "webhook"]);
   assert.deepEqual([admission.port, admission.targetPort], [8443, "admission"]);
@@ -189,6 +192,21 @@ test("the operator may do what it needs, and nothing else", async () => {
     { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], verbs: ["get", "list", "watch"] },
   ]);
   assert.doesNotMatch(JSON.stringify(rules), /\*/);
+});
+
+test("the operator may ask who scrapes its metrics, and serves them securely; nobody is granted them yet", async () => {
+  for (const resource of [
+    "tokenreviews.authentication.k8s.io",
+    "subjectaccessreviews.authorization.k8s.io",
+  ]) {
+    assert.ok(await may("create", resource), resource);
+  }
+  const [container] = find("Deployment")["spec"].template.spec.containers;
+  assert.ok(container.args.includes("--metrics-secure=true"));
+  const reader = rendered.find(({ metadata }) => metadata.name === "hookpolicy-metrics-reader");
+  assert.deepEqual(reader?.["rules"], [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }]);
+  const bound = rendered.filter(({ roleRef }) => roleRef?.name === reader.metadata.name);
+  assert.deepEqual(bound, []);
 });
 
 test("the operator may look at what a labelled ClusterRole grants, for as long as there is one", async () => {
@@ -254,8 +272,8 @@ test("the cert-manager component renders a certificate for the Service", async (
   // It cannot change its webhook then, either.
   const patches = ({ rules = [] }: KubeObject): boolean =>
     rules.some(
-      (granted: { readonly resources: string[]; readonly verbs: string[] }) =>
-        granted.resources.includes("validatingwebhookconfigurations") && granted.verbs.includes("patch"),
+      (granted: { readonly resources?: string[]; readonly verbs: string[] }) =>
+        granted.resources?.includes("validatingwebhookconfigurations") && granted.verbs.includes("patch"),
     );
   assert.ok(rendered.some(patches));
   assert.ok(!objects.some(patches));

@@ -64,8 +64,7 @@ describe("object gates", () => {
   }
 
   async function watches(kind: string): Promise<number> {
-    const { metrics } = lab.operator.ports;
-    const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+    const text = await lab.operator.scrape();
     const series = `hookpolicy_informer_objects{resource="${kind}"}`;
     return text.split("\n").filter((line) => line.startsWith(series)).length;
   }

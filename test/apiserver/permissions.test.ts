@@ -14,7 +14,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { startControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { installHookPolicy, NAMESPACE, type Operator } from "../controlplane/operator.ts";
+import { installHookPolicy, NAMESPACE, type Operator, scrapeSecurely } from "../controlplane/operator.ts";
 import { startProxy } from "../controlplane/proxy.ts";
 import {
   applyPolicy,
@@ -26,16 +26,7 @@ import {
   storePolicy,
 } from "../controlplane/policies.ts";
 import { askAdmission } from "./admissioncall.ts";
-import {
-  AuditLog,
-  type Grant,
-  grantsTo,
-  isAbout,
-  isSameRole,
-  narrowRole,
-  rowsOf,
-  titleOf,
-} from "./grants.ts";
+import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 import { beginUpgrade, Lab } from "./operatorlab.ts";
 
@@ -55,6 +46,8 @@ interface Case {
   /** "start": the operator is started without it. Otherwise it is taken away while the operator runs. */
   readonly when: "start" | "run";
   readonly does?: () => Promise<unknown>;
+  /** Of those that are started: when the operator is ready. */
+  readonly afterwards?: () => Promise<unknown>;
   readonly flags?: () => Promise<Record<string, string>> | Record<string, string>;
   readonly sees: string;
   readonly shows: (operator: Operator) => Promise<boolean>;
@@ -151,6 +144,14 @@ async function review(): Promise<string> {
     spec: { rules },
   });
 }
+
+/** Each time with a token that the operator has not seen. */
+async function scrape(): Promise<number | undefined> {
+  const fresh = await lab.cp.tokenFor(NAMESPACE, ACCOUNT);
+  return (await scrapeSecurely(lab.operator.ports, lab.cp.authority.certificate, fresh)).response.statusCode;
+}
+
+const secureMetrics = { "metrics-secure": "true" };
 
 const webhook = rendered.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
 
@@ -320,11 +321,26 @@ const NEEDED: Readonly<Record<string, Case>> = {
     sees: "a log line “Failed to write an Event”",
     shows: logs(/Failed to write an Event/),
   },
+  "create tokenreviews.authentication.k8s.io": {
+    when: "start",
+    flags: () => secureMetrics,
+    afterwards: scrape,
+    sees: "status 500 at /metrics, and a log line “Failed to check who reads /metrics”",
+    shows: async (operator) =>
+      (await logs(/Failed to check who reads .metrics.*tokenreviews.*hookpolicy-metrics-auth/)(operator)) &&
+      (await scrape()) === 500,
+  },
   "create subjectaccessreviews.authorization.k8s.io": {
-    when: "run",
-    does: async () => await review(),
-    sees: "a log line “Failed to check what the author of a policy may read”, and no policy with a new object gate",
-    shows: logs(/Failed to check what the author of a policy may read/),
+    when: "start",
+    flags: () => secureMetrics,
+    afterwards: async () => {
+      await review();
+      await scrape();
+    },
+    sees: "a log line “Failed to check what the author of a policy may read”, and no policy with a new object gate; status 500 at /metrics",
+    shows: async (operator) =>
+      (await logs(/Failed to check what the author of a policy may read/)(operator)) &&
+      (await scrape()) === 500,
   },
   "get validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
     ...trusted,
@@ -356,7 +372,7 @@ let unmarked: Ref;
 const ordered = Object.entries(NEEDED).toSorted(([, a], [, b]) => a.when.localeCompare(b.when));
 
 test("every verb that is granted has its proof here", () => {
-  assert.deepEqual(Object.keys(NEEDED).toSorted(), grants.map(titleOf).toSorted());
+  assert.deepEqual(Object.keys(NEEDED).toSorted(), [...new Set(grants.map(titleOf))].toSorted());
 });
 
 test("docs/permissions.md says what is seen here", () => {
@@ -368,10 +384,11 @@ test("docs/permissions.md says what is seen here", () => {
   assert.deepEqual(rows.slice(2), rowsOf(Object.entries(NEEDED).map(([title, { sees }]) => [title, sees])));
 });
 
-async function provoke({ when, does, flags }: Case): Promise<void> {
+async function provoke({ when, does, afterwards, flags }: Case): Promise<void> {
   if (when === "start") {
     await does?.();
-    await lab.start({ waitReady: false, flags: (await flags?.()) ?? {} });
+    await lab.start({ waitReady: afterwards !== undefined, flags: (await flags?.()) ?? {} });
+    await afterwards?.();
     return;
   }
   failedBefore = await lab.operator.metric("hookpolicy_reconcile_errors_total", 'reason="Forbidden"');
@@ -382,8 +399,7 @@ describe("without", () => {
   let grant: Grant;
   afterEach(async () => {
     lab.proxy.resume();
-    const { role } = grant;
-    await narrowRole(lab.cp, { role, grants: grants.filter((each) => isSameRole(each.role, role)) }, token);
+    await setGranted(lab.cp, { grants, title: titleOf(grant), granted: true }, token);
   });
 
   for (const [title, found] of ordered) {
@@ -391,9 +407,7 @@ describe("without", () => {
       const without = grants.find((each) => titleOf(each) === title);
       assert.ok(without, "it is granted");
       grant = without;
-      const { role } = without;
-      const mates = grants.filter((each) => isSameRole(each.role, role));
-      await narrowRole(lab.cp, { role, grants: mates, without }, token);
+      await setGranted(lab.cp, { grants, title, granted: false }, token);
       const from = audit.position();
       await provoke(found);
       await lab.cp.waitFor("the API server to refuse it", () =>

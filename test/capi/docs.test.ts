@@ -26,6 +26,7 @@ const PAGES_OF_OTHERS = [
   "docs/uninstall.md",
   "docs/upgrade.md",
   "docs/permissions.md",
+  "docs/metrics.md",
 ];
 const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)].filter(
   (name) => name.endsWith(".md") && !PAGES_OF_OTHERS.includes(name),

@@ -98,8 +98,7 @@ describe("an object gate", { concurrency: true }, () => {
 
   async function watched(kind: Kind): Promise<number> {
     const resource = `resource="${kind.kind}.${VERSION}.${kind.group}"`;
-    const { metrics } = fleet.operator.ports;
-    const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+    const text = await fleet.operator.scrape();
     return text
       .split("\n")
       .filter((line) => line.startsWith("hookpolicy_informer_objects") && line.includes(resource)).length;

@@ -27,7 +27,7 @@ import {
 
 const run = promisify(execFile);
 
-const ADMIN_TOKEN = "admin"; // good for one server on the loopback interface, until the test ends
+export const ADMIN_TOKEN = "admin"; // good for one server on the loopback interface, until the test ends
 
 const CONTROLLERS = [
   "namespace-controller", // a deleted Namespace empties itself

@@ -1,16 +1,16 @@
 /** HookPolicy itself as a process, as it is shipped: dist/main.js under the shipped ClusterRole, with real TLS. */
 import { mkdir, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
-import { request as post } from "node:https";
+import { get, request as post } from "node:https";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { hookPath } from "../../src/hooks/catalog.ts";
 import { bundle, COMPILE_CACHE } from "../bundle.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";
-import type { ControlPlane } from "./controlplane.ts";
+import { ADMIN_TOKEN, type ControlPlane } from "./controlplane.ts";
 import { attachDaemon, type Daemon, environment, flags, freePorts, type Processes } from "./processes.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -51,6 +51,8 @@ export interface Operator {
   readonly lines: () => readonly LogLine[];
   /** /readyz answers 200. */
   readonly ready: () => Promise<boolean>;
+  /** What Prometheus would get; securely as an administrator. */
+  readonly scrape: () => Promise<string>;
   /** The sum of a metric's series whose line holds all of `labels`. */
   readonly metric: (name: string, ...labels: readonly string[]) => Promise<number>;
 }
@@ -111,7 +113,8 @@ export async function startOperator(
     ],
     graceMs: 15_000,
   });
-  const operator = describeOperator({ daemon, ports, certDir, ca: cp.authority.certificate });
+  const secure = options.flags?.["metrics-secure"] === "true";
+  const operator = describeOperator({ daemon, ports, certDir, secure, ca: cp.authority.certificate });
   if (options.waitReady !== false) await cp.waitFor(`${name} to be ready`, operator.ready);
   return operator;
 }
@@ -122,8 +125,22 @@ export function attachOperator(cp: ControlPlane, { daemon, ports, certDir }: Ope
     daemon: attachDaemon(daemon),
     ports,
     certDir,
+    secure: false,
     ca: cp.authority.certificate,
   });
+}
+
+/** One GET /metrics over HTTPS; without a token, without the header. */
+export async function scrapeSecurely(
+  { metrics }: OperatorPorts,
+  ca: string,
+  token?: string,
+): Promise<{ readonly response: IncomingMessage; readonly body: string }> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`https://127.0.0.1:${metrics}/metrics`, { ca, headers, agent: false }, resolve).once("error", reject);
+  });
+  return { response, body: await text(response) };
 }
 
 export async function operatorPorts(): Promise<OperatorPorts> {
@@ -138,6 +155,8 @@ function defaultFlags(ports: OperatorPorts): Record<string, string | number> {
     "admission-port": ports.admission,
     "health-addr": `127.0.0.1:${ports.health}`,
     "diagnostics-address": `127.0.0.1:${ports.metrics}`,
+    // Tests read metrics also while the API server is away, and count what the operator asks of it.
+    "metrics-secure": "false",
     "log-format": "json",
   };
 }
@@ -156,9 +175,15 @@ export async function writeServingCertificate(dir: string, { certificate, key }:
 }
 
 function describeOperator(
-  parts: Pick<Operator, "daemon" | "ports" | "certDir"> & { readonly ca: string },
+  parts: Pick<Operator, "daemon" | "ports" | "certDir"> & { readonly ca: string; readonly secure: boolean },
 ): Operator {
-  const { daemon, ports, certDir, ca } = parts;
+  const { daemon, ports, certDir, ca, secure } = parts;
+  const scrape = async (): Promise<string> => {
+    if (!secure) return await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
+    const { response, body } = await scrapeSecurely(ports, ca, ADMIN_TOKEN);
+    if (response.statusCode !== 200) throw new Error(`/metrics: ${response.statusCode} ${body}`);
+    return body;
+  };
   return {
     ask: (hook, request) => ask(ports.webhook, ca, hook, request),
     url: `https://127.0.0.1:${ports.webhook}/`,
@@ -167,9 +192,10 @@ function describeOperator(
     certDir,
     lines: () => parseLines(daemon.log()),
     ready: async () => (await fetch(`http://127.0.0.1:${ports.health}/readyz`)).ok,
+    scrape,
     metric: async (metric, ...labels) => {
-      const text = await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
-      return text
+      const page = await scrape();
+      return page
         .split("\n")
         .filter(
           (line) => new RegExp(`^${metric}[{ ]`).test(line) && labels.every((label) => line.includes(label)),

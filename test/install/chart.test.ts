@@ -140,6 +140,38 @@ test("the API server's client certificate can be asked for", async () => {
   assert.ok(args.includes("--admission-client-cn=api"));
 });
 
+test("metrics are read by the ServiceAccounts that are named", async () => {
+  const readers = [
+    { namespace: "monitoring", name: "prometheus-k8s" },
+    { namespace: "fleet", name: "agent" },
+  ];
+  const objects = await template("--set-json", `metrics.readers=${JSON.stringify(readers)}`);
+  const binding = objects.find(({ roleRef }) => roleRef?.name === "hookpolicy-metrics-reader");
+  assert.deepEqual(
+    binding?.["subjects"],
+    readers.map((reader) => ({ kind: "ServiceAccount", ...reader })),
+  );
+  await assert.rejects(template("--set-json", 'metrics.readers=[{"name":"prometheus"}]'), /namespace/);
+});
+
+test("metrics in plain HTTP need no rights, and are scraped so", async () => {
+  const [insecure, secure] = await Promise.all(
+    [false, true].map(
+      async (value) => await template("--set", `metrics.secure=${value}`, "--set", "monitoring.enabled=true"),
+    ),
+  );
+  assert.ok(insecure && secure);
+  const argsOf = (objects: readonly KubeObject[]): string[] =>
+    deploymentOf(objects)["spec"].template.spec.containers[0].args;
+  assert.ok(argsOf(insecure).includes("--metrics-secure=false"));
+  assert.ok(argsOf(secure).includes("--metrics-secure=true"));
+  const ofMetrics = (objects: readonly KubeObject[]): number =>
+    objects.filter(({ metadata: { name } }) => name.startsWith("hookpolicy-metrics-")).length;
+  assert.deepEqual([ofMetrics(insecure), ofMetrics(secure)], [0, 3]);
+  const monitor = insecure.find(({ kind }) => kind === "ServiceMonitor");
+  assert.deepEqual(monitor?.["spec"].endpoints, [{ port: "metrics", honorLabels: true, interval: "30s" }]);
+});
+
 test("an authority that the chart writes is none that the operator may write", async () => {
   const pem = "-----BEGIN CERTIFICATE-----";
   const objects = await template(

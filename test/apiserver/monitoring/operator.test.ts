@@ -5,17 +5,28 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type Lab, startLab } from "../operatorlab.ts";
-import { controlPlaneBinaries, prometheusOperatorCrds } from "../../controlplane/binaries.ts";
+import {
+  controlPlaneBinaries,
+  prometheusBinaries,
+  prometheusOperatorCrds,
+} from "../../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
 import type { ControlPlane } from "../../controlplane/controlplane.ts";
 import { createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
-import { NAMESPACE } from "../../controlplane/operator.ts";
+import {
+  issueServingCertificate,
+  NAMESPACE,
+  scrapeSecurely,
+  writeServingCertificate,
+} from "../../controlplane/operator.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -43,8 +54,32 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
+async function readMetricsPage(): Promise<string> {
+  return await readFile(join(ROOT, "docs/metrics.md"), "utf8");
+}
+
 async function readShipped(name: string): Promise<KubeObject> {
   return parse(await readFile(join(MONITORING, name), "utf8"));
+}
+
+const SECURE = { "metrics-secure": "true" };
+const READER = "prometheus";
+const STRANGER = "stranger";
+
+/** ServiceAccounts of the namespace monitoring; the role is bound as docs/metrics.md says. */
+async function createAccounts(cp: ControlPlane): Promise<void> {
+  const namespace = "monitoring";
+  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await cp.apply(
+    [READER, STRANGER].map((name) => ({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { namespace, name },
+    })),
+  );
+  const bindings = matchesIn(await readMetricsPage(), /^```yaml\n(apiVersion: rbac.*?)^```$/gms);
+  assert.equal(bindings.length, 1);
+  await cp.apply(objectsOf(bindings.join()));
 }
 
 describe("Monitoring", () => {
@@ -54,6 +89,7 @@ describe("Monitoring", () => {
   before(async () => {
     lab = await startLab();
     cp = lab.cp;
+    await createAccounts(cp);
     await cp.apply({
       apiVersion: "hookpolicy.dev/v1alpha1",
       kind: "HookOverride",
@@ -65,17 +101,46 @@ describe("Monitoring", () => {
         expiresAt: inSeconds(3600),
       },
     });
-    await lab.start({ flags: { "leader-elect": "true", "audit-log": join(cp.folder, "audit.log") } });
+    const auditLog = join(cp.folder, "audit.log");
+    await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": auditLog } });
     const monitor = await readShipped("servicemonitor.yaml");
     const rule = await readShipped("prometheusrule.yaml");
+    const tokenFile = join(cp.folder, "prometheus.token");
+    await writeFile(tokenFile, await tokenOf(READER));
     prometheus = await startPrometheus(cp, {
       port: lab.operator.ports.metrics,
-      honorLabels: monitor["spec"].endpoints[0].honorLabels === true,
+      endpoint: monitor["spec"].endpoints[0],
+      tokenFile,
+      caFile: cp.caFile,
       labels: { namespace: NAMESPACE, pod: "hookpolicy-0", service: "hookpolicy-metrics" },
       ruleGroups: rule["spec"],
     });
   });
   after(async () => await lab?.stop());
+
+  const tokenOf = async (account: string): Promise<string> => await cp.tokenFor("monitoring", account);
+
+  const scrape = async (token?: string): ReturnType<typeof scrapeSecurely> =>
+    await scrapeSecurely(lab.operator.ports, cp.authority.certificate, token);
+
+  /** In bash, as the administrator, in a folder of the test; gives what is printed. */
+  async function typed(command: string): Promise<string> {
+    const { kubectl } = await controlPlaneBinaries();
+    const path = `${dirname(kubectl)}:${process.env["PATH"]}`;
+    const env = { ...process.env, PATH: path, KUBECONFIG: cp.adminKubeconfig };
+    const cwd = await mkdtemp(join(cp.folder, "typed-"));
+    return (await run("bash", ["-e", "-o", "pipefail", "-c", command], { env, cwd })).stdout;
+  }
+
+  /** The manifests with the component, and whatever else stands in one's kustomization. */
+  async function kustomized(name: string, more: object = {}): Promise<readonly KubeObject[]> {
+    const folder = join(cp.folder, name);
+    await mkdir(folder);
+    const from = (path: string): string => relative(folder, join(ROOT, path));
+    const kustomization = { resources: [from("manifests")], components: [from("manifests/monitoring")] };
+    await writeFile(join(folder, "kustomization.yaml"), JSON.stringify({ ...kustomization, ...more }));
+    return objectsOf(await cp.kubectl("kustomize", folder));
+  }
 
   /** Something of everything that the metrics tell. */
   async function makeHistory(): Promise<void> {
@@ -167,12 +232,12 @@ describe("Monitoring", () => {
   });
 
   test("docs/metrics.md lists what the operator exposes, with type and labels", async () => {
-    const text = await (await fetch(`http://127.0.0.1:${lab.operator.ports.metrics}/metrics`)).text();
+    const text = await lab.operator.scrape();
     const exposed = [...text.matchAll(/^# TYPE (hookpolicy_\w+) (\w+)$/gm)].map(([, name = "", type]) => {
       const series = text.split("\n").find((line) => new RegExp(`^${name}(_count)?\\{`).test(line)) ?? "";
       return { name, type, labels: matchesOf(series, /(\w+)="/g) };
     });
-    const page = await readFile(join(ROOT, "docs/metrics.md"), "utf8");
+    const page = await readMetricsPage();
     const listed = [...page.matchAll(/^\| `(hookpolicy_\w+)` +\| (\w+) +\| (.*?) +\|/gm)].map(
       ([, name = "", type, cell = ""]) => {
         return { name, type, labels: matchesOf(cell, /`(\w+)`/g) };
@@ -190,24 +255,16 @@ describe("Monitoring", () => {
     const commands = [...page.matchAll(/`(kubectl [^`]+)`/g)].map(([, command = ""]) => command);
     const tried = commands.filter((command) => !NEEDS_MORE.test(command));
     assert.ok(tried.length >= 8, tried.join("\n"));
-    const { kubectl } = await controlPlaneBinaries();
-    const path = `${dirname(kubectl)}:${process.env["PATH"]}`;
-    const env = { ...process.env, PATH: path, KUBECONFIG: cp.adminKubeconfig };
-    for (const command of tried) await run("bash", ["-e", "-o", "pipefail", "-c", command], { env });
+    for (const command of tried) await typed(command);
   });
 
   test("the component is taken by the API server, and its parts name each other", async () => {
-    const folder = join(cp.folder, "kustomization");
-    await mkdir(folder);
-    const from = (path: string): string => relative(folder, join(ROOT, path));
-    const kustomization = { resources: [from("manifests")], components: [from("manifests/monitoring")] };
-    await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization));
     const crds = await prometheusOperatorCrds();
     for (const name of ["servicemonitors", "prometheusrules"]) {
       await cp.kubectl("apply", "--server-side", "-f", join(crds, `monitoring.coreos.com_${name}.yaml`));
     }
     await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
-    const rendered = objectsOf(await cp.kubectl("kustomize", folder));
+    const rendered = await kustomized("kustomization");
     const find = (kind: string, name: string): KubeObject => {
       const object = rendered.find((each) => each.kind === kind && each.metadata.name === name);
       assert.ok(object, `${kind} ${name}`);
@@ -217,7 +274,7 @@ describe("Monitoring", () => {
     const monitor = find("ServiceMonitor", "hookpolicy");
     const config = find("ConfigMap", "hookpolicy-dashboard");
     const ours = [service, monitor, config, find("PrometheusRule", "hookpolicy")];
-    const file = join(folder, "ours.json");
+    const file = join(cp.folder, "ours.json");
     await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: ours }));
     await cp.kubectl("apply", "--server-side", "--validate=strict", "-f", file);
     const { template } = find("Deployment", "hookpolicy")["spec"];
@@ -230,14 +287,159 @@ describe("Monitoring", () => {
     assert.ok(isSubset(service["spec"].selector, template.metadata.labels));
     const { ports } = template.spec.containers[0];
     assert.ok(ports.some(({ name }: { name: string }) => name === port.targetPort));
+    const { scheme, bearerTokenFile, tlsConfig } = monitor["spec"].endpoints[0];
+    assert.equal(scheme, "https");
+    assert.equal(bearerTokenFile, "/var/run/secrets/kubernetes.io/serviceaccount/token");
+    assert.equal(tlsConfig.serverName, `${webhook.metadata.name}.${webhook.metadata.namespace}.svc`);
+    const [{ secret }] = template.spec.volumes;
+    assert.deepEqual(tlsConfig.ca, { secret: { name: secret.secretName, key: "ca.crt" } });
     assert.equal(JSON.parse(config["data"]["hookpolicy.json"]).uid, "hookpolicy");
+  });
+
+  test("a token is needed, of a ServiceAccount with the role, and is never in the log", async () => {
+    const none = await scrape();
+    assert.equal(none.response.statusCode, 401);
+    assert.equal(none.response.headers["www-authenticate"], 'Bearer realm="hookpolicy"');
+    const reader = await tokenOf(READER);
+    const forged = `${reader.slice(0, -8)}AAAAAAAA`;
+    const wrong = await scrape(forged);
+    assert.deepEqual(
+      [wrong.response.statusCode, wrong.body],
+      [401, "unauthorized: the API server does not accept the token\n"],
+    );
+    const stranger = await tokenOf(STRANGER);
+    const denied = await scrape(stranger);
+    assert.deepEqual(
+      [denied.response.statusCode, denied.body],
+      [403, 'forbidden: user "system:serviceaccount:monitoring:stranger" cannot get path "/metrics"\n'],
+    );
+    const allowed = await scrape(reader);
+    assert.equal(allowed.response.statusCode, 200);
+    assert.match(allowed.body, /^hookpolicy_build_info/m);
+    const log = lab.operator.daemon.log();
+    assert.match(log, /Refused to serve \/metrics/);
+    for (const token of [reader, forged, stranger]) assert.ok(!log.includes(token));
+  });
+
+  test("a token for another audience, and one of a ServiceAccount that is gone, are unauthorized", async () => {
+    const path = `/api/v1/namespaces/monitoring/serviceaccounts/${READER}/token`;
+    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
+    const spec = { audiences: ["vault"], expirationSeconds: 600 };
+    const { status } = await cp.request<{ status: { token: string } }>(
+      "POST",
+      path,
+      JSON.stringify({ ...request, spec }),
+    );
+    assert.equal((await scrape(status.token)).response.statusCode, 401);
+    const metadata = { namespace: "monitoring", name: "gone" };
+    const account = { apiVersion: "v1", kind: "ServiceAccount" };
+    await cp.apply({ ...account, metadata });
+    const token = await tokenOf("gone");
+    await cp.delete({ ...account, ...metadata });
+    // Unseen so far: what was accepted is good for a minute.
+    await cp.waitFor(
+      "the token to be refused",
+      async () => (await scrape(token)).response.statusCode === 401,
+    );
+  });
+
+  test("while the API server fails, a token that is not remembered gets nothing", async () => {
+    const remembered = await tokenOf(READER);
+    assert.equal((await scrape(remembered)).response.statusCode, 200);
+    const fresh = await cp.tokenFor("monitoring", READER, 600);
+    lab.proxy.failAll(500, /^POST .*\/(tokenreviews|subjectaccessreviews)/);
+    try {
+      const { response, body } = await scrape(fresh);
+      assert.deepEqual([response.statusCode, body], [500, "internal error\n"]);
+      assert.equal((await scrape(remembered)).response.statusCode, 200);
+    } finally {
+      lab.proxy.resume();
+    }
+    assert.equal((await scrape(fresh)).response.statusCode, 200);
+    assert.ok(lab.operator.lines().some(({ msg }) => msg === "Failed to check who reads /metrics"));
+  });
+
+  test("a new certificate is taken up, as for hooks", async () => {
+    const fingerprint = async (): Promise<string> => {
+      const { metrics: port } = lab.operator.ports;
+      const socket = connect({ host: "127.0.0.1", port, ca: cp.authority.certificate });
+      await once(socket, "secureConnect");
+      const certificate = socket.getPeerX509Certificate();
+      socket.destroy();
+      return certificate?.fingerprint256 ?? "";
+    };
+    const old = await fingerprint();
+    await writeServingCertificate(lab.operator.certDir, await issueServingCertificate(cp));
+    await cp.waitFor("the new certificate", async () => (await fingerprint()) !== old);
+  });
+
+  test("what docs/metrics.md has people type shows the metrics", async () => {
+    const [forward = "", ...commands] = matchesIn(await readMetricsPage(), /^```sh\n(.*?)^```$/gms);
+    assert.equal(forward, "kubectl port-forward -n hookpolicy-system deployment/hookpolicy 8443\n"); // takes a kubelet
+    await cp.apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { namespace: NAMESPACE, name: "hookpolicy-webhook-service-cert" },
+      stringData: { "ca.crt": cp.authority.certificate },
+    });
+    const script = commands.join("").replaceAll("localhost:8443", `localhost:${lab.operator.ports.metrics}`);
+    assert.match(await typed(script), /^hookpolicy_build_info/m);
+  });
+
+  test("the scrape configuration of docs/metrics.md is that of the ServiceMonitor, and good", async () => {
+    const [text = ""] = matchesIn(await readMetricsPage(), /^```yaml\n(scrape_configs:.*?)^```$/gms);
+    // The Prometheus of the tests knows no Pods.
+    const { kubernetes_sd_configs: discovery, ...config } = parse(text).scrape_configs[0];
+    assert.deepEqual(discovery, [{ role: "pod", namespaces: { names: [NAMESPACE] } }]);
+    const [endpoint] = (await readShipped("servicemonitor.yaml"))["spec"].endpoints;
+    const { scheme, honor_labels: honorLabels, authorization, tls_config: tls } = config;
+    assert.deepEqual(
+      [scheme, honorLabels, authorization.credentials_file, tls.server_name],
+      [endpoint.scheme, endpoint.honorLabels, endpoint.bearerTokenFile, endpoint.tlsConfig.serverName],
+    );
+    const file = join(cp.folder, "scrape.yaml");
+    await writeFile(file, JSON.stringify({ scrape_configs: [config] }));
+    const { promtool } = await prometheusBinaries();
+    await run(promtool, ["check", "config", "--syntax-only", file]);
+  });
+
+  test("the ServiceMonitor can be patched to take the token from a Secret", async () => {
+    const [text = ""] = matchesIn(await readMetricsPage(), /^```yaml\n(patches:.*?)^```$/gms);
+    const objects = await kustomized("patched", parse(text));
+    const monitor = objects.find(({ kind }) => kind === "ServiceMonitor");
+    const [endpoint] = monitor?.["spec"].endpoints ?? [];
+    assert.ok(!("bearerTokenFile" in endpoint));
+    assert.deepEqual(endpoint.authorization, {
+      credentials: { name: "hookpolicy-metrics-token", key: "token" },
+    });
+    await cp.request(
+      "POST",
+      `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors?dryRun=All&fieldValidation=Strict`,
+      JSON.stringify({ ...monitor, metadata: { name: "patched", namespace: NAMESPACE } }),
+    );
+  });
+
+  test("plain HTTP gets no answer, but for probes; with --metrics-secure=false everybody gets one", async () => {
+    const { metrics, health } = lab.operator.ports;
+    await assert.rejects(fetch(`http://127.0.0.1:${metrics}/metrics`));
+    assert.equal((await fetch(`http://127.0.0.1:${health}/readyz`)).status, 200);
+    await lab.start({ flags: { "metrics-secure": "false" } });
+    lab.proxy.forget();
+    const response = await fetch(`http://127.0.0.1:${lab.operator.ports.metrics}/metrics`);
+    assert.equal(response.status, 200);
+    assert.match(await response.text(), /^hookpolicy_build_info/m);
+    assert.equal(lab.proxy.count(/tokenreviews|subjectaccessreviews/), 0);
   });
 });
 
-/** What the group of the pattern matches, in a stable order. */
+/** What the group of the pattern matches. */
+function matchesIn(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, match = ""]) => match);
+}
+
+/** The same in a stable order. */
 function matchesOf(text: string, pattern: RegExp): string[] {
-  const found = [...text.matchAll(pattern)].map(([, match = ""]) => match);
-  return found.toSorted((a, b) => (a < b ? -1 : 1));
+  return matchesIn(text, pattern).toSorted((a, b) => (a < b ? -1 : 1));
 }
 
 function isSubset(part: object, whole: Readonly<Record<string, string>> = {}): boolean {

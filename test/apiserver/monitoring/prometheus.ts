@@ -19,10 +19,22 @@ export interface Prometheus {
   readonly get: (path: string) => Promise<unknown>;
 }
 
+/** Of a ServiceMonitor, as far as ours has it. */
+export interface Endpoint {
+  readonly scheme: string;
+  readonly bearerTokenFile: string;
+  readonly tlsConfig: { readonly serverName: string };
+  readonly honorLabels: boolean;
+}
+
 export interface ScrapeOptions {
   /** Port of 127.0.0.1. */
   readonly port: number;
-  readonly honorLabels: boolean;
+  readonly endpoint: Endpoint;
+  /** Where the token is that a kubelet would put at `bearerTokenFile`. */
+  readonly tokenFile: string;
+  /** What the Prometheus Operator makes of `tlsConfig.ca`. */
+  readonly caFile: string;
   /** Of the target, as the Prometheus Operator sets them. */
   readonly labels: Readonly<Record<string, string>>;
   readonly ruleGroups: object;
@@ -64,14 +76,17 @@ export async function startPrometheus(cp: ControlPlane, options: ScrapeOptions):
   return { get, query };
 }
 
-function configuration({ port, honorLabels, labels }: ScrapeOptions): object {
+function configuration({ port, endpoint, tokenFile, caFile, labels }: ScrapeOptions): object {
   return {
     global: { scrape_interval: "1s", evaluation_interval: "1s" },
     rule_files: ["rules.yaml"],
     scrape_configs: [
       {
         job_name: "hookpolicy-metrics",
-        honor_labels: honorLabels,
+        honor_labels: endpoint.honorLabels,
+        scheme: endpoint.scheme,
+        authorization: { credentials_file: tokenFile },
+        tls_config: { ca_file: caFile, server_name: endpoint.tlsConfig.serverName },
         static_configs: [{ targets: [`127.0.0.1:${port}`], labels }],
       },
     ],

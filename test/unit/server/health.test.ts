@@ -3,8 +3,7 @@ import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { errorText } from "../../../src/log.ts";
-import { createMetrics } from "../../../src/metrics.ts";
-import { createHealthServer, createMetricsServer, type HealthCheck } from "../../../src/server/health.ts";
+import { createHealthServer, type HealthCheck } from "../../../src/server/health.ts";
 import { createRecorder } from "./recorder.ts";
 
 const LOCAL = { host: "127.0.0.1", port: 0 };
@@ -98,53 +97,4 @@ test("a port in use is one line that names address and flag", async (t) => {
     );
     return true;
   });
-});
-
-test("metrics are served with their content type, and state is read at the scrape", async (t) => {
-  const metrics = createMetrics({ capiVersion: "1.14" });
-  const server = createMetricsServer({ address: LOCAL, metrics, log: createRecorder() });
-  const { port } = await server.listen();
-  t.after(() => server.close());
-  const scrape = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-
-  assert.doesNotMatch(await scrape(), /^hookpolicy_workqueue_depth /m);
-  let held = 3;
-  metrics.workqueueDepth.follow(() => [{ labels: {}, value: 2 }]);
-  metrics.heldClusters.follow(() =>
-    held === 0 ? [] : [{ labels: { hook: "BeforeClusterDelete" }, value: held }],
-  );
-  metrics.hookCalls.inc({ hook: "BeforeClusterDelete", verdict: "Blocked" });
-  metrics.hookCallDuration.observe({ hook: "BeforeClusterDelete" }, 0.0004);
-  const text = await scrape();
-  assert.match(text, /^hookpolicy_held_clusters\{hook="BeforeClusterDelete"\} 3$/m);
-  assert.match(text, /^hookpolicy_workqueue_depth 2$/m);
-  assert.match(text, /^hookpolicy_hook_calls_total\{hook="BeforeClusterDelete",verdict="Blocked"\} 1$/m);
-  assert.match(text, /_bucket\{le="0\.0005",hook="BeforeClusterDelete"\} 1$/m);
-  assert.match(
-    text,
-    /^hookpolicy_build_info\{version="[^"]+",capi_version="1\.14",node_version="v\d+[^"]*"\} 1$/m,
-  );
-  assert.match(text, /^process_resident_memory_bytes /m);
-  held = 0;
-  assert.doesNotMatch(await scrape(), /^hookpolicy_held_clusters\{/m);
-  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
-  assert.match(response.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
-});
-
-test("a scrape that fails is 500 and one error line, not a crash", async (t) => {
-  const log = createRecorder();
-  const metrics = createMetrics({ capiVersion: "1.14" });
-  metrics.policies.follow(() => {
-    throw new Error("no");
-  });
-  const server = createMetricsServer({ address: LOCAL, metrics, log });
-  const { port } = await server.listen();
-  t.after(() => server.close());
-  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
-  assert.equal(response.status, 500);
-  assert.equal(await response.text(), "internal error\n");
-  assert.deepEqual(
-    log.entries.map(({ level }) => level),
-    ["error"],
-  );
 });

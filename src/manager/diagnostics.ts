@@ -1,0 +1,51 @@
+/** The listeners for probes and metrics. */
+
+import type { Logger } from "../api/logger.ts";
+import { KubeClient } from "../kube/client.ts";
+import type { KubeConfig } from "../kube/config.ts";
+import type { Metrics } from "../metrics.ts";
+import type { KeyPair } from "../server/certificate.ts";
+import { createHealthServer, type HealthCheck } from "../server/health.ts";
+import type { HookServer } from "../server/hookserver.ts";
+import { createPlainMetricsServer, createSecureMetricsServer } from "../server/metricsserver.ts";
+import { VERSION } from "../version.ts";
+import type { Options } from "./options.ts";
+import { createScrapeGuard } from "./scrapes.ts";
+
+export interface DiagnosticsOptions {
+  readonly options: Pick<Options, "healthAddress" | "diagnosticsAddress" | "metricsSecure">;
+  readonly checks: readonly HealthCheck[];
+  readonly metrics: Metrics;
+  readonly kubeConfig: KubeConfig;
+  readonly tls: KeyPair;
+  readonly log: Logger;
+}
+
+export interface Diagnostics {
+  listen(): Promise<void>;
+  close(): Promise<void>;
+  /** Those that serve the certificate. */
+  readonly secure: readonly Pick<HookServer, "setCertificate">[];
+}
+
+/** Both reviews of a scrape fit into the 10 s that Prometheus waits. */
+const REVIEW_MS = 4_000;
+
+export function createDiagnostics(own: DiagnosticsOptions): Diagnostics {
+  const { options, checks, metrics, kubeConfig, tls, log } = own;
+  const { healthAddress, diagnosticsAddress: address, metricsSecure } = options;
+  // A client of its own: scrapes must not use up the connections by which releases are confirmed.
+  const client = new KubeClient(kubeConfig, { version: VERSION, timeoutMs: REVIEW_MS });
+  const health =
+    healthAddress === undefined ? [] : [createHealthServer({ address: healthAddress, checks, log })];
+  const at = address === undefined ? [] : [{ address, metrics, log }];
+  const plain = metricsSecure ? [] : at.map(createPlainMetricsServer);
+  const guard = createScrapeGuard({ client, log });
+  const secure = metricsSecure ? at.map((each) => createSecureMetricsServer({ ...each, tls, guard })) : [];
+  const servers = [...health, ...plain, ...secure];
+  return {
+    listen: async () => void (await Promise.all(servers.map((each) => each.listen()))),
+    close: async () => void (await Promise.all([...servers, client].map(async (each) => await each.close()))),
+    secure,
+  };
+}
