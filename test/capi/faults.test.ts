@@ -17,6 +17,7 @@ import {
   approvalRule,
   approve,
   heldRow,
+  policyIsReady,
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
@@ -102,9 +103,10 @@ describe("a held Cluster stays", () => {
       async () => (await operator.metric("hookpolicy_unconfirmed_releases_total")) > 0,
     );
     await stays("stalled");
-    // It heals without the watch: what could not be confirmed made the operator read again.
-    await heldRow(cp, policyRef("stalled", "protect"), "c1", "BeforeClusterDelete");
+    // It heals without the watch of policies: what could not be confirmed made the operator list them again.
+    await policyIsReady(cp, await cp.get(policyRef("stalled", "protect")));
     proxy.resume();
+    await heldRow(cp, policyRef("stalled", "protect"), "c1", "BeforeClusterDelete");
     await approve(cp, "stalled", "c1");
     await waitUntilGone(cp, "stalled", "c1");
   });

@@ -45,7 +45,10 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
   const binaries = await clusterApiBinaries(options.progress);
   const [webhookPort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
   const certDir = await servingCertificate(cp);
-  await cp.createAll(localManifests(binaries.manifests, webhookPort, cp.authority.caBundle));
+  const manifests = localManifests(binaries.manifests, webhookPort, cp.authority.caBundle);
+  // Its namespace may be there: for an identity that its manager runs with.
+  await cp.apply(manifests.filter(({ kind }) => kind === "Namespace"));
+  await cp.createAll(manifests.filter(({ kind }) => kind !== "Namespace"));
 
   let current: ManagerOptions = options;
   const launch = (): Daemon =>
