@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startBalancer } from "../../test/controlplane/balancer.ts";
 import { startControlPlane } from "../../test/controlplane/controlplane.ts";
+import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { type Call, type Judgement, judge } from "./judge.ts";
 import { arrangeDefault, Lab } from "./lab.ts";
@@ -13,13 +14,23 @@ import { DEFAULT_HOOK } from "./subjects.ts";
 export interface Run extends Judgement {
   /** Seen otherwise than in an answer. */
   readonly wrongAllowsBesides: number;
-  /** Of the calls during the fault, in milliseconds, the fastest first. */
-  readonly durations: readonly number[];
+  /** During the fault, in milliseconds, the fastest first. */
+  readonly durations: Durations;
   /** Why goes that were due were not confirmed; those of replicas that have ended are not known any more. */
   readonly unconfirmed: ReadonlyMap<string, number>;
 }
 
+export interface Durations {
+  /** Calls about Clusters that are held all the time: they are answered from memory. */
+  readonly held: readonly number[];
+  /** Calls that released: each waits for reads of the API server. */
+  readonly released: readonly number[];
+  /** A read of one object from the API server, beside them. */
+  readonly read: readonly number[];
+}
+
 const REPLICAS = 2;
+const READ_EVERY_MS = 50;
 const FULL = { beforeMs: 3000, faultMs: 12_000, afterMs: 8000, afterAtMostMs: 60_000 };
 const QUICK = { beforeMs: 1500, faultMs: 3000, afterMs: 3000, afterAtMostMs: 10_000 };
 
@@ -43,19 +54,24 @@ async function prepare(lab: Lab, scenario: Scenario): Promise<void> {
   await installHookPolicy(lab.cp);
   await arrange(lab);
   for (let index = 0; index < REPLICAS; index++) {
-    await lab.addReplica(await scenario.replica?.(lab, index));
+    await lab.addReplica({
+      ...(await scenario.replica?.(lab, index)),
+      direct: scenario.fromOthers === true,
+    });
   }
   await scenario.settle?.(lab);
 }
 
 async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
   const times = lab.quick ? QUICK : { ...FULL, faultMs: scenario.faultMs ?? FULL.faultMs };
-  const { hook, subjects, service } = lab;
-  const options = { port: service.port, hook, subjects, trusted: () => lab.trusted };
+  const { hook, subjects } = lab;
+  const options = { port: portsFor(lab, scenario), hook, subjects, trusted: () => lab.trusted };
   const calls: Call[] = [];
+  const reads: Timed[] = [];
   const stop = new AbortController();
   const minds = lab.changeMinds(stop.signal);
   const loading = load(options, (call) => calls.push(call), stop.signal);
+  const reading = scenario.fromOthers === true ? readAgain(lab, reads, stop.signal) : undefined;
   let injectedAt = Infinity;
   let healedAt = Infinity;
   try {
@@ -71,14 +87,42 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     while (!settled() && performance.now() - healedAt < times.afterAtMostMs) await sleep(1000);
   } finally {
     stop.abort();
-    await Promise.all([minds, loading]);
+    await Promise.all([minds, loading, reading]);
   }
   const wrongAllowsBesides = (await scenario.wrongAllowsBesides?.(lab)) ?? 0;
-  const durations = calls
-    .filter(({ from }) => injectedAt <= from && from < healedAt)
-    .map(({ from, to }) => to - from)
-    .toSorted((a, b) => a - b);
+  const neverReleased = new Set(lab.neverReleased());
+  const during = (all: readonly Timed[]): number[] =>
+    all
+      .filter(({ from }) => injectedAt <= from && from < healedAt)
+      .map(({ from, to }) => to - from)
+      .toSorted((a, b) => a - b);
+  const durations = {
+    held: during(calls.filter(({ cluster }) => neverReleased.has(cluster))),
+    released: during(calls.filter(({ result }) => result === "Go")),
+    read: during(reads),
+  };
   return { ...judge(calls, healedAt), wrongAllowsBesides, durations, unconfirmed: unconfirmedBy(lab) };
+}
+
+/** Where the next call goes: what the driver puts in between would be felt as well where durations count. */
+function portsFor({ replicas, service }: Lab, { fromOthers }: Scenario): () => number {
+  let calls = 0;
+  return () =>
+    (fromOthers === true ? replicas[calls++ % replicas.length] : undefined)?.ports.webhook ?? service.port;
+}
+
+type Timed = Pick<Call, "from" | "to">;
+
+/** One after the other, until `signal` aborts. */
+async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSignal): Promise<void> {
+  const [subject] = subjects;
+  if (subject === undefined) return;
+  while (!signal.aborted) {
+    const from = performance.now();
+    await cp.get(clusterRef(subject.namespace, subject.name));
+    reads.push({ from, to: performance.now() });
+    await sleep(READ_EVERY_MS);
+  }
 }
 
 function unconfirmedBy({ replicas }: Lab): ReadonlyMap<string, number> {

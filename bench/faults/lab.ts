@@ -46,6 +46,7 @@ export class Lab {
   /** The real one, in scenarios that install it. */
   clusterApi: ClusterApi | undefined;
   readonly #processes: Processes;
+  readonly #held: Subject[] = [];
   readonly #changing: Subject[] = [];
   readonly #cleanups: (() => Promise<void> | void)[] = [];
   #background = new AbortController();
@@ -80,7 +81,7 @@ export class Lab {
 
   /** Held by the policy of the namespace until they are approved. */
   async addSubjects(namespace: string, counts: Counts): Promise<void> {
-    await this.addClusters(namespace, numbered(counts.held, "held"));
+    this.#held.push(...(await this.addClusters(namespace, numbered(counts.held, "held"))));
     await this.addClusters(namespace, numbered(counts.approved, "approved"), {
       cluster: { annotations: { [APPROVED]: "true" } },
       facts: { satisfied: "Yes" },
@@ -105,6 +106,11 @@ export class Lab {
     });
     this.subjects.push(...added);
     return added;
+  }
+
+  /** "namespace/name" of those that addSubjects() made and nothing approves. */
+  neverReleased(): readonly string[] {
+    return this.#held.map(({ namespace, name }) => `${namespace}/${name}`);
   }
 
   of(namespace: string): readonly Subject[] {

@@ -11,7 +11,8 @@ import type { Call } from "./judge.ts";
 import type { Subject } from "./subjects.ts";
 
 export interface LoadOptions {
-  readonly port: number;
+  /** Of the next call. */
+  readonly port: () => number;
   readonly hook: HookName;
   readonly subjects: readonly Subject[];
   /** PEM of the authorities that callers trust at that moment. */
@@ -78,7 +79,7 @@ function failed(error: unknown): Result {
 }
 
 async function answerOf(body: string, agent: Agent, options: LoadOptions): Promise<HookResponse> {
-  const url = `https://127.0.0.1:${options.port}${hookPath(options.hook)}?timeout=10s`;
+  const url = `https://127.0.0.1:${options.port()}${hookPath(options.hook)}?timeout=10s`;
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     post(url, { method: "POST", agent, ca: options.trusted(), servername: SERVICE_HOST, signal }, resolve)

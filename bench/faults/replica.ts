@@ -15,7 +15,10 @@ import { type Proxy, startProxy } from "../../test/controlplane/proxy.ts";
 /** As in the shipped Deployment, but for a shorter delay: what is in front of the replicas here hears of it sooner. */
 const FLAGS = { "leader-elect": "true", namespace: NAMESPACE, "shutdown-delay-duration": "3s" };
 
-export type ReplicaOptions = Pick<OperatorOptions, "flags" | "nodeFlags">;
+export interface ReplicaOptions extends Pick<OperatorOptions, "flags" | "nodeFlags"> {
+  /** Nothing that can break is between it and the API server. */
+  readonly direct?: boolean;
+}
 
 export class Replica {
   readonly name: string;
@@ -55,10 +58,10 @@ export class Replica {
 export async function createReplica(
   cp: ControlPlane,
   name: string,
-  options: ReplicaOptions & { readonly processes: Processes },
+  { direct = false, ...options }: ReplicaOptions & { readonly processes: Processes },
 ): Promise<Replica> {
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
-  const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
+  const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", direct ? {} : { server: proxy.url });
   const flags = { ...FLAGS, ...options.flags };
   return new Replica(cp, name, proxy, { ...options, flags, kubeconfig, ports: await operatorPorts() });
 }

@@ -1,7 +1,7 @@
 /** What is kept of the runs, as rows of tables. */
 
 import type { Goal, Row, Table } from "../result.ts";
-import type { Run } from "./engine.ts";
+import type { Durations, Run } from "./engine.ts";
 import type { Call } from "./judge.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -24,21 +24,38 @@ export function tablesOf(done: readonly Done[]): Table[] {
   ];
 }
 
+const FELT: Readonly<Record<keyof Durations, string>> = {
+  held: "calls that hold",
+  released: "calls that release, confirmed by reads",
+  read: "a read of the API server itself",
+};
+
 const P99: Goal = { is: "below", value: 100 };
 const LONGEST: Goal = { is: "at most", value: 300 };
 
 function feltTables(done: readonly Done[]): Table[] {
   if (done.length === 0) return [];
   const rows = done.flatMap(({ scenario: { id, title }, run: { durations } }) => {
-    const p99 = durations[Math.floor(durations.length * 0.99)];
-    const row = (name: string, ms: number | undefined, goal: Goal): Row => ({
-      id: `${name}-${id}`,
-      work: `${title}: ${name}`,
-      goal,
-      samples: ms === undefined ? [] : [Math.round(ms * 10) / 10],
-      unit: "ms",
-    });
-    return [row("p99", p99, P99), row("longest", durations.at(-1), LONGEST)];
+    const row = (name: keyof Durations, quantile: number, goal?: Goal): Row => {
+      const all = durations[name];
+      const ms = all[Math.min(all.length - 1, Math.floor(all.length * quantile))];
+      return {
+        id: `${name}-${quantile * 100}-${id}`,
+        work: `${title}: ${FELT[name]}, ${quantile === 1 ? "longest" : `p${quantile * 100}`}`,
+        goal,
+        samples: ms === undefined ? [] : [Math.round(ms * 10) / 10],
+        unit: "ms",
+      };
+    };
+    return [
+      row("held", 0.5),
+      row("held", 0.99, P99),
+      row("held", 1, LONGEST),
+      row("released", 0.5),
+      row("released", 0.99),
+      row("read", 0.5),
+      row("read", 0.99),
+    ];
   });
   return [{ title: "Calls about other namespaces", rows }];
 }

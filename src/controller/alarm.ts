@@ -1,5 +1,6 @@
 /** One timer for many instants: calls back for each key when its instant has come. */
 
+import { Allowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
 
 /** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
@@ -16,6 +17,7 @@ export class Alarm {
   readonly #onSetBack: () => void;
   readonly #ownerOf: (key: string) => string;
   readonly #turnMs: number;
+  readonly #allowance: Allowance;
   /** Whose turn it was last. */
   #served = "";
   #timer: NodeJS.Timeout | undefined;
@@ -32,12 +34,14 @@ export class Alarm {
     /** Where many keys are due, their owners take turns. */
     readonly ownerOf?: (key: string) => string;
     readonly turnMs?: number;
+    readonly allowance?: Allowance;
   }) {
     this.#now = options.now;
     this.#onDue = options.onDue;
     this.#onSetBack = options.onSetBack ?? (() => undefined);
     this.#ownerOf = options.ownerOf ?? (() => "");
     this.#turnMs = options.turnMs ?? TURN_MS;
+    this.#allowance = options.allowance ?? new Allowance();
   }
 
   /** Replaces the key's instant; `undefined` clears it. */
@@ -74,20 +78,24 @@ export class Alarm {
         rung += 1;
         this.#served = owner;
         this.#dueAt.delete(key);
+        const began = performance.now();
         this.#onDue(key, new Date(at));
+        this.#allowance.spend(owner, performance.now() - began);
       }
     }
     let next = Infinity;
-    for (const at of this.#dueAt.values()) next = Math.min(next, at);
+    for (const [key, at] of this.#dueAt)
+      next = Math.min(next, Math.max(at, now + this.#allowance.restMs(this.#ownerOf(key))));
     this.#sleepUntil(next);
   }
 
-  /** By owner, those that have waited for longest first. */
+  /** By owner, the keys that have waited longest first; without those of owners that have used up their allowance. */
   #due(now: number): Map<string, string[]> {
     const due = new Map<string, string[]>();
     for (const [key, at] of this.#dueAt) {
       if (at > now) continue;
       const owner = this.#ownerOf(key);
+      if (this.#allowance.restMs(owner) > 0) continue;
       const keys = due.get(owner);
       if (keys === undefined) due.set(owner, [key]);
       else keys.push(key);

@@ -1,7 +1,7 @@
 /** How much of one turn of the event loop has been used: whatever is left to do must not keep calls waiting. */
 
 /** With one decision, one forecast or one row of a status more, no call waits for longer than some 25 ms. */
-export const TURN_MS = 8;
+export const TURN_MS = 3;
 
 export class Turn {
   readonly #lengthMs: number;

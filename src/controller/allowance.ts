@@ -1,0 +1,51 @@
+/**
+ * How much time each namespace may use for what is evaluated ahead of calls. A namespace whose policies and Clusters
+ * change all the time gets a quarter of a core in the long run, and its own rows and Events come later. Answers do not
+ * wait for it: a call is decided when it is asked.
+ */
+
+const SHARE = 0.1;
+/** What a namespace that was quiet may use at once: a few thousand Clusters that are evaluated together. */
+const BURST_MS = 1_000;
+
+interface Account {
+  /** In milliseconds; what was used beyond `BURST_MS` makes it wait. */
+  used: number;
+  at: number;
+}
+
+export class Allowance {
+  readonly #clock: () => number;
+  /** Namespaces that have used time lately. */
+  readonly #accounts = new Map<string, Account>();
+
+  /** `clock`: in milliseconds, monotonic. */
+  constructor(clock: () => number = () => performance.now()) {
+    this.#clock = clock;
+  }
+
+  /** What belongs to no namespace (owner "") is not limited: administrators wrote it. */
+  spend(owner: string, ms: number): void {
+    if (owner === "") return;
+    const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
+    account.used += ms;
+    this.#accounts.set(owner, account);
+  }
+
+  /** How long the owner has to wait until it may begin something again; 0: not at all. */
+  restMs(owner: string): number {
+    const account = this.#refilled(owner);
+    return account === undefined ? 0 : Math.max(0, account.used - BURST_MS) / SHARE;
+  }
+
+  #refilled(owner: string): Account | undefined {
+    const account = this.#accounts.get(owner);
+    if (account === undefined) return undefined;
+    const now = this.#clock();
+    account.used -= (now - account.at) * SHARE;
+    account.at = now;
+    if (account.used > 0) return account;
+    this.#accounts.delete(owner);
+    return undefined;
+  }
+}
