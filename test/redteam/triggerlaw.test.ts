@@ -301,7 +301,8 @@ async function run(objects: PolicyObject[], story: readonly Step[], withForged: 
   return {
     answers,
     statuses,
-    told: operators.told.join("\n"),
+    // Their order depends on how much of a turn of the event loop was left.
+    told: operators.told.toSorted().join("\n"),
     used: JSON.stringify(operators.usedOverrides()),
   };
 }
