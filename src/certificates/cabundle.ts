@@ -5,13 +5,14 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import { BACKDATED_MS } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/kubeclient.ts";
-import { pause } from "../kube/deadline.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
+import { every } from "../kube/every.ts";
 
 /** An object that names our certificate's authority. */
 export interface CaBundleTarget {
@@ -57,7 +58,7 @@ export function validatingWebhookTarget(name: string): CaBundleTarget {
 export class CaBundleKeeper {
   readonly #options: CaBundleOptions;
   /** The same on every look, it is reported once. */
-  #complaint = "";
+  readonly #trouble = new SayOnce();
   /** The authorities at the last look that left nothing to do. */
   #settled: string | undefined;
   #looksLeft = 0;
@@ -69,10 +70,7 @@ export class CaBundleKeeper {
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
-    while (!signal.aborted) {
-      await this.look(signal);
-      await pause(intervalMs, signal);
-    }
+    await every({ ms: intervalMs }, signal, async () => await this.look(signal));
   }
 
   /** One look at the authorities, and at the targets where it is time. */
@@ -87,7 +85,7 @@ export class CaBundleKeeper {
       for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
       this.#settled = pem;
       this.#looksLeft = (this.#options.looksPerCheck ?? 12) - 1;
-      this.#complaint = "";
+      this.#trouble.over();
     } catch (error) {
       if (!signal.aborted) this.#complain(error);
     }
@@ -120,13 +118,12 @@ export class CaBundleKeeper {
   /** Another replica was quicker: the next look tells. Without permission somebody else has to write it. */
   #complain(error: unknown): void {
     if (isConflict(error)) return;
-    const complaint = String(error);
-    if (complaint === this.#complaint) return;
-    this.#complaint = complaint;
     const remedy = isForbidden(error)
       ? { remedy: "grant get and patch, or write the caBundle yourself" }
       : {};
-    this.#options.log.warn("Cannot keep the caBundle of webhooks current", { error, ...remedy });
+    this.#trouble.say(String(error), () =>
+      this.#options.log.warn("Cannot keep the caBundle of webhooks current", { error, ...remedy }),
+    );
   }
 }
 

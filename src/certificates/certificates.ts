@@ -5,7 +5,7 @@ import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
-import { pause } from "../kube/deadline.ts";
+import { every } from "../kube/every.ts";
 import type { Leadership } from "../kube/leaderelection.ts";
 import type { Sample } from "../metrics/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -140,10 +140,9 @@ export class Certificates {
   }
 
   async #watchExpiry(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    await every({ ms: ALARM_INTERVAL_MS }, signal, () => {
       for (const warning of this.#alarm.look(this.#all(), now())) this.#warn(warning);
-      await pause(ALARM_INTERVAL_MS, signal);
-    }
+    });
   }
 
   #warn(warning: ExpiryWarning): void {

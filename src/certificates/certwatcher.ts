@@ -6,12 +6,13 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { checkPair, type CheckedPair } from "./keypair.ts";
 import type { KeyPair } from "../server/tls.ts";
+import { every } from "../kube/every.ts";
 
 export interface CertWatcherOptions {
   readonly dir: string;
@@ -30,8 +31,7 @@ export interface CertWatcherOptions {
 export class CertWatcher {
   readonly #options: CertWatcherOptions;
   #current: CheckedPair | undefined;
-  /** What was last complained about: the same bad content is reported once. */
-  #complaint = "";
+  readonly #trouble = new SayOnce();
 
   constructor(options: CertWatcherOptions) {
     this.#options = options;
@@ -53,14 +53,7 @@ export class CertWatcher {
   /** Polls until `signal` aborts; never rejects. A bad pair keeps the old certificate in use. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await sleep(intervalMs, undefined, { signal, ref: false });
-      } catch {
-        return;
-      }
-      await this.#poll();
-    }
+    await every({ ms: intervalMs, waitFirst: true }, signal, async () => await this.#poll());
   }
 
   async #poll(): Promise<void> {
@@ -72,25 +65,23 @@ export class CertWatcher {
       const checked = checkedOnDisk(pair, this.#options);
       this.#options.onChange({ cert: checked.cert, key: checked.key });
       this.#current = checked;
-      this.#complaint = "";
+      this.#trouble.over();
       this.#describe("Changed the serving certificate", checked);
     } catch (error) {
       if (this.#options.optional === true && isMissing(error)) return;
-      const complaint = `${content} ${errorText(error)}`;
-      if (complaint === this.#complaint) return;
-      this.#complaint = complaint;
-      this.#options.log.warn("Keeping the old serving certificate", { error });
+      this.#trouble.say(`${content} ${errorText(error)}`, () =>
+        this.#options.log.warn("Keeping the old serving certificate", { error }),
+      );
     }
   }
 
   #stillCurrent(): void {
     const { log, now } = this.#options;
     const { notAfter } = this.#current ?? {};
-    const expired = notAfter !== undefined && notAfter <= now();
-    if (expired && this.#complaint !== "expired") {
-      log.error("The serving certificate has expired, Cluster API refuses it", { notAfter });
-    }
-    this.#complaint = expired ? "expired" : "";
+    if (notAfter === undefined || notAfter > now()) return this.#trouble.over();
+    this.#trouble.say("expired", () =>
+      log.error("The serving certificate has expired, Cluster API refuses it", { notAfter }),
+    );
   }
 
   #describe(message: string, { notBefore, notAfter }: CheckedPair): void {

@@ -3,10 +3,11 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type TLSSocket } from "node:tls";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
+import { every } from "../kube/every.ts";
 
 export interface ClientAuthorityOptions {
   readonly file: string;
@@ -33,7 +34,7 @@ export class ClientAuthority {
   readonly #options: ClientAuthorityOptions;
   #current = "";
   #validity: ClientValidity | undefined;
-  #complaint = "";
+  readonly #trouble = new SayOnce();
 
   constructor(options: ClientAuthorityOptions) {
     this.#options = options;
@@ -61,17 +62,11 @@ export class ClientAuthority {
   /** Polls until `signal` aborts; never rejects. What cannot be used keeps the old authorities. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000, log } = this.#options;
-    while (!signal.aborted) {
-      await sleep(intervalMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
-      try {
-        await this.#poll();
-      } catch (error) {
-        const complaint = errorText(error);
-        if (complaint !== this.#complaint) log.warn("Keeping the old client authorities", { error });
-        this.#complaint = complaint;
-      }
-    }
+    await every({ ms: intervalMs, waitFirst: true }, signal, async () => {
+      await this.#poll().catch((error: unknown) =>
+        this.#trouble.say(errorText(error), () => log.warn("Keeping the old client authorities", { error })),
+      );
+    });
   }
 
   /** Why calls are refused on this connection; `undefined`: they are answered. */
@@ -91,7 +86,7 @@ export class ClientAuthority {
 
   async #poll(): Promise<void> {
     const content = await this.#read();
-    this.#complaint = "";
+    this.#trouble.over();
     if (content === this.#current) return;
     this.#take(content);
     this.#options.onChange();

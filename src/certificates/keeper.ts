@@ -4,15 +4,16 @@
  */
 
 import type { X509Certificate } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
 import { authoritySecretName, type SecretStore, takeStep } from "./rotationsteps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
+import { every } from "../kube/every.ts";
 
 export interface TrustReader {
   /** The objects by which we are called and that do not trust `authority`, as people name them. */
@@ -70,8 +71,7 @@ export class CertificateKeeper {
   #state: State = {};
   #trusted: Trusted | undefined;
   readonly #taken: Step[] = [];
-  /** The same on every look, it is reported once. */
-  #said = "";
+  readonly #trouble = new SayOnce();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -94,10 +94,9 @@ export class CertificateKeeper {
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 10_000 } = this.#options;
-    while (!signal.aborted) {
+    await every({ ms: intervalMs }, signal, async () => {
       await this.look(signal).catch((error: unknown) => this.#complain(error, signal));
-      await pause(intervalMs, undefined, { signal, ref: false }).catch(() => undefined);
-    }
+    });
   }
 
   /** Takes the steps that are due now; rejects when the API server does not let it. */
@@ -107,7 +106,7 @@ export class CertificateKeeper {
       if (this.#isForeign()) return;
       const action = nextStep(this.#state, this.#options.now());
       if (action === "None" || action === "AwaitTrust") {
-        if (action === "None") this.#said = "";
+        if (action === "None") this.#trouble.over();
         return;
       }
       if (needsLeader(action) && !this.#options.leading()) return;
@@ -181,16 +180,13 @@ export class CertificateKeeper {
       signal,
     });
     if (!done) return;
-    this.#said = "";
+    this.#trouble.over();
     log.info(TEXT[action], { secret: secretName });
     this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });
   }
 
   #sayOnce(message: string, fields: Readonly<Record<string, unknown>>): void {
-    const said = `${message} ${JSON.stringify(fields)}`;
-    if (said === this.#said) return;
-    this.#said = said;
-    this.#options.log.warn(message, fields);
+    this.#trouble.say(`${message} ${JSON.stringify(fields)}`, () => this.#options.log.warn(message, fields));
   }
 
   #complain(error: unknown, signal: AbortSignal): void {

@@ -8,6 +8,7 @@
  */
 
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { pause, withDeadline } from "./deadline.ts";
 import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kubeerror.ts";
@@ -86,7 +87,7 @@ export class LeaderElection implements Leadership {
   /** When the last renewal that succeeded was sent; undefined: the Lease is not ours. */
   #renewedAt: number | undefined;
   #saidLeading = false;
-  #complaint = "";
+  readonly #trouble = new SayOnce();
 
   constructor(options: LeaderElectionOptions) {
     const { now = (): number => performance.now(), random = Math.random } = options;
@@ -121,7 +122,7 @@ export class LeaderElection implements Leadership {
   async attempt(signal?: AbortSignal): Promise<void> {
     try {
       await this.#tryAcquireOrRenew(signal);
-      this.#complaint = "";
+      this.#trouble.over();
     } catch (error) {
       if (signal?.aborted !== true) this.#complain(error);
     }
@@ -283,16 +284,14 @@ export class LeaderElection implements Leadership {
     else log.warn("Not leading any more", { identity, holder: this.holder });
   }
 
-  /** The same again and again, it is reported once. */
   #complain(error: unknown): void {
-    const complaint = String(error);
-    if (complaint === this.#complaint) return;
-    this.#complaint = complaint;
     const { namespace } = this.#options.lease;
     const remedy = isForbidden(error)
       ? { remedy: `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}` }
       : {};
-    this.#options.log.warn("Cannot get or renew the lease", { error, ...remedy });
+    this.#trouble.say(String(error), () =>
+      this.#options.log.warn("Cannot get or renew the lease", { error, ...remedy }),
+    );
   }
 }
 
