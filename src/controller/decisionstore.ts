@@ -66,6 +66,8 @@ export interface StoreOptions {
   readonly turnMs?: number;
   /** How long the compilation of policies may; absent: as long. */
   readonly compileMs?: number;
+  /** How long what is due may, at a time. */
+  readonly alarmMs?: number;
 }
 
 /** What a caller of the hook tells. */
@@ -97,6 +99,7 @@ export class DecisionStore {
     this.#alarm = new Alarm({
       now: options.now,
       ownerOf,
+      ...(options.alarmMs !== undefined && { turnMs: options.alarmMs }),
       onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
       onSetBack: () => this.#evaluateAll(),
     });

@@ -105,6 +105,8 @@ export function storeWith(given: Given = {}): Fixture {
     maxOverrideMs: MAX_OVERRIDE_MS,
     turnMs,
     compileMs,
+    // How much is done at a time must not depend on how fast the machine is.
+    ...(turnMs === Infinity && { alarmMs: Infinity }),
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
