@@ -17,10 +17,11 @@ import {
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
-import { type Asker, type LiveReader, LiveReads } from "./livereads.ts";
+import { type Asker, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
-import type { AskRequest, DecisionStore } from "./decisionstore.ts";
+import type { DecisionStore } from "./decisionstore.ts";
+import type { AskRequest, LiveReader } from "./ports.ts";
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;

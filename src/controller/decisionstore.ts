@@ -6,16 +6,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
-import type { Logger } from "../api/logger.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { Cluster } from "../api/meta.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
-import type { ServedHooks } from "../api/hookcatalog.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { objectQueries } from "../policy/gates/objectqueries.ts";
-import { type ObjectKind, objectKindKey, type ObjectReader } from "../policy/objects.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
@@ -32,47 +29,8 @@ import { decidePassed, PassedOperations } from "./passed.ts";
 import { Results } from "./results.ts";
 import { type Inputs, type Standing, standing } from "./standingdecision.ts";
 import { sameCluster } from "./samecluster.ts";
-import { type Transition, windowEdge, windowTransitions } from "./transitions.ts";
-
-/** The read side of an informer. */
-export interface Lister<T> {
-  get(key: string): T | undefined;
-  byNamespace(namespace: string): Iterable<T>;
-  list(): Iterable<T>;
-}
-
-export interface StoreOptions {
-  readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
-  readonly objects: ObjectReader;
-  readonly served: ServedHooks;
-  /** Longer HookOverrides have no effect. */
-  readonly maxOverrideMs: number;
-  /** Those with which Cluster API calls about the Clusters of a namespace; `undefined`: nobody can tell. */
-  readonly settings?: (namespace: string) => HookCall["settings"];
-  readonly log: Logger;
-  readonly now: () => Date;
-  /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
-  readonly onDirty: (key: string) => void;
-  /** Somebody wrote the status; whoever learnt something wrote it, so there is no hurry to look. */
-  readonly onStatusWritten: (policyKey: string) => void;
-  /** The kinds of objects that gates look at may be others now. */
-  readonly onDemands: () => void;
-  /** Something that people are told of: once, when it happens. */
-  readonly onTransition: (transition: Transition) => void;
-  /** What a policy says in memory is another, so long after what changed it was seen, or was due. */
-  readonly onAnswerChanged?: (latencyMs: number) => void;
-  /** How long evaluations may keep the event loop from answering calls. */
-  readonly turnMs?: number;
-  /** How long the compilation of policies may; absent: as long. */
-  readonly compileMs?: number;
-}
-
-/** What a caller of the hook tells. */
-export interface AskRequest {
-  readonly call: Ask["call"];
-  readonly cluster: Cluster;
-}
+import { windowEdge, windowTransitions } from "./transitions.ts";
+import type { AskRequest, StoreOptions } from "./ports.ts";
 
 export class DecisionStore {
   readonly policies = new PolicySet();

@@ -21,7 +21,7 @@ import type { AskSet } from "../operations/operations.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "../operations/rows.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
-import type { StoreOptions } from "./decisionstore.ts";
+import type { StoreOptions } from "./ports.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 

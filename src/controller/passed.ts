@@ -4,7 +4,7 @@ import type { Decision } from "../policy/decision.ts";
 import { decide } from "../policy/decide.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
-import type { AskRequest } from "./decisionstore.ts";
+import type { AskRequest } from "./ports.ts";
 
 /**
  * Policies, the Cluster, its Namespace, overrides and what is remembered are values that nothing changes. Objects are those

@@ -12,7 +12,7 @@ import {
 } from "../policy/policy.ts";
 import type { HeldRow } from "../operations/rows.ts";
 import { RecordedResults } from "./recorded.ts";
-import { type Known, NOTHING_KNOWN } from "./policystatus.ts";
+import { type Known, NOTHING_KNOWN } from "./known.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 

@@ -9,7 +9,7 @@ import type { Memory } from "./evaluator.ts";
 import { recentResult } from "../operations/rows.ts";
 import type { Passed } from "./passed.ts";
 import { type PolicyEntry, policyKey } from "./policyset.ts";
-import type { AskRequest, StoreOptions } from "./decisionstore.ts";
+import type { AskRequest, StoreOptions } from "./ports.ts";
 
 export class Results {
   readonly #memory: Pick<Memory, "policies" | "overrides">;

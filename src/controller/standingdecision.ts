@@ -8,7 +8,7 @@ import { standsUntil } from "../policy/standing.ts";
 import type { AskSet } from "../operations/operations.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { PolicySet } from "./policyset.ts";
-import type { Lister } from "./decisionstore.ts";
+import type { Lister } from "./ports.ts";
 
 /** Whoever changes something in it replaces that as a whole. */
 export interface Inputs {

@@ -1,10 +1,9 @@
 /** What the controller needs from the API server, said with the Kubernetes adapter. */
 
 import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
-import type { LiveReader } from "../controller/livereads.ts";
+import type { LiveReader, PolicyWriter } from "../controller/ports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
-import type { PolicyWriter } from "../controller/reconciler.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
 import {

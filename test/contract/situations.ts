@@ -4,7 +4,7 @@ import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/livereads.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { CATALOG } from "../../src/api/hookcatalog.ts";
 import type { DecisionSource } from "../../src/hooks/hookhandler.ts";

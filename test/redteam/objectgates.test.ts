@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/livereads.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../../src/controller/livereads.ts";
+import type { LiveReader } from "../../../src/controller/ports.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
 import type { ObjectQuery, PolicyKind } from "../../../src/policy/policy.ts";
