@@ -15,13 +15,14 @@ import {
   type WatchedObject,
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
 import { type Asker, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
 import type { DecisionStore } from "./decisionstore.ts";
 import type { AskRequest, LiveReader } from "./ports.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;

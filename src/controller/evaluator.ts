@@ -11,7 +11,7 @@ import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../operations/forecast.ts";
 import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { notAhead, remember } from "../operations/timers.ts";
 import type { Asked, World } from "../policy/world.ts";

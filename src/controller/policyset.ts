@@ -1,18 +1,11 @@
 /** The policies in memory, in stable order, and which Clusters each of them matches. */
 
 import type { ClusterHookPolicy, DecisionRow, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
-import {
-  type CompiledPolicy,
-  demandsOf,
-  mergeDemands,
-  type ObjectDemand,
-  type PolicyKind,
-  policyName,
-  type PolicyRef,
-} from "../policy/policy.ts";
+import { type CompiledPolicy, demandsOf, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import type { HeldRow } from "../operations/rows.ts";
 import { RecordedResults } from "./recorded.ts";
 import { type Known, NOTHING_KNOWN } from "./known.ts";
+import { type PolicyKind, policyName, type PolicyRef } from "../policy/policyref.ts";
 
 export type PolicyObject = HookPolicy | ClusterHookPolicy;
 

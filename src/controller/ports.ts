@@ -6,10 +6,11 @@ import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import type { PolicyEntry, PolicyObject } from "./policyset.ts";
 import type { Transition } from "./transitions.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 /** What a caller of the hook tells. */
 export interface AskRequest {

@@ -4,7 +4,7 @@ import { MAX_RECENT, type RecentResult } from "../api/hookpolicy.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./evaluator.ts";
 import { recentResult } from "../operations/rows.ts";
 import type { Passed } from "./passed.ts";

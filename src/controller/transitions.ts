@@ -6,11 +6,12 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
-import { type PolicyRef, windowsOf } from "../policy/policy.ts";
+import { windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyset.ts";
+import type { PolicyRef } from "../policy/policyref.ts";
 
 export type Transition =
   | {

@@ -19,8 +19,9 @@ import type { KubeObject } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
 import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 export class ApiServer implements LiveReader, PolicyWriter {
   readonly #client: KubeClient;

@@ -25,7 +25,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 import type { Memory } from "./admission.ts";
 import { ApiServer } from "./apiserver.ts";
 import { viewOverride, viewPolicy } from "../controller/storedviews.ts";

@@ -8,7 +8,7 @@ import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
-import type { ObjectQuery, PolicyKind } from "../../../src/policy/policy.ts";
+import type { ObjectQuery } from "../../../src/policy/policy.ts";
 import type { WatchedObject } from "../../../src/policy/objects.ts";
 import {
   APPROVED,
@@ -28,6 +28,7 @@ import {
   heldAt,
 } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
+import type { PolicyKind } from "../../../src/policy/policyref.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap" };
