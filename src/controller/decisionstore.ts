@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
 import { decide, matches } from "../policy/decide.ts";
@@ -15,13 +16,11 @@ import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
-import { Alarm } from "./alarm.ts";
-import { ownerOf } from "./alarmkeys.ts";
 import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "../operations/operation.ts";
 import { AskSet } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";
-import { askAlarm, Evaluator } from "./evaluator.ts";
+import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
@@ -31,13 +30,14 @@ import { type Inputs, type Standing, standing } from "./standingdecision.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { AskRequest, StoreOptions } from "./ports.ts";
+import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
 
 export class DecisionStore {
   readonly policies = new PolicySet();
   readonly overrides: OverrideSet;
   readonly #options: StoreOptions;
   readonly #asks = new AskSet();
-  readonly #alarm: Alarm;
+  readonly #schedule: Schedule;
   readonly #evaluator: Evaluator;
   readonly #results: Results;
   readonly #passed = new PassedOperations();
@@ -52,15 +52,17 @@ export class DecisionStore {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
     this.#compiling = new Compiling(options.compileMs ?? options.turnMs);
-    this.#alarm = new Alarm({
+    this.#schedule = new Schedule({
       now: options.now,
-      ownerOf,
-      onDue: (key, at) => this.#evaluator.because(at, () => this.#onDue(key)),
+      onDue: (due, at) => this.#evaluator.because(at, () => perform(this.#works, due)),
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
     const { clusters, namespaces } = options;
-    this.#evaluator = new Evaluator({ policies, overrides, asks: this.#asks, alarm: this.#alarm }, options);
+    this.#evaluator = new Evaluator(
+      { policies, overrides, asks: this.#asks, schedule: this.#schedule },
+      options,
+    );
     this.#results = new Results({ policies, overrides }, options);
     this.#inputs = { policies, overrides, asks: this.#asks, clusters, namespaces };
   }
@@ -116,12 +118,12 @@ export class DecisionStore {
   }
 
   stop(): void {
-    this.#alarm.stop();
+    this.#schedule.stop();
   }
 
   /** What is due by the clock; the alarm does it by itself. */
   wake(): void {
-    this.#alarm.ring();
+    this.#schedule.ring();
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
@@ -152,7 +154,7 @@ export class DecisionStore {
   #compile(key: string): void {
     const finished = this.#compiling.continue(key);
     if (finished === undefined) {
-      if (this.#compiling.has(key)) this.#alarm.set(`compile ${key}`, this.#options.now());
+      if (this.#compiling.has(key)) this.#schedule.set({ what: "compile", policy: key }, this.#options.now());
       return;
     }
     const { object, compiled, next } = finished;
@@ -164,9 +166,9 @@ export class DecisionStore {
 
   #policyGone(key: string): void {
     this.#compiling.drop(key);
-    this.#alarm.set(`compile ${key}`, undefined);
+    this.#schedule.set({ what: "compile", policy: key }, undefined);
     this.policies.delete(key);
-    this.#alarm.set(`policy ${key}`, undefined);
+    this.#schedule.set({ what: "windows", policy: key }, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
     this.#isCompiled(key);
@@ -236,7 +238,7 @@ export class DecisionStore {
   #recordWaiting(uid: string, namespace: string): void {
     while (!this.#passed.isEmpty(uid)) {
       if (this.#evaluator.isTurnOver())
-        return this.#alarm.set(`passed ${uid} - ${namespace}`, this.#options.now());
+        return this.#schedule.set({ what: "passed", clusterUID: uid, namespace }, this.#options.now());
       this.#recordOne(uid);
     }
   }
@@ -258,7 +260,7 @@ export class DecisionStore {
   settingsChanged(): void {
     const now = this.#options.now();
     for (const { key, compiled } of this.policies.entries())
-      if (compiled.hasExpressions) this.#alarm.set(`objects ${key}`, now);
+      if (compiled.hasExpressions) this.#schedule.set({ what: "objects", policy: key }, now);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {
@@ -266,16 +268,17 @@ export class DecisionStore {
     const before = this.overrides.get(key);
     const clusters = this.overrides.set(name, object);
     const expiresAt = this.overrides.get(key)?.compiled.expiresAt;
-    this.#alarm.set(`override ${name}`, expiresAt && expiresAt > this.#options.now() ? expiresAt : undefined);
+    const now = this.#options.now();
+    this.#schedule.set({ what: "override", name }, expiresAt && expiresAt > now ? expiresAt : undefined);
     if (before === undefined || object === undefined || !isSameSpec(before.object, object)) {
-      for (const cluster of clusters) this.#alarm.set(`cluster ${cluster}`, this.#options.now());
+      for (const cluster of clusters) this.#schedule.set({ what: "cluster", cluster }, now);
     }
     this.#options.onDirty(key);
   }
 
   /** Soon, and once for many changes: objects of a kind can change by the hundred. */
   objectsChanged(kind: ObjectKind): void {
-    this.#alarm.set(`kind ${objectKindKey(kind)}`, this.#options.now());
+    this.#schedule.set({ what: "kind", kind: objectKindKey(kind) }, this.#options.now());
   }
 
   /** Policies of a namespace share their steps, so none of them is evaluated alone. */
@@ -284,7 +287,8 @@ export class DecisionStore {
     for (const { key, demands, compiled } of this.policies.entries()) {
       if (!demands.has(kindKey)) continue;
       const { namespace } = compiled.ref;
-      this.#alarm.set(namespace === undefined ? `objects ${key}` : `seen ${namespace} ${kindKey}`, now);
+      if (namespace === undefined) this.#schedule.set({ what: "objects", policy: key }, now);
+      else this.#schedule.set({ what: "seen", namespace, kind: kindKey }, now);
     }
   }
 
@@ -292,7 +296,7 @@ export class DecisionStore {
     if (!this.#loaded) return;
     const now = this.#options.now();
     for (const { metadata } of this.#options.clusters.byNamespace(namespace))
-      for (const ask of this.#asks.of(metadata.uid)) this.#alarm.set(askAlarm(ask), now);
+      for (const ask of this.#asks.of(metadata.uid)) this.#schedule.set(ofAsk("ask", ask), now);
     // Whether the objects can be read at all is part of the status.
     for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
       if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
@@ -308,34 +312,31 @@ export class DecisionStore {
   #evaluateAll(): void {
     for (const cluster of this.#options.clusters.list())
       if (this.#asks.has(cluster.metadata.uid))
-        this.#alarm.set(`cluster ${clusterKey(cluster)}`, this.#options.now());
+        this.#schedule.set({ what: "cluster", cluster: clusterKey(cluster) }, this.#options.now());
   }
 
-  #onDue(alarm: string): void {
-    const [what = "", key = "", second = "", third = ""] = alarm.split(" ");
-    this.#works[what]?.(key, second, third);
-  }
-
-  readonly #works: Readonly<Record<string, (key: string, second: string, third: string) => void>> = {
-    compile: (key) => this.#compile(key),
-    policy: (key) => this.#watchWindows(this.policies.get(key)),
-    kind: (apiVersion, kind) => this.#kindDue(`${apiVersion} ${kind}`),
-    seen: (namespace, apiVersion, kind) => this.#objectsSeen(namespace, `${apiVersion} ${kind}`),
-    objects: (key) => this.#objectsDue(this.policies.get(key)),
-    rest: (key) => this.#restDue(this.policies.get(key)),
-    rows: (key) => this.#rowsDue(this.policies.get(key)),
-    passed: (uid, _, namespace) => {
-      this.#recordOne(uid);
-      this.#recordWaiting(uid, namespace);
+  readonly #works: Works = {
+    compile: ({ policy }) => this.#compile(policy),
+    windows: ({ policy }) => this.#watchWindows(this.policies.get(policy)),
+    kind: ({ kind }) => this.#kindDue(kind),
+    seen: ({ namespace, kind }) => this.#objectsSeen(namespace, kind),
+    objects: ({ policy }) => this.#objectsDue(this.policies.get(policy)),
+    rest: ({ policy }) => this.#restDue(this.policies.get(policy)),
+    rows: ({ policy }) => this.#rowsDue(this.policies.get(policy)),
+    passed: ({ clusterUID, namespace }) => {
+      this.#recordOne(clusterUID);
+      this.#recordWaiting(clusterUID, namespace);
     },
-    override: (name) => this.#options.onDirty(overrideKey(name)),
-    cluster: (key) => this.clusterChanged(undefined, this.#options.clusters.get(key)),
-    ask: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.evaluateAsk(ask)),
-    forecast: (uid, hook) => this.#forAsk(uid, hook, (ask) => this.#evaluator.foreseeRest(ask)),
+    override: ({ name }) => this.#options.onDirty(overrideKey(name)),
+    cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
+    ask: ({ clusterUID, hook }) => this.#forAsk(clusterUID, hook, (ask) => this.#evaluator.evaluateAsk(ask)),
+    forecast: ({ clusterUID, hook }) =>
+      this.#forAsk(clusterUID, hook, (ask) => this.#evaluator.foreseeRest(ask)),
   };
 
-  #forAsk(clusterUID: string, hook: string, work: (ask: Ask) => void): void {
-    for (const ask of this.#asks.of(clusterUID)) if (ask.call.hook === hook) work(ask);
+  #forAsk(clusterUID: string, hook: HookName, work: (ask: Ask) => void): void {
+    const ask = this.#asks.get(clusterUID, hook);
+    if (ask !== undefined) work(ask);
   }
 
   /** Windows are the same for every Cluster: their edges count, whether anything waits for them or not. */
@@ -343,7 +344,7 @@ export class DecisionStore {
     if (entry === undefined) return;
     const now = this.#options.now();
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
-    this.#alarm.set(`policy ${entry.key}`, windowEdge(entry, now));
+    this.#schedule.set({ what: "windows", policy: entry.key }, windowEdge(entry, now));
     this.#options.onDirty(entry.key);
   }
 
@@ -458,7 +459,7 @@ export class DecisionStore {
   #end(ask: Ask): void {
     this.#asks.delete(ask);
     const key = askKey(ask.clusterUID, ask.call.hook);
-    this.#alarm.set(askAlarm(ask), undefined);
+    this.#schedule.set(ofAsk("ask", ask), undefined);
     for (const entry of this.policies.candidates(ask.namespace).entries) {
       entry.deadlines.delete(key);
       entry.hasHeld.delete(key);

@@ -15,13 +15,13 @@ import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { notAhead, remember } from "../operations/timers.ts";
 import type { Asked, World } from "../policy/world.ts";
-import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "../operations/operation.ts";
 import type { AskSet } from "../operations/operations.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "../operations/rows.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
+import { ofAsk, type Schedule } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 
@@ -29,7 +29,7 @@ export interface Memory {
   readonly policies: PolicySet;
   readonly overrides: OverrideSet;
   readonly asks: AskSet;
-  readonly alarm: Alarm;
+  readonly schedule: Schedule;
 }
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
@@ -112,7 +112,7 @@ export class Evaluator {
 
   /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
   evaluateRest(entry: PolicyEntry): void {
-    const { alarm, asks, policies } = this.#memory;
+    const { schedule, asks, policies } = this.#memory;
     const { key, rest } = entry;
     this.#matchRest(entry);
     const sharers = policies.sharers(entry);
@@ -124,7 +124,7 @@ export class Evaluator {
       if (rest.length === 0) return this.#options.onDirty(key);
       if (this.#turn.isOver()) break;
     }
-    alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
+    schedule.set({ what: "rest", policy: key }, this.#cause ?? this.#options.now());
   }
 
   #matchRest(entry: PolicyEntry): void {
@@ -143,7 +143,8 @@ export class Evaluator {
   /** Now, or when the alarm comes: a Namespace can have thousands of Clusters. */
   visitCluster(cluster: Cluster): void {
     if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
-    this.#memory.alarm.set(`cluster ${clusterKey(cluster)}`, this.#cause ?? this.#options.now());
+    const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
+    this.#memory.schedule.set(due, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -181,7 +182,8 @@ export class Evaluator {
   /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
   #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
     for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
-      if (this.#turn.isOver()) this.#memory.alarm.set(askAlarm(ask), this.#cause ?? this.#options.now());
+      if (this.#turn.isOver())
+        this.#memory.schedule.set(ofAsk("ask", ask), this.#cause ?? this.#options.now());
       else this.#evaluate(ask, cluster, candidates);
     }
   }
@@ -225,12 +227,12 @@ export class Evaluator {
 
   /** What other policies have to say at their edges was set when they were asked, and may be due just now. */
   #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
-    const { alarm } = this.#memory;
-    const key = askAlarm(ask);
+    const { schedule } = this.#memory;
+    const due = ofAsk("ask", ask);
     const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
-    const next = earliest([alarm.get(key), look, ...edges.filter((at) => at instanceof Date && at > now)]);
-    if (next instanceof Date) alarm.set(key, next);
+    const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
+    if (next instanceof Date) schedule.set(due, next);
   }
 
   /**
@@ -248,7 +250,7 @@ export class Evaluator {
     }
     if (unforeseen.size === 0) entry.unforeseenSince = performance.now();
     unforeseen.add(key);
-    this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+    this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop. */
@@ -261,7 +263,7 @@ export class Evaluator {
         entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
         this.#options.onDirty(entry.key);
       }
-      if (this.#turn.isOver()) return this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+      if (this.#turn.isOver()) return this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
     }
   }
 
@@ -318,7 +320,8 @@ export class Evaluator {
     // They are taken from the end.
     entry.rows = oncePerAsk(entry.object.status?.decisions ?? []).toReversed();
     if (entry.rows.length === 0) return;
-    if (this.#turn.isOver()) this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+    if (this.#turn.isOver())
+      this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     else this.adoptRest(entry);
   }
 
@@ -327,7 +330,7 @@ export class Evaluator {
     for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
       this.#adoptOne(entry, row);
       if (entry.rows.length > 0 && this.#turn.isOver())
-        return this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+        return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     }
   }
 
@@ -371,7 +374,7 @@ export class Evaluator {
     else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);
-      this.#memory.alarm.set(askAlarm(ask), this.#options.now());
+      this.#memory.schedule.set(ofAsk("ask", ask), this.#options.now());
     } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
   }
 
@@ -393,12 +396,4 @@ function knowing(ask: Ask, all: Candidates): Candidates {
   if (ask.hearsay !== true) return all;
   const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
-}
-
-function forecastAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
-  return `forecast ${clusterUID} ${hook} ${namespace}`;
-}
-
-export function askAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
-  return `ask ${clusterUID} ${hook} ${namespace}`;
 }
