@@ -1,21 +1,17 @@
 /**
  * The decisions in memory: per Cluster and hook what was asked, since when, and what every policy says of
  * it now. Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they
- * come, without waiting for a call.
+ * come, without waiting for a call; answers.ts has what calls and confirmations ask of it.
  */
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
-import { decide, matches } from "../policy/decide.ts";
-import type { Decision } from "../policy/decision.ts";
-import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
-import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy.ts";
-import type { LiveWorld } from "../policy/world.ts";
+import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "../operations/operation.ts";
 import { AskSet } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
@@ -26,26 +22,26 @@ import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
 import { decidePassed, PassedOperations } from "./passed.ts";
 import { Results } from "./results.ts";
-import { type Inputs, type Standing, standing } from "./standingdecision.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
-import type { AskRequest, StoreOptions } from "./ports.ts";
+import type { StoreOptions } from "./ports.ts";
 import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
+import { Answers } from "./answers.ts";
+import { type Memory, worldOf } from "./memory.ts";
 
 export class DecisionStore {
   readonly policies = new PolicySet();
   readonly overrides: OverrideSet;
+  readonly answers: Answers;
   readonly #options: StoreOptions;
   readonly #asks = new AskSet();
   readonly #schedule: Schedule;
   readonly #evaluator: Evaluator;
   readonly #results: Results;
   readonly #passed = new PassedOperations();
-  readonly #inputs: Inputs;
+  readonly #memory: Memory;
   readonly #compiling: Compiling;
   #loaded = false;
-  /** What is to be done when these policies are compiled. */
-  #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
@@ -58,22 +54,15 @@ export class DecisionStore {
       onSetBack: () => this.#evaluateAll(),
     });
     const { policies, overrides } = this;
-    const { clusters, namespaces } = options;
-    this.#evaluator = new Evaluator(
-      { policies, overrides, asks: this.#asks, schedule: this.#schedule },
-      options,
-    );
-    this.#results = new Results({ policies, overrides }, options);
-    this.#inputs = { policies, overrides, asks: this.#asks, clusters, namespaces };
+    const { clusters, namespaces, objects, served } = options;
+    this.#memory = { policies, overrides, asks: this.#asks, clusters, namespaces, objects };
+    this.#evaluator = new Evaluator({ ...this.#memory, schedule: this.#schedule }, options);
+    this.#results = new Results(this.#memory, options);
+    this.answers = new Answers(this.#memory, served);
   }
 
   get loaded(): boolean {
     return this.#loaded;
-  }
-
-  /** The Cluster is in memory: its names are no invention of a caller. */
-  knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
-    return this.#options.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
   }
 
   /** Who is told the uids of Clusters that are gone; another one may have the name. Late calls may still come. */
@@ -83,7 +72,7 @@ export class DecisionStore {
 
   /** Resolves when every policy that memory has been told of is compiled: then it is known which objects are needed. */
   async compiled(): Promise<void> {
-    await new Promise<void>((resolve) => this.#afterCompiling(resolve));
+    await new Promise<void>((resolve) => this.#compiling.afterAll(resolve));
   }
 
   /** A newer spec of the policy than the one that decides is known. */
@@ -93,7 +82,7 @@ export class DecisionStore {
 
   /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
   load(): void {
-    this.#afterCompiling(() => this.#load());
+    this.#compiling.afterAll(() => this.#load());
   }
 
   #load(): void {
@@ -102,19 +91,6 @@ export class DecisionStore {
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
     for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
-  }
-
-  #afterCompiling(work: () => void): void {
-    const keys = new Set(this.#compiling.keys());
-    if (keys.size === 0) return work();
-    this.#awaited.push({ keys, work });
-  }
-
-  #isCompiled(key: string): void {
-    for (const { keys } of this.#awaited) keys.delete(key);
-    const over = this.#awaited.filter(({ keys }) => keys.size === 0);
-    this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
-    for (const { work } of over) work();
   }
 
   stop(): void {
@@ -161,7 +137,7 @@ export class DecisionStore {
     this.#specChanged(key, object, compiled);
     this.#options.onDirty(key);
     if (next !== undefined) this.#policyChanged(key, next);
-    this.#isCompiled(key);
+    this.#compiling.ended(key);
   }
 
   #policyGone(key: string): void {
@@ -171,7 +147,7 @@ export class DecisionStore {
     this.#schedule.set({ what: "windows", policy: key }, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
-    this.#isCompiled(key);
+    this.#compiling.ended(key);
   }
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
@@ -225,7 +201,7 @@ export class DecisionStore {
       const ask = this.#asks.get(uid, hook);
       const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
       const at = this.#options.now();
-      const world = this.#evaluator.world(cluster, answering(ask, call, at));
+      const world = worldOf(this.#memory, cluster, answering(ask, call, at));
       const { entries, compiled: policies } = this.policies.candidates(namespace);
       const held = entries.filter(({ hasHeld }) => hasHeld.delete(askKey(uid, hook)));
       const heldBy = new Set(held.map(({ key }) => key));
@@ -361,87 +337,6 @@ export class DecisionStore {
     this.#evaluator.evaluateMatched(entry);
     // Whether the objects can be read at all is part of the status.
     this.#options.onDirty(entry.key);
-  }
-
-  /**
-   * The decision from memory. A question changes nothing in it: the request tells the operation, and the Cluster only
-   * where memory has no such one.
-   */
-  ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
-    const known = this.#known(requested);
-    const cluster = known ?? asRequested(requested);
-    const { compiled } = this.policies.candidates(cluster.metadata.namespace ?? "");
-    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
-    const world = this.#evaluator.world(cluster, answering(ask, call, now));
-    const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
-    return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
-  }
-
-  #known(requested: Cluster): Cluster | undefined {
-    const known = this.#options.clusters.get(clusterKey(requested));
-    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
-  }
-
-  /**
-   * Tells, of what ask() has just decided, whether it would decide the same again; it would if all that it was made
-   * from is still the very same. `undefined`: nobody can tell.
-   */
-  standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
-    const known = this.#known(cluster);
-    const ask = known && this.#asks.get(known.metadata.uid, call.hook);
-    // Only what is remembered stays the same.
-    if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
-    return standing(this.#inputs, known, { decision, hook: call.hook, at });
-  }
-
-  /**
-   * The decision for objects that were just read; where memory has learnt more since, that must release, too. What is
-   * remembered of the operation counts only if the Cluster that was read shows the same one. Nothing is remembered of
-   * it: a call says when these reads are made.
-   */
-  decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
-    const { clusters, namespaces, objects } = this.#options;
-    const namespace = live.cluster.metadata.namespace ?? "";
-    const { compiled } = this.policies.candidates(namespace);
-    const remembered = this.#asks.get(live.cluster.metadata.uid, call.hook);
-    const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#options.served);
-    const ask = isOver ? undefined : remembered;
-    const asked = answering(ask, call, now);
-    const world = { ...live, asked };
-    const basis = { source: "ApiServer" as const, world, policies: compiled };
-    const decision = decide(compiled, world, call, now);
-    if (decision.holds) return { ...decision, basis };
-    const learnt = {
-      cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
-      namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
-      overrides: live.overrides,
-      objects,
-      asked,
-    };
-    return { ...decide(compiled, learnt, call, now), basis };
-  }
-
-  /** The API server has newer copies than memory, which has not seen what happened in between. */
-  isBehind({ cluster, namespace }: LiveWorld): boolean {
-    const { clusters, namespaces } = this.#options;
-    const known = clusters.get(clusterKey(cluster));
-    const knownNamespace = namespaces.get(cluster.metadata.namespace ?? "");
-    return (
-      (known !== undefined && isNewer(cluster, known)) ||
-      (namespace !== undefined && knownNamespace !== undefined && isNewer(namespace, knownNamespace))
-    );
-  }
-
-  /**
-   * The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. Throws
-   * where the steps of a decision do not suffice to tell: then nothing is confirmed.
-   */
-  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
-    const { compiled } = this.policies.candidates(world.cluster.metadata.namespace ?? "");
-    const holding = compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
-    const queries = objectQueries(holding, world, call, now);
-    if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
-    return queries;
   }
 
   /** The Cluster is gone, or another one has its name. */

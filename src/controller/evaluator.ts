@@ -14,23 +14,17 @@ import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { notAhead, remember } from "../operations/timers.ts";
-import type { Asked, World } from "../policy/world.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "../operations/operation.ts";
-import type { AskSet } from "../operations/operations.ts";
 import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "../operations/rows.ts";
-import type { OverrideSet } from "./overrideset.ts";
-import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
+import type { Candidates, PolicyEntry } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofAsk, type Schedule } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
+import { type Memory, worldOf } from "./memory.ts";
 
-export interface Memory {
-  readonly policies: PolicySet;
-  readonly overrides: OverrideSet;
-  readonly asks: AskSet;
-  readonly schedule: Schedule;
-}
+/** What changes in it is evaluated later, at times. */
+type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
@@ -40,13 +34,13 @@ const LOOK_AGAIN_MS = 10_000;
 const MATCHES = 100;
 
 export class Evaluator {
-  readonly #memory: Memory;
+  readonly #memory: ScheduledMemory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
   /** When what is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
-  constructor(memory: Memory, options: StoreOptions) {
+  constructor(memory: ScheduledMemory, options: StoreOptions) {
     this.#memory = memory;
     this.#options = options;
     this.#turn = new Turn(options.turnMs ?? TURN_MS);
@@ -67,17 +61,6 @@ export class Evaluator {
   /** Nothing more may be decided in this turn of the event loop. */
   isTurnOver(): boolean {
     return this.#turn.isOver();
-  }
-
-  world(cluster: Cluster, asked?: Asked): World {
-    const { namespaces, objects } = this.#options;
-    return {
-      cluster,
-      namespace: namespaces.get(cluster.metadata.namespace ?? ""),
-      objects,
-      overrides: this.#memory.overrides.ofCluster(cluster),
-      ...(asked !== undefined && { asked }),
-    };
   }
 
   /** As Cluster API would call now: what the ExtensionConfigs say is no part of what is remembered. */
@@ -192,7 +175,7 @@ export class Evaluator {
     const now = this.#options.now();
     const ask = notAhead(remembered, now);
     const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, this.world(cluster, ask), this.#callOf(ask), now);
+    const decision = decide(candidates.compiled, worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
     const next = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(next);
     this.#report(next, candidates, decision, now);
@@ -277,7 +260,7 @@ export class Evaluator {
     const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), this.#callOf(ask), now);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -353,7 +336,7 @@ export class Evaluator {
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
-    if (matches(entry.compiled, this.world(cluster)) === "no") return;
+    if (matches(entry.compiled, worldOf(this.#memory, cluster)) === "no") return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always it is what this replica has written itself.

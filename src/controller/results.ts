@@ -5,7 +5,7 @@ import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
-import type { Memory } from "./evaluator.ts";
+import type { Memory } from "./memory.ts";
 import { recentResult } from "../operations/rows.ts";
 import type { Passed } from "./passed.ts";
 import { type PolicyEntry, policyKey } from "./policyset.ts";

@@ -140,9 +140,9 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");
-      return store.ask(request, at);
+      return store.answers.ask(request, at);
     },
-    standing: (request, decision, at) => store.standing(request, decision, at),
+    standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
   };
   return { source, clock };

@@ -96,8 +96,8 @@ export class Operators {
       source: {
         loaded: () => store.loaded,
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
-        ask: store.ask.bind(store),
-        standing: store.standing.bind(store),
+        ask: store.answers.ask.bind(store.answers),
+        standing: store.answers.standing.bind(store.answers),
         confirm: confirmer.confirm.bind(confirmer),
       },
       metrics: {
