@@ -19,7 +19,7 @@ import { isSameLife, isSameSpec } from "./samespec.ts";
 import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
-import { type PolicyEntry, type PolicyObject, parsePolicyKey, PolicySet } from "./policyset.ts";
+import { parsePolicyKey, type PolicyObject, PolicySet } from "./policyset.ts";
 import { decidePassed, PassedOperations } from "./passed.ts";
 import { Results } from "./results.ts";
 import { sameCluster } from "./samecluster.ts";
@@ -28,6 +28,7 @@ import type { StoreOptions } from "./ports.ts";
 import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
 import { Answers } from "./answers.ts";
 import { type Memory, worldOf } from "./memory.ts";
+import type { PolicyEntry } from "./policyentry.ts";
 
 export class DecisionStore {
   readonly policies = new PolicySet();
@@ -156,10 +157,7 @@ export class DecisionStore {
     if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
-    // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
-    for (const [ask, { timers, ...row }] of entry.held) if (timers !== undefined) entry.held.set(ask, row);
-    // What an edit opens or closes is not an edge.
-    entry.windows = new Map();
+    entry.specChanged();
     this.#watchWindows(entry);
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
   }
@@ -203,7 +201,7 @@ export class DecisionStore {
       const at = this.#options.now();
       const world = worldOf(this.#memory, cluster, answering(ask, call, at));
       const { entries, compiled: policies } = this.policies.candidates(namespace);
-      const held = entries.filter(({ hasHeld }) => hasHeld.delete(askKey(uid, hook)));
+      const held = entries.filter((entry) => entry.takeHold(askKey(uid, hook)));
       const heldBy = new Set(held.map(({ key }) => key));
       this.#passed.add(uid, { request: { call, cluster }, policies, world, at, heldBy });
     }
@@ -345,8 +343,7 @@ export class DecisionStore {
     const { uid, namespace = "" } = cluster.metadata;
     const key = clusterKey(cluster);
     for (const entry of this.policies.candidates(namespace).entries) {
-      entry.recorded.forget(uid);
-      if (entry.matched.delete(key)) this.#options.onDirty(entry.key);
+      if (entry.forget(uid, key)) this.#options.onDirty(entry.key);
     }
     this.#clusterGone(uid);
   }
@@ -356,10 +353,7 @@ export class DecisionStore {
     const key = askKey(ask.clusterUID, ask.call.hook);
     this.#schedule.set(ofAsk("ask", ask), undefined);
     for (const entry of this.policies.candidates(ask.namespace).entries) {
-      entry.deadlines.delete(key);
-      entry.hasHeld.delete(key);
-      entry.unforeseen.delete(key);
-      if (entry.held.delete(key)) this.#options.onDirty(entry.key);
+      if (entry.end(key)) this.#options.onDirty(entry.key);
     }
   }
 }

@@ -15,13 +15,14 @@ import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { notAhead, remember } from "../operations/timers.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "../operations/operation.ts";
-import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "../operations/rows.ts";
-import type { Candidates, PolicyEntry } from "./policyset.ts";
+import { type HeldRow, heldRow, sameRow, storedRow } from "../operations/rows.ts";
+import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofAsk, type Schedule } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
 import { type Memory, worldOf } from "./memory.ts";
+import type { PolicyEntry } from "./policyentry.ts";
 
 /** What changes in it is evaluated later, at times. */
 type ScheduledMemory = Memory & { readonly schedule: Schedule };
@@ -78,18 +79,13 @@ export class Evaluator {
     const { clusters } = this.#options;
     this.adoptRows(entry);
     const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    entry.rest = [];
-    // It is taken from the end.
-    entry.unmatched = [...inScope].map(clusterKey).toReversed();
-    entry.editedAt = performance.now();
+    entry.compareAll([...inScope].map(clusterKey));
     this.evaluateRest(entry);
   }
 
   /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    const waiting = new Set(entry.rest);
-    // It is taken from the end: who has waited for longest comes first.
-    entry.rest = [...[...entry.matched].filter((key) => !waiting.has(key)), ...entry.rest];
+    entry.askAgain();
     this.evaluateRest(entry);
   }
 
@@ -100,7 +96,7 @@ export class Evaluator {
     this.#matchRest(entry);
     const sharers = policies.sharers(entry);
     while (entry.unmatched.length === 0) {
-      const cluster = this.#options.clusters.get(rest.pop() ?? "");
+      const cluster = this.#options.clusters.get(entry.takeRest() ?? "");
       for (const ask of cluster === undefined ? [] : asks.of(cluster.metadata.uid)) {
         if (cluster !== undefined) this.#evaluate(ask, cluster, sharers);
       }
@@ -111,13 +107,13 @@ export class Evaluator {
   }
 
   #matchRest(entry: PolicyEntry): void {
-    const { unmatched, rest } = entry;
+    const { unmatched } = entry;
     while (unmatched.length > 0) {
-      for (const key of unmatched.splice(-MATCHES).toReversed()) {
+      for (const key of entry.takeUnmatched(MATCHES)) {
         const cluster = this.#options.clusters.get(key);
         if (cluster === undefined) continue;
         this.#match(entry, cluster);
-        if (this.#memory.asks.has(cluster.metadata.uid)) rest.push(key);
+        if (this.#memory.asks.has(cluster.metadata.uid)) entry.askAbout(key);
       }
       if (this.#turn.isOver()) return;
     }
@@ -152,14 +148,9 @@ export class Evaluator {
   }
 
   #match(entry: PolicyEntry, cluster: Cluster): void {
-    const key = clusterKey(cluster);
-    const before = entry.matched.has(key);
     const namespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
     const now = matches(entry.compiled, { cluster, namespace }) !== "no";
-    if (now === before) return;
-    if (now) entry.matched.add(key);
-    else entry.matched.delete(key);
-    this.#options.onDirty(entry.key);
+    if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
   }
 
   /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
@@ -190,17 +181,13 @@ export class Evaluator {
       for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
       const before = entry.held.get(key);
       const row = heldRow(ask, { trace, policyUID: entry.compiled.uid }, before, now);
-      if (row?.holds === true) entry.hasHeld.add(key);
+      if (row?.holds === true) entry.noteHold(key);
       const { ref: policy, uid: policyUID } = entry.compiled;
       if (beginsToHold(entry, before, row))
         this.#options.onTransition({ type: "Held", policy, policyUID, row });
       if (sameRow(before, row)) continue;
-      entry.unforeseen.delete(key);
-      if (row === undefined) entry.held.delete(key);
-      else {
-        entry.held.set(key, row);
-        this.#foresee(entry, ask);
-      }
+      entry.setRow(key, row);
+      if (row !== undefined) this.#foresee(entry, ask, row);
       this.#logChange(entry, ask, before, row);
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
@@ -222,28 +209,22 @@ export class Evaluator {
    * Now, or when the alarm comes: one decision can change the rows of thousands of policies. Nothing is decided by a
    * forecast, so it may come late; the status waits for it for a while (reconciler.ts).
    */
-  #foresee(entry: PolicyEntry, ask: Ask): void {
-    const { held, unforeseen } = entry;
+  #foresee(entry: PolicyEntry, ask: Ask, row: HeldRow): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
-    const row = held.get(key);
-    if (row === undefined) return;
-    if (!this.#turn.isOver()) {
-      held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
-      return;
-    }
-    if (unforeseen.size === 0) entry.unforeseenSince = performance.now();
-    unforeseen.add(key);
-    this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
+    const now = this.#options.now();
+    if (!this.#turn.isOver()) return entry.foresee(key, row, this.#forecast(entry, ask, row, now));
+    entry.foreseeLater(key);
+    this.#memory.schedule.set(ofAsk("forecast", ask), now);
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop. */
   foreseeRest(ask: Ask): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const entry of this.#candidates(ask.namespace).entries) {
-      if (!entry.unforeseen.delete(key)) continue;
+      if (!entry.takeUnforeseen(key)) continue;
       const row = entry.held.get(key);
       if (row !== undefined) {
-        entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
+        entry.foresee(key, row, this.#forecast(entry, ask, row, this.#options.now()));
         this.#options.onDirty(entry.key);
       }
       if (this.#turn.isOver()) return this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
@@ -260,7 +241,8 @@ export class Evaluator {
     const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const at = forecast([{ ...compiled, mode: "Enforce" }], worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
+    const world = worldOf(this.#memory, cluster, ask);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], world, this.#callOf(ask), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -300,8 +282,7 @@ export class Evaluator {
   adoptWritten(entry: PolicyEntry): void {
     const { ref } = entry.compiled;
     this.#adoptRecent(entry, ({ namespace }) => ref.namespace === undefined || ref.namespace === namespace);
-    // They are taken from the end.
-    entry.rows = oncePerAsk(entry.object.status?.decisions ?? []).toReversed();
+    entry.adoptLater(oncePerAsk(entry.object.status?.decisions ?? []));
     if (entry.rows.length === 0) return;
     if (this.#turn.isOver())
       this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
@@ -310,7 +291,7 @@ export class Evaluator {
 
   /** One of them, and more as far as there is time in this turn of the event loop. */
   adoptRest(entry: PolicyEntry): void {
-    for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
+    for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
       this.#adoptOne(entry, row);
       if (entry.rows.length > 0 && this.#turn.isOver())
         return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
@@ -350,11 +331,7 @@ export class Evaluator {
       served: this.#options.served,
     });
     if (ask === undefined || hasEnded(ask, cluster, this.#options.served)) return;
-    // Evaluated as if it had been here before, so that `since` stays what users have seen.
-    const holds = row.verdict === "Blocked";
-    if (holds) entry.hasHeld.add(key);
-    if (mine === undefined) entry.held.set(key, { ...row, holds, basis: "" });
-    else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
+    entry.adopt(key, row);
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);
       this.#memory.schedule.set(ofAsk("ask", ask), this.#options.now());

@@ -8,9 +8,10 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { OverrideEntry } from "./overrideset.ts";
-import type { PolicyEntry, PolicyObject } from "./policyset.ts";
+import type { PolicyEntry } from "./policyentry.ts";
 import type { Transition } from "./transitions.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
+import type { PolicyObject } from "./policyset.ts";
 
 /** What a caller of the hook tells. */
 export interface AskRequest {

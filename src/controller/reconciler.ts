@@ -6,7 +6,7 @@ import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED, type ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
-import type { PolicyEntry, PolicyObject } from "./policyset.ts";
+import type { PolicyEntry } from "./policyentry.ts";
 import { reconcileOverride } from "./overridereconciler.ts";
 import { isOverrideKey } from "./overrideset.ts";
 import { computeStatus, type StatusInput } from "./policystatus.ts";
@@ -14,6 +14,7 @@ import type { DecisionStore } from "./decisionstore.ts";
 import { callsChanged, type Transition } from "./transitions.ts";
 import type { PolicyWriter, Unavailable } from "./ports.ts";
 import { knownOf } from "./known.ts";
+import type { PolicyObject } from "./policyset.ts";
 
 export interface ReconcilerOptions {
   readonly store: DecisionStore;
@@ -113,7 +114,7 @@ export class Reconciler {
       const input = this.#statusInput(entry);
       const known = knownOf(input.held);
       const status = computeStatus(input, now(), known);
-      entry.known = known;
+      entry.statusComputed(known);
       if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
         const transition = callsChanged(entry, status);

@@ -3,7 +3,7 @@
 import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
 import type { LiveReader, PolicyWriter } from "../controller/ports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
-import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
+import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
 import {
@@ -22,6 +22,7 @@ import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
+import type { PolicyObject } from "../controller/policyset.ts";
 
 export class ApiServer implements LiveReader, PolicyWriter {
   readonly #client: KubeClient;
