@@ -12,7 +12,7 @@ import { clusterKey } from "../policy/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
-import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "../operations/operation.ts";
+import { type Ask, askKey, hasEnded } from "../operations/operation.ts";
 import { AskSet } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";
@@ -20,14 +20,12 @@ import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { parsePolicyKey, type PolicyObject, PolicySet } from "./policyset.ts";
-import { decidePassed, PassedOperations } from "./passed.ts";
-import { Results } from "./results.ts";
+import { PassedOperations } from "./passed.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
 import { Answers } from "./answers.ts";
-import { type Memory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
 export class DecisionStore {
@@ -38,9 +36,7 @@ export class DecisionStore {
   readonly #asks = new AskSet();
   readonly #schedule: Schedule;
   readonly #evaluator: Evaluator;
-  readonly #results: Results;
-  readonly #passed = new PassedOperations();
-  readonly #memory: Memory;
+  readonly #passed: PassedOperations;
   readonly #compiling: Compiling;
   #loaded = false;
   #clusterGone: (uid: string) => void = () => undefined;
@@ -56,10 +52,12 @@ export class DecisionStore {
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, served } = options;
-    this.#memory = { policies, overrides, asks: this.#asks, clusters, namespaces, objects };
-    this.#evaluator = new Evaluator({ ...this.#memory, schedule: this.#schedule }, options);
-    this.#results = new Results(this.#memory, options);
-    this.answers = new Answers(this.#memory, served);
+    const asks = this.#asks;
+    const schedule = this.#schedule;
+    const memory = { policies, overrides, asks, clusters, namespaces, objects, schedule };
+    this.#evaluator = new Evaluator(memory, options);
+    this.#passed = new PassedOperations(memory, this.#evaluator, options);
+    this.answers = new Answers(memory, served);
   }
 
   get loaded(): boolean {
@@ -171,7 +169,7 @@ export class DecisionStore {
     const withStatus = this.policies.haveExpressions;
     if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
-    if (before !== undefined) this.#recordPassed(before, gone ? undefined : now);
+    if (before !== undefined) this.#passed.follow(before, gone ? undefined : now);
     if (gone) this.#forget(before);
     if (now !== undefined) this.#follow(now);
   }
@@ -187,39 +185,6 @@ export class DecisionStore {
   #begin(cluster: Cluster): boolean {
     const { served, now } = this.#options;
     return this.#asks.begin(cluster, served.blocking, { now: now(), served });
-  }
-
-  /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
-  #recordPassed(before: Cluster, now: Cluster | undefined): void {
-    const { served } = this.#options;
-    const cluster = now ?? before;
-    const { namespace = "", uid } = cluster.metadata;
-    for (const hook of passedHooks(before, now, served)) {
-      if (!served.advertised.has(hook)) continue;
-      const ask = this.#asks.get(uid, hook);
-      const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
-      const at = this.#options.now();
-      const world = worldOf(this.#memory, cluster, answering(ask, call, at));
-      const { entries, compiled: policies } = this.policies.candidates(namespace);
-      const held = entries.filter((entry) => entry.takeHold(askKey(uid, hook)));
-      const heldBy = new Set(held.map(({ key }) => key));
-      this.#passed.add(uid, { request: { call, cluster }, policies, world, at, heldBy });
-    }
-    this.#recordWaiting(uid, namespace);
-  }
-
-  /** What finds no time in this turn of the event loop is left to the alarm. */
-  #recordWaiting(uid: string, namespace: string): void {
-    while (!this.#passed.isEmpty(uid)) {
-      if (this.#evaluator.isTurnOver())
-        return this.#schedule.set({ what: "passed", clusterUID: uid, namespace }, this.#options.now());
-      this.#recordOne(uid);
-    }
-  }
-
-  #recordOne(uid: string): void {
-    const passed = this.#passed.take(uid);
-    if (passed !== undefined) this.#results.record(passed, decidePassed(passed));
   }
 
   /** Its labels select policies, and gates may look at it. */
@@ -297,10 +262,7 @@ export class DecisionStore {
     objects: ({ policy }) => this.#objectsDue(this.policies.get(policy)),
     rest: ({ policy }) => this.#restDue(this.policies.get(policy)),
     rows: ({ policy }) => this.#rowsDue(this.policies.get(policy)),
-    passed: ({ clusterUID, namespace }) => {
-      this.#recordOne(clusterUID);
-      this.#recordWaiting(clusterUID, namespace);
-    },
+    passed: ({ clusterUID, namespace }) => this.#passed.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
     ask: ({ clusterUID, hook }) => this.#forAsk(clusterUID, hook, (ask) => this.#evaluator.evaluateAsk(ask)),

@@ -18,14 +18,11 @@ import { adoptRow, type Ask, askKey, hasEnded } from "../operations/operation.ts
 import { type HeldRow, heldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
-import { ofAsk, type Schedule } from "./schedule.ts";
+import { ofAsk } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
-import { type Memory, worldOf } from "./memory.ts";
+import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
-
-/** What changes in it is evaluated later, at times. */
-type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 

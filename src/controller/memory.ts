@@ -7,6 +7,7 @@ import type { Asked, World } from "../policy/world.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { PolicySet } from "./policyset.ts";
 import type { Lister } from "./ports.ts";
+import type { Schedule } from "./schedule.ts";
 
 export interface Memory {
   readonly policies: PolicySet;
@@ -17,6 +18,9 @@ export interface Memory {
   /** What gates look at. */
   readonly objects: ObjectReader;
 }
+
+/** With what is done to it later. */
+export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 /** What a decision about the Cluster looks at. */
 export function worldOf({ overrides, namespaces, objects }: Memory, cluster: Cluster, asked?: Asked): World {

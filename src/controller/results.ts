@@ -7,10 +7,25 @@ import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./memory.ts";
 import { recentResult } from "../operations/rows.ts";
-import type { Passed } from "./passed.ts";
 import { policyKey } from "./policyset.ts";
 import type { AskRequest, StoreOptions } from "./ports.ts";
 import type { PolicyEntry } from "./policyentry.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { World } from "../policy/world.ts";
+
+/**
+ * An operation that has proceeded. Policies, the Cluster, its Namespace, overrides and what is remembered are values that
+ * nothing changes. Objects are those at the time of the decision; they are never those of Cluster API's call, of which a
+ * watch tells later.
+ */
+export interface Passed {
+  readonly request: AskRequest;
+  readonly policies: readonly CompiledPolicy[];
+  readonly world: World;
+  readonly at: Date;
+  /** Keys of the policies that have held it: once it has ended, memory does not tell. */
+  readonly heldBy: ReadonlySet<string>;
+}
 
 export class Results {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
