@@ -1,11 +1,16 @@
 /** Refusals in the words and shape of the API server's own (metav1.Status), so that clients print them alike. */
 
-import { GROUP } from "../api/hookpolicy.ts";
+import { type ClusterHookPolicy, GROUP, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
 import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
-import type { Subject } from "./review.ts";
 import { describe } from "./reviewtext.ts";
+
+/** What a review is about, as far as refusals name it. */
+export interface Subject {
+  readonly kind: (HookPolicy | ClusterHookPolicy | HookOverride)["kind"];
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+}
 
 export interface Denial {
   readonly code: number;

@@ -5,11 +5,11 @@ import { isDeepStrictEqual } from "node:util";
 import { withoutNulls } from "../api/fields.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
-import { type Denial, invalid, tooLarge } from "./denial.ts";
+import { type Denial, invalid, type Subject, tooLarge } from "./denial.ts";
 import { newGates, type ObjectGate } from "./objectgates.ts";
 import { checkOverride, type OverrideFindings } from "./overridereview.ts";
 import { checkPolicy, type Policy, type Selection } from "./policyreview.ts";
-import { decodeReview, type Review, type Subject, type UserInfo } from "./review.ts";
+import { decodeReview, type Review, type UserInfo } from "./review.ts";
 import { isTooLarge } from "./reviewsize.ts";
 
 export interface Settings {

@@ -2,7 +2,7 @@
 
 import { type Fields, isFields } from "../api/fields.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 import type { Review } from "./review.ts";
 
 export interface ObjectGate {

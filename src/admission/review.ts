@@ -15,12 +15,6 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a review is about, as far as refusals name it. */
-export interface Subject {
-  readonly kind: Review["object"]["kind"];
-  readonly metadata: { readonly namespace?: string; readonly name: string };
-}
-
 /** A create or an update, as the API server would store it. */
 export interface Review {
   readonly user: UserInfo;

@@ -5,14 +5,14 @@
  */
 
 import type { Logger } from "../api/logger.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import { reviewAccess } from "./access.ts";
-import { type Denial, forbidden, tooBusy, tooSlow, unavailable } from "./denial.ts";
+import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable } from "./denial.ts";
 import type { Examined } from "./examine.ts";
 import type { Examiner } from "./examiner.ts";
 import { surroundOverride } from "./overridereview.ts";
 import { selectsNothing } from "./policyreview.ts";
-import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Subject, type Verdict } from "./review.ts";
+import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
 import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
 import { describe } from "./reviewtext.ts";
 import type { Turns } from "../server/turns.ts";

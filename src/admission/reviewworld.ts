@@ -2,8 +2,9 @@
 
 import type { Cluster, LabelSelector } from "../api/meta.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { CompiledPolicy, PolicyKind } from "../policy/policy.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import type { UserInfo } from "./review.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 /** What is in memory: only for warnings. */
 export interface AdmissionWorld {

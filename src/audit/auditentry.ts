@@ -10,10 +10,11 @@ import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
-import type { CompiledPolicy, ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { CompiledPolicy, ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
 import type { Answer, HookRequest } from "../hooks/codec.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 export interface AuditEntry {
   readonly apiVersion: "audit.hookpolicy.dev/v1alpha1";

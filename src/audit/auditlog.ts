@@ -5,7 +5,7 @@ import type { Logger } from "../api/logger.ts";
 import { printable } from "../api/printable.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
 import { auditEntry } from "./auditentry.ts";
 import type { HookRequest } from "../hooks/codec.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { Cluster } from "../api/meta.ts";
-import type { DecisionStore } from "./decisionstore.ts";
+import type { Answers } from "./answers.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
 /** Whose turn it is. */
@@ -16,9 +16,9 @@ export interface CallShare {
 /** All Clusters that memory does not have, because their names may be invented. No namespace has this name. */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 
-export function shareOf(cluster: Cluster, store: Pick<DecisionStore, "knows">): CallShare {
+export function shareOf(cluster: Cluster, answers: Pick<Answers, "knows">): CallShare {
   const { namespace = "", name } = cluster.metadata;
-  return store.knows(cluster) ? { namespace, cluster: name } : NOT_IN_MEMORY;
+  return answers.knows(cluster) ? { namespace, cluster: name } : NOT_IN_MEMORY;
 }
 
 /** Cluster API has at most one call about a Cluster under way. */

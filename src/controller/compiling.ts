@@ -19,6 +19,8 @@ interface Finished extends Pick<Job, "object" | "next"> {
 
 export class Compiling {
   readonly #jobs = new Map<string, Job>();
+  /** What is to be done when these policies are compiled. */
+  #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   readonly #turn: Turn;
 
   constructor(turnMs: number = TURN_MS) {
@@ -29,8 +31,19 @@ export class Compiling {
     return this.#jobs.has(key);
   }
 
-  keys(): Iterable<string> {
-    return this.#jobs.keys();
+  /** Works once everything that is under way now has ended; what comes meanwhile does not count. */
+  afterAll(work: () => void): void {
+    const keys = new Set(this.#jobs.keys());
+    if (keys.size === 0) return work();
+    this.#awaited.push({ keys, work });
+  }
+
+  /** What was compiled decides by now, or the policy is gone. */
+  ended(key: string): void {
+    for (const { keys } of this.#awaited) keys.delete(key);
+    const over = this.#awaited.filter(({ keys }) => keys.size === 0);
+    this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
+    for (const { work } of over) work();
   }
 
   begin(key: string, object: PolicyObject, steps: Steps<CompiledPolicy>): void {

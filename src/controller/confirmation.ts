@@ -15,12 +15,14 @@ import {
   type WatchedObject,
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
-import { type Asker, type LiveReader, LiveReads } from "./livereads.ts";
+import { type Asker, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
-import type { AskRequest, DecisionStore } from "./decisionstore.ts";
+import type { DecisionStore } from "./decisionstore.ts";
+import type { AskRequest, LiveReader } from "./ports.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
@@ -67,7 +69,8 @@ export class Confirmer {
 
   #askerFor({ cluster }: AskRequest): Asker {
     const { namespace = "", name } = cluster.metadata;
-    return { cluster: this.#options.store.knows(cluster) ? { namespace, name } : undefined, over: false };
+    const isKnown = this.#options.store.answers.knows(cluster);
+    return { cluster: isKnown ? { namespace, name } : undefined, over: false };
   }
 
   /**
@@ -100,7 +103,7 @@ export class Confirmer {
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const overrides = await this.#overrides(asker, cluster);
     const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
-    const queries = store.objectQueries(request, world, now());
+    const queries = store.answers.objectQueries(request, world, now());
     const objects = await this.#objects(asker, queries);
     const decidesAlone = queries.length === 0 && overrides.length === 0;
     const [again, nsAgain, clusterAgain] = await Promise.all([
@@ -123,13 +126,13 @@ export class Confirmer {
       const skew = reader.clockAheadMs(at, began);
       if (skew === undefined) return { ok: false, reason: "ClockUnknown" };
       if (Math.abs(skew) > MAX_SKEW_MS) return { ok: false, reason: "ClockSkewed" };
-      const decision = store.decideLive(request, { ...world, objects }, at);
-      if (restsOnWait(decision) && store.isBehind({ ...world, cluster: clusterAgain }))
+      const decision = store.answers.decideLive(request, { ...world, objects }, at);
+      if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: clusterAgain }))
         return { ok: false, reason: "ClusterNotInMemory" };
       return { ok: true, decision };
     };
     const { turns } = this.#options;
-    return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store), decide);
+    return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store.answers), decide);
   }
 
   /** Those in memory that are still there and the same: one that memory does not have could only release. */

@@ -11,26 +11,18 @@ import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../operations/forecast.ts";
 import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { notAhead, remember } from "../operations/timers.ts";
-import type { Asked, World } from "../policy/world.ts";
-import type { Alarm } from "./alarm.ts";
 import { adoptRow, type Ask, askKey, hasEnded } from "../operations/operation.ts";
-import type { AskSet } from "../operations/operations.ts";
-import { type HeldRow, heldRow, sameRow, saysTheSame, storedRow } from "../operations/rows.ts";
-import type { OverrideSet } from "./overrideset.ts";
-import type { Candidates, PolicyEntry, PolicySet } from "./policyset.ts";
-import type { StoreOptions } from "./decisionstore.ts";
+import { type HeldRow, heldRow, sameRow, storedRow } from "../operations/rows.ts";
+import type { Candidates } from "./policyset.ts";
+import type { StoreOptions } from "./ports.ts";
+import { ofAsk } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
-
-export interface Memory {
-  readonly policies: PolicySet;
-  readonly overrides: OverrideSet;
-  readonly asks: AskSet;
-  readonly alarm: Alarm;
-}
+import { type ScheduledMemory, worldOf } from "./memory.ts";
+import type { PolicyEntry } from "./policyentry.ts";
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
@@ -40,13 +32,13 @@ const LOOK_AGAIN_MS = 10_000;
 const MATCHES = 100;
 
 export class Evaluator {
-  readonly #memory: Memory;
+  readonly #memory: ScheduledMemory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
   /** When what is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
-  constructor(memory: Memory, options: StoreOptions) {
+  constructor(memory: ScheduledMemory, options: StoreOptions) {
     this.#memory = memory;
     this.#options = options;
     this.#turn = new Turn(options.turnMs ?? TURN_MS);
@@ -69,17 +61,6 @@ export class Evaluator {
     return this.#turn.isOver();
   }
 
-  world(cluster: Cluster, asked?: Asked): World {
-    const { namespaces, objects } = this.#options;
-    return {
-      cluster,
-      namespace: namespaces.get(cluster.metadata.namespace ?? ""),
-      objects,
-      overrides: this.#memory.overrides.ofCluster(cluster),
-      ...(asked !== undefined && { asked }),
-    };
-  }
-
   /** As Cluster API would call now: what the ExtensionConfigs say is no part of what is remembered. */
   withSettings(call: HookCall, namespace: string): HookCall {
     const settings = this.#options.settings?.(namespace);
@@ -95,46 +76,41 @@ export class Evaluator {
     const { clusters } = this.#options;
     this.adoptRows(entry);
     const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    entry.rest = [];
-    // It is taken from the end.
-    entry.unmatched = [...inScope].map(clusterKey).toReversed();
-    entry.editedAt = performance.now();
+    entry.compareAll([...inScope].map(clusterKey));
     this.evaluateRest(entry);
   }
 
   /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    const waiting = new Set(entry.rest);
-    // It is taken from the end: who has waited for longest comes first.
-    entry.rest = [...[...entry.matched].filter((key) => !waiting.has(key)), ...entry.rest];
+    entry.askAgain();
     this.evaluateRest(entry);
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
   evaluateRest(entry: PolicyEntry): void {
-    const { alarm, asks, policies } = this.#memory;
+    const { schedule, asks, policies } = this.#memory;
     const { key, rest } = entry;
     this.#matchRest(entry);
     const sharers = policies.sharers(entry);
     while (entry.unmatched.length === 0) {
-      const cluster = this.#options.clusters.get(rest.pop() ?? "");
+      const cluster = this.#options.clusters.get(entry.takeRest() ?? "");
       for (const ask of cluster === undefined ? [] : asks.of(cluster.metadata.uid)) {
         if (cluster !== undefined) this.#evaluate(ask, cluster, sharers);
       }
       if (rest.length === 0) return this.#options.onDirty(key);
       if (this.#turn.isOver()) break;
     }
-    alarm.set(`rest ${key}`, this.#cause ?? this.#options.now());
+    schedule.set({ what: "rest", policy: key }, this.#cause ?? this.#options.now());
   }
 
   #matchRest(entry: PolicyEntry): void {
-    const { unmatched, rest } = entry;
+    const { unmatched } = entry;
     while (unmatched.length > 0) {
-      for (const key of unmatched.splice(-MATCHES).toReversed()) {
+      for (const key of entry.takeUnmatched(MATCHES)) {
         const cluster = this.#options.clusters.get(key);
         if (cluster === undefined) continue;
         this.#match(entry, cluster);
-        if (this.#memory.asks.has(cluster.metadata.uid)) rest.push(key);
+        if (this.#memory.asks.has(cluster.metadata.uid)) entry.askAbout(key);
       }
       if (this.#turn.isOver()) return;
     }
@@ -143,7 +119,8 @@ export class Evaluator {
   /** Now, or when the alarm comes: a Namespace can have thousands of Clusters. */
   visitCluster(cluster: Cluster): void {
     if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
-    this.#memory.alarm.set(`cluster ${clusterKey(cluster)}`, this.#cause ?? this.#options.now());
+    const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
+    this.#memory.schedule.set(due, this.#cause ?? this.#options.now());
   }
 
   evaluateCluster(cluster: Cluster): void {
@@ -168,20 +145,16 @@ export class Evaluator {
   }
 
   #match(entry: PolicyEntry, cluster: Cluster): void {
-    const key = clusterKey(cluster);
-    const before = entry.matched.has(key);
     const namespace = this.#options.namespaces.get(cluster.metadata.namespace ?? "");
     const now = matches(entry.compiled, { cluster, namespace }) !== "no";
-    if (now === before) return;
-    if (now) entry.matched.add(key);
-    else entry.matched.delete(key);
-    this.#options.onDirty(entry.key);
+    if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
   }
 
   /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
   #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
     for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
-      if (this.#turn.isOver()) this.#memory.alarm.set(askAlarm(ask), this.#cause ?? this.#options.now());
+      if (this.#turn.isOver())
+        this.#memory.schedule.set(ofAsk("ask", ask), this.#cause ?? this.#options.now());
       else this.#evaluate(ask, cluster, candidates);
     }
   }
@@ -190,7 +163,7 @@ export class Evaluator {
     const now = this.#options.now();
     const ask = notAhead(remembered, now);
     const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, this.world(cluster, ask), this.#callOf(ask), now);
+    const decision = decide(candidates.compiled, worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
     const next = remember(ask, candidates.compiled, decision.trace);
     this.#memory.asks.put(next);
     this.#report(next, candidates, decision, now);
@@ -205,17 +178,13 @@ export class Evaluator {
       for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
       const before = entry.held.get(key);
       const row = heldRow(ask, { trace, policyUID: entry.compiled.uid }, before, now);
-      if (row?.holds === true) entry.hasHeld.add(key);
+      if (row?.holds === true) entry.noteHold(key);
       const { ref: policy, uid: policyUID } = entry.compiled;
       if (beginsToHold(entry, before, row))
         this.#options.onTransition({ type: "Held", policy, policyUID, row });
       if (sameRow(before, row)) continue;
-      entry.unforeseen.delete(key);
-      if (row === undefined) entry.held.delete(key);
-      else {
-        entry.held.set(key, row);
-        this.#foresee(entry, ask);
-      }
+      entry.setRow(key, row);
+      if (row !== undefined) this.#foresee(entry, ask, row);
       this.#logChange(entry, ask, before, row);
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
@@ -225,43 +194,37 @@ export class Evaluator {
 
   /** What other policies have to say at their edges was set when they were asked, and may be due just now. */
   #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
-    const { alarm } = this.#memory;
-    const key = askAlarm(ask);
+    const { schedule } = this.#memory;
+    const due = ofAsk("ask", ask);
     const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
-    const next = earliest([alarm.get(key), look, ...edges.filter((at) => at instanceof Date && at > now)]);
-    if (next instanceof Date) alarm.set(key, next);
+    const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
+    if (next instanceof Date) schedule.set(due, next);
   }
 
   /**
    * Now, or when the alarm comes: one decision can change the rows of thousands of policies. Nothing is decided by a
    * forecast, so it may come late; the status waits for it for a while (reconciler.ts).
    */
-  #foresee(entry: PolicyEntry, ask: Ask): void {
-    const { held, unforeseen } = entry;
+  #foresee(entry: PolicyEntry, ask: Ask, row: HeldRow): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
-    const row = held.get(key);
-    if (row === undefined) return;
-    if (!this.#turn.isOver()) {
-      held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
-      return;
-    }
-    if (unforeseen.size === 0) entry.unforeseenSince = performance.now();
-    unforeseen.add(key);
-    this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+    const now = this.#options.now();
+    if (!this.#turn.isOver()) return entry.foresee(key, row, this.#forecast(entry, ask, row, now));
+    entry.foreseeLater(key);
+    this.#memory.schedule.set(ofAsk("forecast", ask), now);
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop. */
   foreseeRest(ask: Ask): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const entry of this.#candidates(ask.namespace).entries) {
-      if (!entry.unforeseen.delete(key)) continue;
+      if (!entry.takeUnforeseen(key)) continue;
       const row = entry.held.get(key);
       if (row !== undefined) {
-        entry.held.set(key, { ...row, ...this.#forecast(entry, ask, row, this.#options.now()) });
+        entry.foresee(key, row, this.#forecast(entry, ask, row, this.#options.now()));
         this.#options.onDirty(entry.key);
       }
-      if (this.#turn.isOver()) return this.#memory.alarm.set(forecastAlarm(ask), this.#options.now());
+      if (this.#turn.isOver()) return this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
     }
   }
 
@@ -275,7 +238,8 @@ export class Evaluator {
     const cluster = this.#clusterNamed(ask);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const at = forecast([{ ...compiled, mode: "Enforce" }], this.world(cluster, ask), this.#callOf(ask), now);
+    const world = worldOf(this.#memory, cluster, ask);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], world, this.#callOf(ask), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -315,19 +279,19 @@ export class Evaluator {
   adoptWritten(entry: PolicyEntry): void {
     const { ref } = entry.compiled;
     this.#adoptRecent(entry, ({ namespace }) => ref.namespace === undefined || ref.namespace === namespace);
-    // They are taken from the end.
-    entry.rows = oncePerAsk(entry.object.status?.decisions ?? []).toReversed();
+    entry.adoptLater(oncePerAsk(entry.object.status?.decisions ?? []));
     if (entry.rows.length === 0) return;
-    if (this.#turn.isOver()) this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+    if (this.#turn.isOver())
+      this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     else this.adoptRest(entry);
   }
 
   /** One of them, and more as far as there is time in this turn of the event loop. */
   adoptRest(entry: PolicyEntry): void {
-    for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
+    for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
       this.#adoptOne(entry, row);
       if (entry.rows.length > 0 && this.#turn.isOver())
-        return this.#memory.alarm.set(`rows ${entry.key}`, this.#options.now());
+        return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     }
   }
 
@@ -350,7 +314,7 @@ export class Evaluator {
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
-    if (matches(entry.compiled, this.world(cluster)) === "no") return;
+    if (matches(entry.compiled, worldOf(this.#memory, cluster)) === "no") return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always it is what this replica has written itself.
@@ -364,14 +328,10 @@ export class Evaluator {
       served: this.#options.served,
     });
     if (ask === undefined || hasEnded(ask, cluster, this.#options.served)) return;
-    // Evaluated as if it had been here before, so that `since` stays what users have seen.
-    const holds = row.verdict === "Blocked";
-    if (holds) entry.hasHeld.add(key);
-    if (mine === undefined) entry.held.set(key, { ...row, holds, basis: "" });
-    else if (saysTheSame(mine, row)) entry.held.set(key, { ...mine, since: row.since });
+    entry.adopt(key, row);
     if (this.#turn.isOver()) {
       this.#memory.asks.put(ask);
-      this.#memory.alarm.set(askAlarm(ask), this.#options.now());
+      this.#memory.schedule.set(ofAsk("ask", ask), this.#options.now());
     } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
   }
 
@@ -393,12 +353,4 @@ function knowing(ask: Ask, all: Candidates): Candidates {
   if (ask.hearsay !== true) return all;
   const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
-}
-
-function forecastAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
-  return `forecast ${clusterUID} ${hook} ${namespace}`;
-}
-
-export function askAlarm({ clusterUID, namespace, call: { hook } }: Ask): string {
-  return `ask ${clusterUID} ${hook} ${namespace}`;
 }

@@ -4,15 +4,9 @@
  */
 
 import { FINALIZER } from "../api/hookpolicy.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-
-export interface FinalizerReader {
-  /** Consistent read; `undefined`: there is no such namespace. */
-  findNamespace(name: string): Promise<Namespace | undefined>;
-  /** Consistent read of the Clusters of a namespace; `undefined`: the API server has no such kind, so none can exist. */
-  clustersOf(namespace: string): Promise<readonly Cluster[] | undefined>;
-}
+import type { FinalizerReader } from "./ports.ts";
 
 /** Whether memory wants it to come or to go: before that is done, the policy may vanish too early, or stay for too long. */
 export function finalizerIsDue(

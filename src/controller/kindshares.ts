@@ -4,7 +4,8 @@
  */
 
 import type { ObjectDemand } from "../policy/policy.ts";
-import type { PolicyEntry, PolicyObject } from "./policyset.ts";
+import type { PolicyEntry } from "./policyentry.ts";
+import type { PolicyObject } from "./policyset.ts";
 
 /** Of the 50 kinds, so many are kept for ClusterHookPolicies as long as they name them. */
 const CLUSTER_KINDS = 25;

@@ -6,26 +6,9 @@
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import { FairTurns } from "../api/fairturns.ts";
-
-/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
-export interface LiveReader {
-  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
-  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
-  cluster(namespace: string, name: string): Promise<Cluster>;
-  namespace(name: string): Promise<Namespace>;
-  /** Metadata of the HookOverrides. */
-  overrides(): Promise<readonly ObjectMeta[]>;
-  objects(query: ObjectQuery): Promise<FoundObjects>;
-  /**
-   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, no response
-   * to a read that began since `since` (performance.now) has told it.
-   */
-  clockAheadMs(now: Date, since: number): number | undefined;
-  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
-  reasonOf(error: unknown): string;
-}
+import type { LiveReader } from "./ports.ts";
 
 /** A confirmation that is under way. */
 export interface Asker {

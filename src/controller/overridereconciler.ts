@@ -1,18 +1,12 @@
 /** Brings one HookOverride's status in line with what is in memory. Level-based: at rest it writes nothing. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookOverride, HookOverrideStatus } from "../api/hookpolicy.ts";
+import type { HookOverride } from "../api/hookpolicy.ts";
 import { isNews } from "../policy/cluster.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import { computeOverrideStatus } from "./overridestatus.ts";
 import type { DecisionStore } from "./decisionstore.ts";
-
-/** The write side of the API server for overrides; `undefined`: the override does not exist any more. */
-export interface OverrideWriter {
-  getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
-  replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
-  isConflict(error: unknown): boolean;
-}
+import type { OverrideWriter } from "./ports.ts";
 
 const MAX_CONFLICTS = 5;
 

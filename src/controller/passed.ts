@@ -1,50 +1,88 @@
-/** What the policies say of operations that have proceeded: decided when there is time, for what was known when it was seen. */
+/** Operations that have proceeded: what the policies say of them, decided when there is time, for what was known when it was seen. */
 
-import type { Decision } from "../policy/decision.ts";
+import type { Cluster } from "../api/meta.ts";
+import { answering, askKey, passedCall, passedHooks } from "../operations/operation.ts";
 import { decide } from "../policy/decide.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
-import type { World } from "../policy/world.ts";
-import type { AskRequest } from "./decisionstore.ts";
-
-/**
- * Policies, the Cluster, its Namespace, overrides and what is remembered are values that nothing changes. Objects are those
- * at the time of the decision; they are never those of Cluster API's call, of which a watch tells later.
- */
-export interface Passed {
-  readonly request: AskRequest;
-  readonly policies: readonly CompiledPolicy[];
-  readonly world: World;
-  readonly at: Date;
-  /** Keys of the policies that have held it: once it has ended, memory does not tell. */
-  readonly heldBy: ReadonlySet<string>;
-}
+import type { Evaluator } from "./evaluator.ts";
+import { type ScheduledMemory, worldOf } from "./memory.ts";
+import type { StoreOptions } from "./ports.ts";
+import { type Passed, Results } from "./results.ts";
 
 /** Of one Cluster: nine hooks, a few times over. Of one that passes more often, the newest are not recorded. */
 const MAX_WAITING = 32;
 
 export class PassedOperations {
+  readonly #memory: ScheduledMemory;
+  readonly #evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">;
+  readonly #options: StoreOptions;
+  readonly #results: Results;
   /** By the Cluster's uid, the oldest first. */
   readonly #waiting = new Map<string, Passed[]>();
 
-  isEmpty(clusterUID: string): boolean {
-    return !this.#waiting.has(clusterUID);
+  constructor(
+    memory: ScheduledMemory,
+    evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">,
+    options: StoreOptions,
+  ) {
+    this.#memory = memory;
+    this.#evaluator = evaluator;
+    this.#options = options;
+    this.#results = new Results(memory, options);
   }
 
-  add(clusterUID: string, passed: Passed): void {
+  /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
+  follow(before: Cluster, now: Cluster | undefined): void {
+    const { served } = this.#options;
+    const { asks, policies } = this.#memory;
+    const cluster = now ?? before;
+    const { namespace = "", uid } = cluster.metadata;
+    for (const hook of passedHooks(before, now, served)) {
+      if (!served.advertised.has(hook)) continue;
+      const ask = asks.get(uid, hook);
+      const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
+      const at = this.#options.now();
+      const world = worldOf(this.#memory, cluster, answering(ask, call, at));
+      const { entries, compiled } = policies.candidates(namespace);
+      const held = entries.filter((entry) => entry.takeHold(askKey(uid, hook)));
+      const heldBy = new Set(held.map(({ key }) => key));
+      this.#add(uid, { request: { call, cluster }, policies: compiled, world, at, heldBy });
+    }
+    this.#recordInTime(uid, namespace);
+  }
+
+  /** One of them, and more as far as there is time in this turn of the event loop. */
+  recordRest(clusterUID: string, namespace: string): void {
+    this.#recordOne(clusterUID);
+    this.#recordInTime(clusterUID, namespace);
+  }
+
+  /** What finds no time in this turn of the event loop is left to the alarm. */
+  #recordInTime(clusterUID: string, namespace: string): void {
+    while (this.#waiting.has(clusterUID)) {
+      if (this.#evaluator.isTurnOver())
+        return this.#memory.schedule.set({ what: "passed", clusterUID, namespace }, this.#options.now());
+      this.#recordOne(clusterUID);
+    }
+  }
+
+  #recordOne(clusterUID: string): void {
+    const passed = this.#take(clusterUID);
+    if (passed === undefined) return;
+    const { policies, world, request, at } = passed;
+    this.#results.record(passed, decide(policies, world, request.call, at));
+  }
+
+  #add(clusterUID: string, passed: Passed): void {
     const waiting = this.#waiting.get(clusterUID) ?? [];
     if (waiting.length >= MAX_WAITING) return;
     waiting.push(passed);
     this.#waiting.set(clusterUID, waiting);
   }
 
-  take(clusterUID: string): Passed | undefined {
+  #take(clusterUID: string): Passed | undefined {
     const waiting = this.#waiting.get(clusterUID);
     const next = waiting?.shift();
     if (waiting?.length === 0) this.#waiting.delete(clusterUID);
     return next;
   }
-}
-
-export function decidePassed({ policies, world, request, at }: Passed): Decision {
-  return decide(policies, world, request.call, at);
 }

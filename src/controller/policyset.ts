@@ -1,20 +1,10 @@
 /** The policies in memory, in stable order, and which Clusters each of them matches. */
 
-import type { ClusterHookPolicy, DecisionRow, HookPolicy, RecentResult } from "../api/hookpolicy.ts";
-import {
-  type CompiledPolicy,
-  demandsOf,
-  mergeDemands,
-  type ObjectDemand,
-  type PolicyKind,
-  policyName,
-  type PolicyRef,
-} from "../policy/policy.ts";
-import type { HeldRow } from "../operations/rows.ts";
-import { RecordedResults } from "./recorded.ts";
-import { type Known, NOTHING_KNOWN } from "./policystatus.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { type PolicyKind, policyName, type PolicyRef } from "../policy/policyref.ts";
+import { PolicyEntry } from "./policyentry.ts";
 
-export type PolicyObject = HookPolicy | ClusterHookPolicy;
+export type PolicyObject = PolicyEntry["object"];
 
 /** Work queue key: "HookPolicy/team-a/protect" or "ClusterHookPolicy//freeze". */
 export function policyKey(kind: PolicyKind, namespace: string | undefined, name: string): string {
@@ -28,52 +18,6 @@ export function parsePolicyKey(key: string): { kind: PolicyKind; namespace?: str
     ...(namespace !== "" && { namespace }),
     name,
   };
-}
-
-export interface PolicyEntry {
-  readonly key: string;
-  object: PolicyObject;
-  compiled: CompiledPolicy;
-  /** When memory learnt of its spec, on a clock that never jumps, in milliseconds; before everything was read: never. */
-  editedAt: number;
-  /** Keys of the Clusters that it matches. */
-  readonly matched: Set<string>;
-  /** Keys of Clusters that it has still to be asked about. */
-  rest: string[];
-  /** Keys of Clusters that have still to be compared with its selectors. */
-  unmatched: string[];
-  /** Rows of its status that have still to be adopted. */
-  rows: DecisionRow[];
-  /** Rows in `held` whose forecast has still to be made, by askKey. */
-  readonly unforeseen: Set<string>;
-  /** Since when there have been any, on the clock of `editedAt`. */
-  unforeseenSince: number;
-  /** The kinds of objects that its gates look at, by objectKindKey. */
-  demands: ReadonlyMap<string, ObjectDemand>;
-  /** What it holds, would hold or cannot evaluate, by askKey. */
-  readonly held: Map<string, HeldRow>;
-  /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
-  readonly hasHeld: Set<string>;
-  /** What this replica knew when it last computed the status. */
-  known: Known;
-  /** The last results, for the status; merging them again changes nothing. */
-  recent: readonly RecentResult[];
-  readonly recorded: RecordedResults;
-  /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
-  readonly deadlines: Map<string, ReadonlyMap<string, DeadlineStep | 0>>;
-  /** Whether each window was open at the last look, by rule and gate. */
-  windows: ReadonlyMap<string, WindowLook>;
-}
-
-/** Per cent of a deadline's time. */
-export type DeadlineStep = 50 | 80 | 100;
-
-export interface WindowLook {
-  readonly rule: string;
-  readonly gate: string;
-  readonly open: boolean;
-  /** Absent: never again. */
-  readonly changesAt?: Date;
 }
 
 export interface Candidates {
@@ -112,35 +56,13 @@ export class PolicySet {
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
     if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
-    const demands = before?.compiled === compiled ? before.demands : mergeDemands(demandsOf(compiled));
     // Stays true: to look once too often does no harm.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
-      before.object = object;
-      before.compiled = compiled;
-      before.demands = demands;
+      before.replace(object, compiled);
       return before;
     }
-    const entry: PolicyEntry = {
-      key,
-      object,
-      compiled,
-      editedAt: -Infinity,
-      matched: new Set(),
-      rest: [],
-      unmatched: [],
-      rows: [],
-      unforeseen: new Set(),
-      unforeseenSince: -Infinity,
-      demands,
-      held: new Map(),
-      hasHeld: new Set(),
-      known: NOTHING_KNOWN,
-      recent: [],
-      recorded: new RecordedResults(),
-      deadlines: new Map(),
-      windows: new Map(),
-    };
+    const entry = new PolicyEntry(key, object, compiled);
     this.#entries.set(key, entry);
     return entry;
   }

@@ -13,31 +13,11 @@ import { describeErrors } from "../policy/message.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import { askKey } from "../operations/operation.ts";
 import { type Finding, withTransitions } from "./conditions.ts";
 import { type HeldRow, storedRow } from "../operations/rows.ts";
-
-/** What a replica knows by itself of the numbers in a status. */
-export interface Known {
-  readonly rows: ReadonlySet<string>;
-  /** Uids of Clusters. */
-  readonly blocked: ReadonlySet<string>;
-  readonly wouldBlock: ReadonlySet<string>;
-}
-
-export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
-
-export function knownOf(held: readonly HeldRow[]): Known {
-  return {
-    rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
-    blocked: uidsOf(held.filter(({ holds }) => holds)),
-    wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
-  };
-}
-
-function uidsOf(rows: readonly HeldRow[]): Set<string> {
-  return new Set(rows.map(({ clusterUID }) => clusterUID));
-}
+import { type Known, knownOf } from "./known.ts";
+import type { Unavailable } from "./ports.ts";
+import { resultKey } from "./recorded.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;
@@ -53,11 +33,6 @@ export interface StatusInput {
   readonly objectsUnavailable?: Unavailable;
   /** Why Cluster API does not ask; absent when it does, "Unknown" when that is to be found out. */
   readonly notCalled?: Unavailable | "Unknown";
-}
-
-export interface Unavailable {
-  readonly reason: string;
-  readonly message: string;
 }
 
 /** `known`: of what is held, for callers that need it, too. */
@@ -181,10 +156,6 @@ function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentRes
   return merged
     .toSorted((a, b) => compare(b.time, a.time) || compare(resultKey(a), resultKey(b)))
     .slice(0, MAX_RECENT);
-}
-
-export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
-  return [clusterUID, hook, version, verdict].join(" ");
 }
 
 /** For the HOOKS column: a list inside of a list does not print well. */

@@ -1,25 +1,20 @@
 /** Brings one policy's finalizer and status in line with what is in memory. Level-based: at rest it writes nothing. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED, type ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { type FinalizerReader, wantedFinalizers } from "./finalizer.ts";
-import type { PolicyEntry, PolicyObject } from "./policyset.ts";
-import { type OverrideWriter, reconcileOverride } from "./overridereconciler.ts";
+import { wantedFinalizers } from "./finalizer.ts";
+import type { PolicyEntry } from "./policyentry.ts";
+import { reconcileOverride } from "./overridereconciler.ts";
 import { isOverrideKey } from "./overrideset.ts";
-import { computeStatus, knownOf, type StatusInput, type Unavailable } from "./policystatus.ts";
+import { computeStatus, type StatusInput } from "./policystatus.ts";
 import type { DecisionStore } from "./decisionstore.ts";
 import { callsChanged, type Transition } from "./transitions.ts";
-
-/** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
-export interface PolicyWriter extends FinalizerReader, OverrideWriter {
-  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
-  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
-  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
-}
+import type { PolicyWriter, Unavailable } from "./ports.ts";
+import { knownOf } from "./known.ts";
+import type { PolicyObject } from "./policyset.ts";
 
 export interface ReconcilerOptions {
   readonly store: DecisionStore;
@@ -119,7 +114,7 @@ export class Reconciler {
       const input = this.#statusInput(entry);
       const known = knownOf(input.held);
       const status = computeStatus(input, now(), known);
-      entry.known = known;
+      entry.statusComputed(known);
       if (isDeepStrictEqual(status, entry.object.status)) return;
       try {
         const transition = callsChanged(entry, status);

@@ -1,5 +1,9 @@
 import type { RecentResult } from "../api/hookpolicy.ts";
-import { resultKey } from "./policystatus.ts";
+
+/** Whoever reports an operation's result, it is the same one. */
+export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
+  return [clusterUID, hook, version, verdict].join(" ");
+}
 
 /** Anyone who reaches the port can invent Clusters. Beyond it a result may be recorded twice. */
 const MAX_RESULTS = 10_000;

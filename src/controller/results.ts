@@ -1,15 +1,31 @@
 /** What becomes of operations that go on: every policy that spoke about one keeps the result, and so do overrides. */
 
-import { MAX_RECENT, type RecentResult } from "../api/hookpolicy.ts";
+import type { RecentResult } from "../api/hookpolicy.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
-import { policyName } from "../policy/policy.ts";
-import type { Memory } from "./evaluator.ts";
+import { policyName } from "../policy/policyref.ts";
+import type { Memory } from "./memory.ts";
 import { recentResult } from "../operations/rows.ts";
-import type { Passed } from "./passed.ts";
-import { type PolicyEntry, policyKey } from "./policyset.ts";
-import type { AskRequest, StoreOptions } from "./decisionstore.ts";
+import { policyKey } from "./policyset.ts";
+import type { AskRequest, StoreOptions } from "./ports.ts";
+import type { PolicyEntry } from "./policyentry.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { World } from "../policy/world.ts";
+
+/**
+ * An operation that has proceeded. Policies, the Cluster, its Namespace, overrides and what is remembered are values that
+ * nothing changes. Objects are those at the time of the decision; they are never those of Cluster API's call, of which a
+ * watch tells later.
+ */
+export interface Passed {
+  readonly request: AskRequest;
+  readonly policies: readonly CompiledPolicy[];
+  readonly world: World;
+  readonly at: Date;
+  /** Keys of the policies that have held it: once it has ended, memory does not tell. */
+  readonly heldBy: ReadonlySet<string>;
+}
 
 export class Results {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
@@ -39,8 +55,7 @@ export class Results {
   }
 
   #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
-    if (!entry.recorded.add(result)) return;
-    entry.recent = [result, ...entry.recent].slice(0, MAX_RECENT);
+    if (!entry.keep(result)) return;
     const { ref: policy, uid: policyUID } = entry.compiled;
     if (heldBy.has(entry.key)) this.#options.onTransition({ type: "Released", policy, policyUID, result });
     this.#options.onDirty(entry.key);

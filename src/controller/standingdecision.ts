@@ -1,34 +1,22 @@
 /** Whether a decision from memory, asked for again, would be the same: if all that it was made from is the very same. */
 
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { standsUntil } from "../policy/standing.ts";
-import type { AskSet } from "../operations/operations.ts";
-import type { OverrideSet } from "./overrideset.ts";
-import type { PolicySet } from "./policyset.ts";
-import type { Lister } from "./decisionstore.ts";
-
-/** Whoever changes something in it replaces that as a whole. */
-export interface Inputs {
-  readonly policies: PolicySet;
-  readonly overrides: OverrideSet;
-  readonly asks: AskSet;
-  readonly clusters: Lister<Cluster>;
-  readonly namespaces: Lister<Namespace>;
-}
+import type { Memory } from "./memory.ts";
 
 /** Whether the decision still stands. */
 export type Standing = (now: Date) => boolean;
 
 /** Of what was decided at `at` about a Cluster that the informer knows. `undefined`: nobody can tell. */
 export function standing(
-  inputs: Inputs,
+  memory: Memory,
   cluster: Cluster,
   { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
 ): Standing | undefined {
-  const { policies, overrides, asks, clusters, namespaces } = inputs;
+  const { policies, overrides, asks, clusters, namespaces } = memory;
   const { namespace = "", uid } = cluster.metadata;
   const key = clusterKey(cluster);
   const { compiled } = policies.candidates(namespace);

@@ -9,7 +9,7 @@ import {
 } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { viewMetadata } from "../policy/cluster.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 interface StoredObject {

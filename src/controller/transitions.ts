@@ -6,11 +6,12 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
-import { type PolicyRef, windowsOf } from "../policy/policy.ts";
+import { windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
-import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyset.ts";
+import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyentry.ts";
+import type { PolicyRef } from "../policy/policyref.ts";
 
 export type Transition =
   | {
@@ -137,9 +138,7 @@ export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, 
     ...deadline,
     step: STEPS.findLast((step) => stepAt(deadline, step) <= now) ?? (0 as const),
   }));
-  if (deadlines.length > 0)
-    entry.deadlines.set(key, new Map(deadlines.map(({ rule, step }) => [rule, step])));
-  else entry.deadlines.delete(key);
+  entry.setDeadlines(key, deadlines);
   const { ref: policy, uid: policyUID } = entry.compiled;
   return deadlines.flatMap(({ step, ...deadline }): Transition[] => {
     const { rule, deadlineAt, releases } = deadline;
@@ -158,9 +157,8 @@ export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefin
 /** Windows that opened or closed since the last look; the first look only remembers. */
 export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
   const { ref: policy, uid: policyUID } = entry.compiled;
-  const before = entry.windows;
   const looks = new Map<string, WindowLook>();
-  entry.windows = looks;
+  const before = entry.lookAtWindows(looks);
   return windowsOf(entry.compiled).flatMap(({ rule, gate, window }): Transition[] => {
     const { open, changesAt } = window.at(now);
     const key = timerKey(rule, gate);

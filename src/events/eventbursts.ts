@@ -3,7 +3,7 @@
  * Events of half a minute are written one by one, and the others become one that counts them.
  */
 
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import type { EventText, ObjectReference } from "./eventtext.ts";
 
 export interface DatedText {

@@ -5,7 +5,7 @@ import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { askKey } from "../operations/operation.ts";
 import type { Transition } from "../controller/transitions.ts";
 import { timestamp } from "../policy/instant.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 
 export interface ObjectReference {
   readonly apiVersion: string;

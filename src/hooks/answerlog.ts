@@ -3,7 +3,7 @@
 import type { Logger } from "../api/logger.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
-import { policyName } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import type { Answer, HookRequest } from "./codec.ts";
 import { LastAnswers } from "./lastanswers.ts";
 

@@ -1,8 +1,8 @@
 /** Who is protected: gauges of what Cluster API asks about, and of what it never does. */
 
 import type { Cluster } from "../api/meta.ts";
-import type { DecisionStore, Lister } from "../controller/decisionstore.ts";
-import type { Unavailable } from "../controller/policystatus.ts";
+import type { DecisionStore } from "../controller/decisionstore.ts";
+import type { Lister, Unavailable } from "../controller/ports.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

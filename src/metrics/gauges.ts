@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { CONDITION } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { HeldRow } from "../operations/rows.ts";
-import type { PolicyEntry } from "../controller/policyset.ts";
+import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/objectstore.ts";

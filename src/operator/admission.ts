@@ -17,7 +17,7 @@ import type {
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { policyKey } from "../controller/policyset.ts";
-import type { DecisionStore, Lister } from "../controller/decisionstore.ts";
+import type { DecisionStore } from "../controller/decisionstore.ts";
 import { SUBJECT_REVIEWS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
@@ -28,6 +28,7 @@ import { matches } from "../policy/decide.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import { compileSelector } from "../policy/selector.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/objectrefusal.ts";
+import type { Lister } from "../controller/ports.ts";
 
 /** The controller's, read only. */
 export interface Memory {

@@ -1,10 +1,9 @@
 /** What the controller needs from the API server, said with the Kubernetes adapter. */
 
 import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
-import type { LiveReader } from "../controller/livereads.ts";
+import type { LiveReader, PolicyWriter } from "../controller/ports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
-import type { PolicyEntry, PolicyObject } from "../controller/policyset.ts";
-import type { PolicyWriter } from "../controller/reconciler.ts";
+import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
 import {
@@ -20,8 +19,10 @@ import type { KubeObject } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
 import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
-import type { ObjectQuery, PolicyKind } from "../policy/policy.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
+import type { PolicyObject } from "../controller/policyset.ts";
 
 export class ApiServer implements LiveReader, PolicyWriter {
   readonly #client: KubeClient;

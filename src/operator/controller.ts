@@ -25,7 +25,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { PolicyKind } from "../policy/policy.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 import type { Memory } from "./admission.ts";
 import { ApiServer } from "./apiserver.ts";
 import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
@@ -182,9 +182,9 @@ function createSource(
   const confirmer = new Confirmer({ store, reader, turns, log, now: () => new Date(), onStale });
   return {
     loaded: () => store.loaded,
-    inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store), decide, refuse),
-    ask: (request, at) => store.ask(request, at),
-    standing: (request, decision, at) => store.standing(request, decision, at),
+    inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
+    ask: (request, at) => store.answers.ask(request, at),
+    standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
   };
 }

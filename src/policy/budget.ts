@@ -2,9 +2,10 @@
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
-import { type CompiledGate, type GateResult, type PolicyRef, unevaluable } from "./policy.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
+import type { PolicyRef } from "./policyref.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: what data can bring about is no reason to release. */
 export const BUDGET_EXHAUSTED = "BudgetExhausted";

@@ -17,19 +17,11 @@ import { parseDuration } from "./duration.ts";
 import { compileExpression, type Expression } from "./cel/expression.ts";
 import { compileGateInSteps } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
-import type {
-  CompiledGate,
-  CompiledPolicy,
-  CompiledRule,
-  Deadline,
-  MatchCondition,
-  PolicyKind,
-  PolicyRef,
-  Wait,
-} from "./policy.ts";
+import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, type LabelMatcher } from "./selector.ts";
 import { checkInSteps } from "./validation/semantics.ts";
+import type { PolicyKind, PolicyRef } from "./policyref.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 

@@ -5,10 +5,11 @@ import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from ".
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
-import { type CompiledPolicy, type CompiledRule, isGated, policyName } from "./policy.ts";
+import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./budget.ts";
 import type { World } from "./world.ts";
+import { policyName } from "./policyref.ts";
 
 /**
  * All policies that match must agree; the strictest wins, and the shortest retry of those that hold.

@@ -1,7 +1,8 @@
 /** What decide() takes and gives: plain data, no IO. */
 
-import type { CompiledPolicy, GateResult, PolicyRef } from "./policy.ts";
+import type { CompiledPolicy, GateResult } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
+import type { PolicyRef } from "./policyref.ts";
 
 /**
  * - Allowed: nothing holds the operation.

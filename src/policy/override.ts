@@ -6,7 +6,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { after } from "./instant.ts";
 import { describeErrors } from "./message.ts";
-import { type PolicyRef, policyName } from "./policy.ts";
+import { policyName, type PolicyRef } from "./policyref.ts";
 import { type FieldError, validatePolicy } from "./validation/schema.ts";
 
 export interface Override {

@@ -7,20 +7,7 @@ import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
-
-export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";
-
-export interface PolicyRef {
-  readonly kind: PolicyKind;
-  /** Absent for a ClusterHookPolicy. */
-  readonly namespace?: string;
-  readonly name: string;
-}
-
-/** "HookPolicy team-a/protect-production": how messages and logs name a policy. */
-export function policyName({ kind, namespace, name }: PolicyRef): string {
-  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
-}
+import type { PolicyRef } from "./policyref.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;

@@ -21,7 +21,7 @@ import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/policy/message.ts";
-import { policyName } from "../../src/policy/policy.ts";
+import { policyName } from "../../src/policy/policyref.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { type ControlPlane } from "../controlplane/controlplane.ts";
 import { CLUSTER_API } from "../controlplane/labkinds.ts";

@@ -4,7 +4,7 @@ import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/livereads.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { CATALOG } from "../../src/api/hookcatalog.ts";
 import type { DecisionSource } from "../../src/hooks/hookhandler.ts";
@@ -140,9 +140,9 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     inTurn: (_, decide) => decide(),
     ask: (request, at) => {
       if (situation.broken === true) throw new Error("secret detail");
-      return store.ask(request, at);
+      return store.answers.ask(request, at);
     },
-    standing: (request, decision, at) => store.standing(request, decision, at),
+    standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: (request) => confirmer.confirm(request),
   };
   return { source, clock };

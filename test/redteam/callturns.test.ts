@@ -41,12 +41,12 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
-      inTurn: (request, decide, refuse) => turns.run(shareOf(request.cluster, store), decide, refuse),
+      inTurn: (request, decide, refuse) => turns.run(shareOf(request.cluster, store.answers), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
-        return store.ask(request, at);
+        return store.answers.ask(request, at);
       },
-      standing: (request, decision, at) => store.standing(request, decision, at),
+      standing: (request, decision, at) => store.answers.standing(request, decision, at),
       confirm: async () => ({ ok: false, reason: "NotFound" }),
     },
     metrics: {
@@ -146,8 +146,8 @@ test("confirmations that share a read decide one by one, those of another namesp
     clusters,
   });
   const decided: (string | undefined)[] = [];
-  const decideLive = store.decideLive.bind(store);
-  store.decideLive = (request, live, at) => {
+  const decideLive = store.answers.decideLive.bind(store.answers);
+  store.answers.decideLive = (request, live, at) => {
     decided.push(live.cluster.metadata.namespace);
     return decideLive(request, live, at);
   };

@@ -9,10 +9,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import { type LiveReader, LiveReads } from "../../src/controller/livereads.ts";
+import { LiveReads } from "../../src/controller/livereads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */
 class SlowServer implements LiveReader {

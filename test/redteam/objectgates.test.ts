@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/livereads.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
@@ -52,8 +52,8 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     source: {
       loaded: () => true,
       inTurn: (_, decide) => decide(),
-      ask: (request, at) => store.ask(request, at),
-      standing: (request, decision, at) => store.standing(request, decision, at),
+      ask: (request, at) => store.answers.ask(request, at),
+      standing: (request, decision, at) => store.answers.standing(request, decision, at),
       confirm: (request) => confirmer.confirm(request),
     },
     metrics: {
@@ -104,6 +104,6 @@ test("the answer names the object that is missing once nothing else holds the Cl
 test("a Cluster that memory does not have yet is judged by what the API server has of it", async () => {
   const known = approvedAs("uid-prod-1");
   const { store, clock } = storeWith({ policies: [policy], clusters: [], objects: THERE });
-  const decision = store.ask({ call: { hook: "BeforeClusterDelete" }, cluster: known }, clock.now);
+  const decision = store.answers.ask({ call: { hook: "BeforeClusterDelete" }, cluster: known }, clock.now);
   assert.equal(decision.basis?.fromRequest, true);
 });

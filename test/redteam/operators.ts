@@ -6,7 +6,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
 import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/livereads.ts";
+import type { LiveReader } from "../../src/controller/ports.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hookhandler.ts";
@@ -96,8 +96,8 @@ export class Operators {
       source: {
         loaded: () => store.loaded,
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
-        ask: store.ask.bind(store),
-        standing: store.standing.bind(store),
+        ask: store.answers.ask.bind(store.answers),
+        standing: store.answers.standing.bind(store.answers),
         confirm: confirmer.confirm.bind(confirmer),
       },
       metrics: {

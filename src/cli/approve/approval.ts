@@ -10,13 +10,14 @@ import { decide, matches } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { ANY_VALUE, type MetadataField, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
-import type { CompiledPolicy, ObjectQuery, PolicyRef } from "../../policy/policy.ts";
+import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { named } from "../get/held.ts";
+import type { PolicyRef } from "../../policy/policyref.ts";
 
 /** An annotation or a label to be set. */
 export interface Mark {

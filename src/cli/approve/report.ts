@@ -7,7 +7,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/gates/metadatagate.ts";
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import type {
   Approval,
   ApprovalPlan,

@@ -5,7 +5,7 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
 import { type ObjectKind, objectKindKey } from "../../policy/objects.ts";
-import { demandsOf, isGated, policyName } from "../../policy/policy.ts";
+import { demandsOf, isGated } from "../../policy/policy.ts";
 import {
   count,
   error,
@@ -21,6 +21,7 @@ import { fieldsOf, listOf, textOf } from "./objectsfields.ts";
 import { operators } from "./checkinstall.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { policyName } from "../../policy/policyref.ts";
 
 /** The fleet, and which policies match which of its Clusters. */
 export interface Surveyed {

@@ -2,7 +2,7 @@
 
 import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type {
   ExplainedOperation,

@@ -1,6 +1,6 @@
 /** JSON, much faster than as YAML: what a fleet of Clusters is exported to. */
 
-import type { Parsed, ParsedDocument } from "./load.ts";
+import type { Parsed, ParsedDocument } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** `undefined`: not JSON, or with the same key twice in a map; parseYaml() tells more. */

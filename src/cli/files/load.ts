@@ -1,16 +1,11 @@
 /** Files, folders, patterns and standard input to Kubernetes objects that know where they stand. Bad input is a problem, never thrown. */
 
 import { isFields } from "../../api/fields.ts";
-import { type Source, sourcesOf } from "./paths.ts";
+import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-
-/** 1-based. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+import type { FileProblem, ParsedDocument, Position } from "./parsed.ts";
 
 export interface SourceObject {
   /** "-" is standard input. */
@@ -27,13 +22,6 @@ export interface SourceObject {
   readonly lines: readonly string[];
 }
 
-export interface FileProblem {
-  readonly file: string;
-  readonly line?: number;
-  readonly column?: number;
-  readonly message: string;
-}
-
 export interface Loaded {
   readonly objects: readonly SourceObject[];
   readonly problems: readonly FileProblem[];
@@ -41,12 +29,6 @@ export interface Loaded {
   readonly ignored: number;
   /** How many files were read. */
   readonly files: number;
-}
-
-export interface LoadOptions {
-  /** Where relative paths begin; the process's own by default. */
-  readonly cwd?: string;
-  readonly stdin?: AsyncIterable<Uint8Array>;
 }
 
 /** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
@@ -69,18 +51,6 @@ async function loadSource(source: Source, options: LoadOptions): Promise<Loaded>
 }
 
 const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
-
-/** A document of a file: what it holds, and where. */
-export interface ParsedDocument {
-  readonly document: number;
-  readonly value: unknown;
-  position(path: string, of: "key" | "value"): Position;
-}
-
-export interface Parsed {
-  readonly documents: readonly ParsedDocument[];
-  readonly problems: readonly Omit<FileProblem, "file">[];
-}
 
 function parseText({ name, named }: Source, text: string): Loaded {
   const file = name;

@@ -4,13 +4,19 @@ import type { Stats } from "node:fs";
 // Node.js 20 has no glob: by name, its import would end the program before it can say which version it needs.
 import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { FileProblem, LoadOptions } from "./load.ts";
+import type { FileProblem } from "./parsed.ts";
 
 export interface Source {
   /** As the person wrote it, or below the folder that they wrote; "-" is standard input. */
   readonly name: string;
   /** Named by itself, not found in a folder or by a pattern: what is in it should be for us. */
   readonly named: boolean;
+}
+
+export interface LoadOptions {
+  /** Where relative paths begin; the process's own by default. */
+  readonly cwd?: string;
+  readonly stdin?: AsyncIterable<Uint8Array>;
 }
 
 interface Sources {

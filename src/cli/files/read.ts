@@ -2,8 +2,7 @@
 
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { LoadOptions } from "./load.ts";
-import { readProblem, type Source } from "./paths.ts";
+import { type LoadOptions, readProblem, type Source } from "./paths.ts";
 
 /** A fleet of a thousand Clusters takes some MiB. */
 export const MAX_BYTES = 32 * 1024 * 1024;

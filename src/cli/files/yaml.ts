@@ -1,7 +1,7 @@
 /** YAML as kubectl reads it: version 1.1, but for what its parser leaves out (sigs.k8s.io/yaml, goyaml.v2 resolve.go). */
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
-import type { FileProblem, Parsed, ParsedDocument, Position } from "./load.ts";
+import type { FileProblem, Parsed, ParsedDocument, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 
 /** What aliases may add up to: more is an attack or a mistake. */

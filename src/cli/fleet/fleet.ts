@@ -10,7 +10,7 @@ import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
-import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { Asked, World } from "../../policy/world.ts";
 import { objectReader } from "./fleetobjects.ts";
 import {
@@ -22,6 +22,7 @@ import {
   viewOverride,
   viewPolicy,
 } from "./kinds.ts";
+import { policyName } from "../../policy/policyref.ts";
 
 export interface FleetOptions {
   readonly served: ServedHooks;

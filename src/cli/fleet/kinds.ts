@@ -10,7 +10,7 @@ import {
 } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP, type ObjectMeta } from "../../api/meta.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { type PolicyKind, policyName } from "../../policy/policy.ts";
+import { type PolicyKind, policyName } from "../../policy/policyref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden } from "../../kube/kubeerror.ts";
 import type { ObjectKey, Resource } from "../../kube/resource.ts";
 import { NAMESPACES, POLICY_RESOURCES } from "../../kube/resources.ts";
-import type { PolicyKind } from "../../policy/policy.ts";
+import type { PolicyKind } from "../../policy/policyref.ts";
 import { clusterResource } from "./liveobjects.ts";
 
 export interface NamesOptions {

@@ -2,7 +2,7 @@
 
 import { isFields } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
-import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, and one policy that holds it. */

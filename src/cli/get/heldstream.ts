@@ -1,6 +1,6 @@
 /** Changes of what is held, a line each: for `hookpolicy get -w` in a pipe. */
 
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import { width } from "../terminal/colour.ts";
 import { row } from "../terminal/table.ts";
 import { type Held, type HeldFleet, heldKey } from "./held.ts";

@@ -1,6 +1,6 @@
 /** What is held, as tables, as blocks for narrow terminals, and as JSON. */
 
-import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import type { Held, HeldFleet } from "./held.ts";

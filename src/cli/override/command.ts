@@ -9,7 +9,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import type { Lifted, NewOverride, OverrideWish } from "./newoverride.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import type { PolicyRef } from "../../policy/policy.ts";
+import type { PolicyRef } from "../../policy/policyref.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
   addConnectionFlags,

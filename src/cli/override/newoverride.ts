@@ -5,7 +5,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
-import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";

@@ -2,7 +2,7 @@
 
 import { Document, isScalar, Scalar, visit } from "yaml";
 import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import { effectOf } from "../approve/report.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type { Lifted, NewOverride } from "./newoverride.ts";

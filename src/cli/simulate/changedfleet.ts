@@ -5,10 +5,11 @@ import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
-import { type CompiledPolicy, demandsOf, type ObjectDemand, policyName } from "../../policy/policy.ts";
+import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 import { editsBetween, type PolicyEdit } from "../fleet/edits.ts";
+import { policyName } from "../../policy/policyref.ts";
 
 export interface FleetPair {
   readonly before: Fleet;

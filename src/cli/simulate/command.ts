@@ -175,7 +175,7 @@ async function pairOf(
 }
 
 async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
-  const { policyName } = await import("../../policy/policy.ts");
+  const { policyName } = await import("../../policy/policyref.ts");
   const { policyKind, viewPolicy } = await import("../fleet/kinds.ts");
   for (const { compiled } of applied) {
     const source = sources.findLast(({ object }) => {

@@ -6,7 +6,7 @@ import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
-import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -14,6 +14,7 @@ import { changedPolicies, type FleetPair } from "./changedfleet.ts";
 import { decidingGates, findings, reasonOf } from "../test/expect.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
 import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+import { policyName } from "../../policy/policyref.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
 export type ChangeKind = (typeof CHANGES)[number];

@@ -1,6 +1,6 @@
 /** Files that could not be read, for people. */
 
-import type { FileProblem } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 
 export function problemLine({ file, line, column, message }: FileProblem): string {
   const place = [file === "-" ? "standard input" : file, line, column].filter((part) => part !== undefined);

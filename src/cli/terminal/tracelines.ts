@@ -2,7 +2,7 @@
 
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import type { Colour } from "./colour.ts";
 
 export function traceLines({ trace }: Decision, colour: Colour): string[] {

@@ -1,8 +1,9 @@
 /** Names in a suite that nothing has: a misspelt one must not make a test pass. */
 
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import { type CompiledPolicy, type CompiledRule, policyName, type PolicyRef } from "../../policy/policy.ts";
+import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
 import { SuiteError } from "./suiteerror.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 
 interface Names {
   readonly policy?: string;

@@ -6,8 +6,9 @@ import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { SuiteResult } from "./result.ts";
-import type { FileProblem, SourceObject } from "../files/load.ts";
+import type { SourceObject } from "../files/load.ts";
 import { stderr, stdout } from "../terminal/output.ts";
+import type { FileProblem } from "../files/parsed.ts";
 
 const FORMATS = ["text", "junit", "markdown", "json"] as const;
 

@@ -3,10 +3,11 @@
 import { RE2JS } from "@bufbuild/re2";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
-import { type CompiledPolicy, policyName } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import { checkNames, namesPolicy } from "./checknames.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.ts";
 import type { Span } from "../../operations/timeline.ts";
+import { policyName } from "../../policy/policyref.ts";
 
 /** One field of an expectation beside what was found. */
 export interface Compared {

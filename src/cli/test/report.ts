@@ -1,6 +1,6 @@
 /** What `hookpolicy test` found, as text and as JSON. */
 
-import type { FileProblem } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { type Compared, fullComparison } from "./expect.ts";
 import type { StepResult, SuiteResult, Totals } from "./result.ts";

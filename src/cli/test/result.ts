@@ -1,7 +1,7 @@
 /** What came out of suites: the reports are made of it. */
 
 import type { HookName } from "../../api/runtimehooks.ts";
-import type { FileProblem } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { Compared } from "./expect.ts";
 

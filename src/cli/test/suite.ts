@@ -2,11 +2,12 @@
 
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
-import type { FileProblem, Loaded, SourceObject } from "../files/load.ts";
+import type { Loaded, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { checkSuite, SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
 import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
+import type { FileProblem } from "../files/parsed.ts";
 
 /** Ready to run. */
 export interface Suite {

@@ -4,7 +4,7 @@ import { isFields } from "../../api/fields.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import { policyName } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
 import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";

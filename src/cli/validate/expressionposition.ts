@@ -1,7 +1,8 @@
 /** Errors in an expression tell line and column of the expression: here they become those of the file. */
 
-import type { Position, SourceObject } from "../files/load.ts";
+import type { SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
+import type { Position } from "../files/parsed.ts";
 
 /** `undefined`: the error tells none, or the text stands otherwise in the file, with escapes or folded. */
 export function expressionPosition(

@@ -1,12 +1,13 @@
 /** Objects that look like ours and are not, and those of ours that stand twice. */
 
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
-import type { FileProblem, SourceObject } from "../files/load.ts";
+import type { SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found, nearest } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
+import type { FileProblem } from "../files/parsed.ts";
 
 /** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
 export function kindProblem(object: RawObject): FieldError | undefined {

@@ -1,6 +1,6 @@
 /** A validation as text, as JSON and as workflow commands of GitHub. */
 
-import type { FileProblem } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./codeframe.ts";
 import type { Colour } from "../terminal/colour.ts";

@@ -7,7 +7,7 @@ import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { compileOverride } from "../../policy/override.ts";
-import { type PolicyKind } from "../../policy/policy.ts";
+import type { PolicyKind } from "../../policy/policyref.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {

@@ -16,7 +16,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 import type { PolicyWindows } from "./windowlist.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import { policyName, type PolicyRef } from "../../policy/policy.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
 import { readObjectFiles } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";

@@ -2,7 +2,7 @@
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { type PolicyRef, policyName } from "../../policy/policy.ts";
+import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 import type { WindowSpec } from "../../policy/window/window.ts";

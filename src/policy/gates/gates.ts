@@ -6,10 +6,11 @@ import { anyOfGate } from "./anyofgate.ts";
 import { expressionGate } from "./expressiongate.ts";
 import { metadataGate } from "./metadatagate.ts";
 import { objectGate } from "./objectgate.ts";
-import { type CompiledGate, type PolicyRef, unevaluable } from "../policy.ts";
+import { type CompiledGate, unevaluable } from "../policy.ts";
 import { versionGate } from "./versiongate.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { windowGate } from "./windowgate.ts";
+import type { PolicyRef } from "../policyref.ts";
 
 /** The spec has been validated: exactly one kind is set, and it is not `wait`. */
 export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {

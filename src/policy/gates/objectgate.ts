@@ -5,16 +5,11 @@ import type { HookCall } from "../../api/runtimehooks.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
 import { quoted } from "./expressiongate.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
-import {
-  type CompiledGate,
-  type GateResult,
-  type ObjectQuery,
-  type PolicyRef,
-  unevaluable,
-} from "../policy.ts";
+import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, type LabelMatcher } from "../selector.ts";
 import { afford, exhausted } from "../budget.ts";
 import type { World } from "../world.ts";
+import type { PolicyRef } from "../policyref.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;

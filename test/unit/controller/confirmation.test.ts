@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../../src/controller/livereads.ts";
-import type { PolicyKind } from "../../../src/policy/policy.ts";
+import type { LiveReader } from "../../../src/controller/ports.ts";
+import type { PolicyKind } from "../../../src/policy/policyref.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
 

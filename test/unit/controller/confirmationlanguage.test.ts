@@ -5,10 +5,10 @@ import test, { describe } from "node:test";
 import type { GateSpec, HookOverride } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../../src/controller/livereads.ts";
+import type { LiveReader } from "../../../src/controller/ports.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { Confirmation } from "../../../src/policy/decision.ts";
-import type { ObjectQuery, PolicyKind } from "../../../src/policy/policy.ts";
+import type { ObjectQuery } from "../../../src/policy/policy.ts";
 import type { WatchedObject } from "../../../src/policy/objects.ts";
 import {
   APPROVED,
@@ -28,6 +28,7 @@ import {
   heldAt,
 } from "../builders.ts";
 import { silent, storeWith } from "./fixtures.ts";
+import type { PolicyKind } from "../../../src/policy/policyref.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap" };
@@ -219,12 +220,12 @@ test("the clocks of another operation do not count for a release", () => {
     cluster({}, { topology: { className: "lab", version: "v1.35.0" } }),
   );
   const { store } = storeWith({ policies: [policy], clusters: [wanting] });
-  store.ask({ call: UPGRADE, cluster: wanting }, NOW);
+  store.answers.ask({ call: UPGRADE, cluster: wanting }, NOW);
   const live = world({ cluster: wanting });
-  assert.equal(store.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
+  assert.equal(store.answers.decideLive({ call: UPGRADE, cluster: wanting }, live, at("+2h")).holds, false);
   const other = { ...UPGRADE, toKubernetesVersion: "v1.36.0" };
-  assert.equal(store.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
+  assert.equal(store.answers.decideLive({ call: other, cluster: wanting }, live, at("+2h")).holds, true);
   const next = { ...wanting, topology: { className: "lab", version: "v1.36.0" } };
   const nextLive = world({ cluster: next });
-  assert.equal(store.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
+  assert.equal(store.answers.decideLive({ call: UPGRADE, cluster: next }, nextLive, at("+2h")).holds, true);
 });

@@ -5,13 +5,16 @@ import type { Logger } from "../../../src/api/logger.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { HeldRow } from "../../../src/operations/rows.ts";
-import { type PolicyEntry, policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
-import { computeStatus, knownOf } from "../../../src/controller/policystatus.ts";
-import { DecisionStore, type Lister } from "../../../src/controller/decisionstore.ts";
+import { policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
+import { computeStatus } from "../../../src/controller/policystatus.ts";
+import { DecisionStore } from "../../../src/controller/decisionstore.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import type { ServedHooks } from "../../../src/api/hookcatalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
+import { knownOf } from "../../../src/controller/known.ts";
+import type { Lister } from "../../../src/controller/ports.ts";
+import type { PolicyEntry } from "../../../src/controller/policyentry.ts";
 
 export const silent: Logger = {
   debug: () => undefined,

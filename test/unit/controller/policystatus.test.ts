@@ -5,16 +5,12 @@ import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { HeldRow } from "../../../src/operations/rows.ts";
-import {
-  computeStatus,
-  knownOf,
-  NOTHING_KNOWN,
-  type StatusInput,
-} from "../../../src/controller/policystatus.ts";
+import { computeStatus, type StatusInput } from "../../../src/controller/policystatus.ts";
 import { servedHooks } from "../../../src/api/hookcatalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
+import { knownOf, NOTHING_KNOWN } from "../../../src/controller/known.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe, type TestContext } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
-import type { PolicyWriter } from "../../../src/controller/reconciler.ts";
+import type { PolicyWriter } from "../../../src/controller/ports.ts";
 import { type FoundObjects, OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
 import { cluster, hookPolicy, READY, rule } from "../builders.ts";
 import { keyOf, storeWith } from "./fixtures.ts";

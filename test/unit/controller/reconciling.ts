@@ -3,9 +3,10 @@
 import { FINALIZER } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { type PolicyWriter, Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import { Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
 import { cluster, hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { type Fixture, silent } from "./fixtures.ts";
+import type { PolicyWriter } from "../../../src/controller/ports.ts";
 
 export const DELETED = "2026-11-21T11:59:00Z";
 export const conflict = new Error("conflict");

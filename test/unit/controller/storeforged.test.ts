@@ -6,6 +6,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
+import type { LiveWorld } from "../../../src/policy/world.ts";
 import { APPROVED, at, cluster, DELETE, gated, UPGRADE, heldAt } from "../builders.ts";
 import { passTo, rowsOf, storeWith } from "./fixtures.ts";
 
@@ -60,17 +61,19 @@ describe("no clock is started by", () => {
     ] as const) {
       test(`${name} that is only asked for: a ${what} counts from when the Cluster shows it`, () => {
         const fixture = storeWith({ policies: [policy], clusters: [meanwhile] });
-        assert.ok(fixture.store.ask({ call, cluster: sent }, fixture.clock.now).holds);
+        assert.ok(fixture.store.answers.ask({ call, cluster: sent }, fixture.clock.now).holds);
         assert.deepEqual(rowsOf(fixture, policy), []);
         passTo(fixture, at("+24h"));
         fixture.setCluster(after);
-        const real = fixture.store.ask({ call, cluster: after }, fixture.clock.now);
+        const real = fixture.store.answers.ask({ call, cluster: after }, fixture.clock.now);
         assert.ok(real.holds, "the clock began a day ago");
-        assert.ok(fixture.store.decideLive({ call, cluster: after }, liveOf(after), fixture.clock.now).holds);
+        assert.ok(
+          fixture.store.answers.decideLive({ call, cluster: after }, liveOf(after), fixture.clock.now).holds,
+        );
         assert.equal(rowsOf(fixture, policy)[0]?.firstAsked, "2026-11-22T12:00:00Z");
         passTo(fixture, at("+26h"));
         assert.ok(
-          !fixture.store.ask({ call, cluster: after }, fixture.clock.now).holds,
+          !fixture.store.answers.ask({ call, cluster: after }, fixture.clock.now).holds,
           "it ends all the same",
         );
       });
@@ -78,7 +81,7 @@ describe("no clock is started by", () => {
   }
 });
 
-function liveOf(live: Cluster): Parameters<ReturnType<typeof storeWith>["store"]["decideLive"]>[1] {
+function liveOf(live: Cluster): LiveWorld {
   const objects = { find: () => ({ ok: true, namespaced: true, objects: [] }) as const };
   return { cluster: live, namespace: undefined, objects, overrides: [] };
 }

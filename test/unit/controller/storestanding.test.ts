@@ -25,9 +25,9 @@ const request = { call: DELETE, cluster: deleting };
 function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
   // What follows from a change is left to a later turn: the answer must not wait for it.
   const fixture = storeWith({ policies: [policy], clusters: [deleting], turnMs: -1 });
-  const decision = fixture.store.ask(request, NOW);
+  const decision = fixture.store.answers.ask(request, NOW);
   assert.ok(decision.holds);
-  const stands = fixture.store.standing(request, decision, NOW);
+  const stands = fixture.store.answers.standing(request, decision, NOW);
   assert.ok(stands !== undefined);
   assert.ok(stands(NOW));
   return { ...fixture, stands: (now = NOW) => stands(now) };
@@ -90,19 +90,19 @@ describe("an answer does not stand", () => {
     const policy = gated([{ name: "a", annotation: { key: APPROVED } }], { hooks: ["BeforeClusterUpgrade"] });
     const { store } = storeWith({ policies: [policy], clusters: [on] });
     const other = { call: { ...UPGRADE, toKubernetesVersion: "v1.99.0" }, cluster: on };
-    assert.equal(store.standing(other, store.ask(other, NOW), NOW), undefined);
+    assert.equal(store.answers.standing(other, store.answers.ask(other, NOW), NOW), undefined);
     const own = { call: UPGRADE, cluster: on };
-    assert.ok(store.standing(own, store.ask(own, NOW), NOW));
+    assert.ok(store.answers.standing(own, store.answers.ask(own, NOW), NOW));
   });
 
   test("for what the Cluster does not show to be wanted", () => {
     const { store } = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
     const early = { call: DELETE, cluster: cluster() };
-    assert.equal(store.standing(early, store.ask(early, NOW), NOW), undefined);
+    assert.equal(store.answers.standing(early, store.answers.ask(early, NOW), NOW), undefined);
   });
 
   test("for Clusters that the informer does not know", () => {
     const { store } = storeWith({ policies: [hookPolicy()] });
-    assert.equal(store.standing(request, store.ask(request, NOW), NOW), undefined);
+    assert.equal(store.answers.standing(request, store.answers.ask(request, NOW), NOW), undefined);
   });
 });

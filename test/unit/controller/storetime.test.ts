@@ -202,10 +202,13 @@ describe("a wait", () => {
     for (const second of [0, 10, 20, 59]) {
       const now = new Date(at("+9m").getTime() + second * 1000);
       again.clock.now = now;
-      assert.equal(again.store.ask({ call: DELETE, cluster: approved("101") }, now).holds, true);
+      assert.equal(again.store.answers.ask({ call: DELETE, cluster: approved("101") }, now).holds, true);
     }
     again.clock.now = at("+10m");
-    assert.equal(again.store.ask({ call: DELETE, cluster: approved("101") }, at("+10m")).holds, false);
+    assert.equal(
+      again.store.answers.ask({ call: DELETE, cluster: approved("101") }, at("+10m")).holds,
+      false,
+    );
   });
 
   test("of an upgrade that was asked for before begins anew with another target", () => {
@@ -217,8 +220,10 @@ describe("a wait", () => {
       fixture.clock.now = now;
       const on = heldAt("BeforeClusterUpgrade", wanting(version, resourceVersion));
       fixture.setCluster(on);
-      return fixture.store.ask({ call: { ...UPGRADE, toKubernetesVersion: version }, cluster: on }, now)
-        .holds;
+      return fixture.store.answers.ask(
+        { call: { ...UPGRADE, toKubernetesVersion: version }, cluster: on },
+        now,
+      ).holds;
     };
     assert.equal(asks("v1.35.0", "101", NOW), true);
     assert.equal(asks("v1.36.0", "102", at("+20m")), true);
@@ -237,7 +242,7 @@ describe("a deadline", () => {
     for (let minute = 0; minute <= 101; minute += 1) {
       const now = at(`+${minute}m`);
       passTo(fixture, now);
-      fixture.store.ask({ call: DELETE, cluster: deleting }, now);
+      fixture.store.answers.ask({ call: DELETE, cluster: deleting }, now);
       if (minute === 79) assert.deepEqual(steps(fixture), [[50, at("+100m"), true]]);
     }
     assert.deepEqual(steps(fixture), [

@@ -207,8 +207,8 @@ export class Replica {
       source: {
         loaded: () => store.loaded,
         inTurn: (_, decide) => decide(),
-        ask: (request, at) => store.ask(request, at),
-        standing: (request, decision, at) => store.standing(request, decision, at),
+        ask: (request, at) => store.answers.ask(request, at),
+        standing: (request, decision, at) => store.answers.standing(request, decision, at),
         confirm: (request) => confirmer.confirm(request),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
@@ -397,7 +397,7 @@ function asksOf(store: DecisionStore, hook: HookName, now: Date): AskSet {
   const cluster = viewCluster({ metadata: { name: "none", uid: "none", resourceVersion: "" } });
   delete looked.in;
   const world = { cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] };
-  store.decideLive({ call: { hook }, cluster }, world, now);
+  store.answers.decideLive({ call: { hook }, cluster }, world, now);
   if (looked.in === undefined) throw new Error("the store has looked nowhere");
   return looked.in;
 }

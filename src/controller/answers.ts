@@ -1,0 +1,110 @@
+/** What memory answers: to calls, and to confirmations about what was just read. A question changes nothing in it. */
+
+import type { ServedHooks } from "../api/hookcatalog.ts";
+import type { Cluster } from "../api/meta.ts";
+import { answering, hasEnded } from "../operations/operation.ts";
+import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
+import { decide, matches } from "../policy/decide.ts";
+import type { Decision } from "../policy/decision.ts";
+import { objectQueries } from "../policy/gates/objectqueries.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
+import type { LiveWorld } from "../policy/world.ts";
+import { type Memory, worldOf } from "./memory.ts";
+import type { AskRequest } from "./ports.ts";
+import { type Standing, standing } from "./standingdecision.ts";
+
+export class Answers {
+  readonly #memory: Memory;
+  readonly #served: ServedHooks;
+
+  constructor(memory: Memory, served: ServedHooks) {
+    this.#memory = memory;
+    this.#served = served;
+  }
+
+  /** The Cluster is in memory: its names are no invention of a caller. */
+  knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
+    return this.#memory.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
+  }
+
+  /**
+   * The decision from memory. A question changes nothing in it: the request tells the operation, and the Cluster only
+   * where memory has no such one.
+   */
+  ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
+    const known = this.#known(requested);
+    const cluster = known ?? asRequested(requested);
+    const { compiled } = this.#memory.policies.candidates(cluster.metadata.namespace ?? "");
+    const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
+    const world = worldOf(this.#memory, cluster, answering(ask, call, now));
+    const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
+    return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
+  }
+
+  #known(requested: Cluster): Cluster | undefined {
+    const known = this.#memory.clusters.get(clusterKey(requested));
+    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
+  }
+
+  /**
+   * Tells, of what ask() has just decided, whether it would decide the same again; it would if all that it was made
+   * from is still the very same. `undefined`: nobody can tell.
+   */
+  standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
+    const known = this.#known(cluster);
+    const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
+    // Only what is remembered stays the same.
+    if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
+    return standing(this.#memory, known, { decision, hook: call.hook, at });
+  }
+
+  /**
+   * The decision for objects that were just read; where memory has learnt more since, that must release, too. What is
+   * remembered of the operation counts only if the Cluster that was read shows the same one. Nothing is remembered of
+   * it: a call says when these reads are made.
+   */
+  decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
+    const { clusters, namespaces, objects } = this.#memory;
+    const namespace = live.cluster.metadata.namespace ?? "";
+    const { compiled } = this.#memory.policies.candidates(namespace);
+    const remembered = this.#memory.asks.get(live.cluster.metadata.uid, call.hook);
+    const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#served);
+    const ask = isOver ? undefined : remembered;
+    const asked = answering(ask, call, now);
+    const world = { ...live, asked };
+    const basis = { source: "ApiServer" as const, world, policies: compiled };
+    const decision = decide(compiled, world, call, now);
+    if (decision.holds) return { ...decision, basis };
+    const learnt = {
+      cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
+      namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
+      overrides: live.overrides,
+      objects,
+      asked,
+    };
+    return { ...decide(compiled, learnt, call, now), basis };
+  }
+
+  /** The API server has newer copies than memory, which has not seen what happened in between. */
+  isBehind({ cluster, namespace }: LiveWorld): boolean {
+    const { clusters, namespaces } = this.#memory;
+    const known = clusters.get(clusterKey(cluster));
+    const knownNamespace = namespaces.get(cluster.metadata.namespace ?? "");
+    return (
+      (known !== undefined && isNewer(cluster, known)) ||
+      (namespace !== undefined && knownNamespace !== undefined && isNewer(namespace, knownNamespace))
+    );
+  }
+
+  /**
+   * The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. Throws
+   * where the steps of a decision do not suffice to tell: then nothing is confirmed.
+   */
+  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+    const { compiled } = this.#memory.policies.candidates(world.cluster.metadata.namespace ?? "");
+    const holding = compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
+    const queries = objectQueries(holding, world, call, now);
+    if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
+    return queries;
+  }
+}

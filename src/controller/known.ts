@@ -1,0 +1,25 @@
+/** What a replica knows by itself of the numbers in a status: see mayHideRows() in policystatus.ts. */
+
+import { askKey } from "../operations/operation.ts";
+import type { HeldRow } from "../operations/rows.ts";
+
+export interface Known {
+  readonly rows: ReadonlySet<string>;
+  /** Uids of Clusters. */
+  readonly blocked: ReadonlySet<string>;
+  readonly wouldBlock: ReadonlySet<string>;
+}
+
+export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+
+export function knownOf(held: readonly HeldRow[]): Known {
+  return {
+    rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
+    blocked: uidsOf(held.filter(({ holds }) => holds)),
+    wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
+  };
+}
+
+function uidsOf(rows: readonly HeldRow[]): Set<string> {
+  return new Set(rows.map(({ clusterUID }) => clusterUID));
+}

@@ -1,0 +1,204 @@
+/** A policy in memory, and what is known about its Clusters. Only what is here changes it. */
+
+import {
+  type ClusterHookPolicy,
+  type DecisionRow,
+  type HookPolicy,
+  MAX_RECENT,
+  type RecentResult,
+} from "../api/hookpolicy.ts";
+import { type HeldRow, saysTheSame } from "../operations/rows.ts";
+import { type CompiledPolicy, demandsOf, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
+import { type Known, NOTHING_KNOWN } from "./known.ts";
+import { RecordedResults } from "./recorded.ts";
+
+/** Per cent of a deadline's time. */
+export type DeadlineStep = 50 | 80 | 100;
+
+export interface WindowLook {
+  readonly rule: string;
+  readonly gate: string;
+  readonly open: boolean;
+  /** Absent: never again. */
+  readonly changesAt?: Date;
+}
+
+export class PolicyEntry {
+  readonly key: string;
+  object: HookPolicy | ClusterHookPolicy;
+  compiled: CompiledPolicy;
+  /** When memory learnt of its spec, on a clock that never jumps, in milliseconds; before everything was read: never. */
+  editedAt = -Infinity;
+  /** Keys of the Clusters that it matches. */
+  readonly matched = new Set<string>();
+  /** Keys of Clusters that it has still to be asked about; the last one comes first. */
+  rest: string[] = [];
+  /** Keys of Clusters that have still to be compared with its selectors; the last one comes first. */
+  unmatched: string[] = [];
+  /** Rows of its status that have still to be adopted; the last one comes first. */
+  rows: DecisionRow[] = [];
+  /** Rows in `held` whose forecast has still to be made, by askKey. */
+  readonly unforeseen = new Set<string>();
+  /** Since when there have been any, on the clock of `editedAt`. */
+  unforeseenSince = -Infinity;
+  /** The kinds of objects that its gates look at, by objectKindKey. */
+  demands: ReadonlyMap<string, ObjectDemand>;
+  /** What it holds, would hold or cannot evaluate, by askKey. */
+  readonly held = new Map<string, HeldRow>();
+  /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
+  readonly hasHeld = new Set<string>();
+  /** What this replica knew when it last computed the status. */
+  known: Known = NOTHING_KNOWN;
+  /** The last results, for the status; merging them again changes nothing. */
+  recent: readonly RecentResult[] = [];
+  readonly recorded = new RecordedResults();
+  /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
+  readonly deadlines = new Map<string, ReadonlyMap<string, DeadlineStep | 0>>();
+  /** Whether each window was open at the last look, by rule and gate. */
+  windows: ReadonlyMap<string, WindowLook> = new Map();
+
+  constructor(key: string, object: PolicyEntry["object"], compiled: CompiledPolicy) {
+    this.key = key;
+    this.object = object;
+    this.compiled = compiled;
+    this.demands = mergeDemands(demandsOf(compiled));
+  }
+
+  /** A newer copy of the same policy: keeps what is known about its Clusters. */
+  replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
+    if (this.compiled !== compiled) this.demands = mergeDemands(demandsOf(compiled));
+    this.object = object;
+    this.compiled = compiled;
+  }
+
+  /** The spec that is compiled now is another than before. */
+  specChanged(): void {
+    // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
+    for (const [ask, { timers, ...row }] of this.held) if (timers !== undefined) this.held.set(ask, row);
+    // What an edit opens or closes is not an edge.
+    this.windows = new Map();
+  }
+
+  /** All these Clusters have to be compared with its selectors, and asked about. */
+  compareAll(clusterKeys: readonly string[]): void {
+    this.rest = [];
+    this.unmatched = clusterKeys.toReversed();
+    this.editedAt = performance.now();
+  }
+
+  /** The next of those that have still to be compared. */
+  takeUnmatched(count: number): string[] {
+    return this.unmatched.splice(-count).toReversed();
+  }
+
+  /** It has to be asked about a Cluster that was just compared. */
+  askAbout(clusterKey: string): void {
+    this.rest.push(clusterKey);
+  }
+
+  /** It has to be asked again about all Clusters that it matches; those that have waited for longest come first. */
+  askAgain(): void {
+    const waiting = new Set(this.rest);
+    this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
+  }
+
+  takeRest(): string | undefined {
+    return this.rest.pop();
+  }
+
+  /** Whether that is news. */
+  match(clusterKey: string, matches: boolean): boolean {
+    if (matches === this.matched.has(clusterKey)) return false;
+    if (matches) this.matched.add(clusterKey);
+    else this.matched.delete(clusterKey);
+    return true;
+  }
+
+  /** Whoever is told of a hold is told of its end. */
+  noteHold(ask: string): void {
+    this.hasHeld.add(ask);
+  }
+
+  /** The operation has proceeded: whether it was held. */
+  takeHold(ask: string): boolean {
+    return this.hasHeld.delete(ask);
+  }
+
+  /** What it says of the operation now; `undefined`: nothing. */
+  setRow(ask: string, row: HeldRow | undefined): void {
+    this.unforeseen.delete(ask);
+    if (row === undefined) this.held.delete(ask);
+    else this.held.set(ask, row);
+  }
+
+  foresee(ask: string, row: HeldRow, forecast: Pick<HeldRow, "earliestRelease">): void {
+    this.held.set(ask, { ...row, ...forecast });
+  }
+
+  /** The status waits for it for a while (reconciler.ts). */
+  foreseeLater(ask: string): void {
+    if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
+    this.unforeseen.add(ask);
+  }
+
+  /** Whether its forecast has still to be made; then it is made now. */
+  takeUnforeseen(ask: string): boolean {
+    return this.unforeseen.delete(ask);
+  }
+
+  adoptLater(rows: readonly DecisionRow[]): void {
+    this.rows = rows.toReversed();
+  }
+
+  takeRow(): DecisionRow | undefined {
+    return this.rows.pop();
+  }
+
+  /** As if it had been here before, so that `since` stays what users have seen. */
+  adopt(ask: string, row: DecisionRow): void {
+    const mine = this.held.get(ask);
+    const holds = row.verdict === "Blocked";
+    if (holds) this.hasHeld.add(ask);
+    if (mine === undefined) this.held.set(ask, { ...row, holds, basis: "" });
+    else if (saysTheSame(mine, row)) this.held.set(ask, { ...mine, since: row.since });
+  }
+
+  /** Whether the result is new. */
+  keep(result: RecentResult): boolean {
+    if (!this.recorded.add(result)) return false;
+    this.recent = [result, ...this.recent].slice(0, MAX_RECENT);
+    return true;
+  }
+
+  /** The steps that the deadlines of the operation have passed. */
+  setDeadlines(ask: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
+    if (deadlines.length === 0) this.deadlines.delete(ask);
+    else this.deadlines.set(ask, new Map(deadlines.map(({ rule, step }) => [rule, step])));
+  }
+
+  /** Gives those of the last look. */
+  lookAtWindows(looks: ReadonlyMap<string, WindowLook>): ReadonlyMap<string, WindowLook> {
+    const before = this.windows;
+    this.windows = looks;
+    return before;
+  }
+
+  /** A status was computed from what this replica knows. */
+  statusComputed(known: Known): void {
+    this.known = known;
+  }
+
+  /** The operation has ended. Whether the status says another thing now. */
+  end(ask: string): boolean {
+    this.deadlines.delete(ask);
+    this.hasHeld.delete(ask);
+    this.unforeseen.delete(ask);
+    return this.held.delete(ask);
+  }
+
+  /** The Cluster is gone. Whether the policy matched it. */
+  forget(clusterUID: string, clusterKey: string): boolean {
+    this.recorded.forget(clusterUID);
+    return this.matched.delete(clusterKey);
+  }
+}

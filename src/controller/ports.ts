@@ -1,0 +1,101 @@
+/** What the controller needs from outside: the API server, its informers, and those who are told of changes. */
+
+import type { ServedHooks } from "../api/hookcatalog.ts";
+import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hookpolicy.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
+import type { OverrideEntry } from "./overrideset.ts";
+import type { PolicyEntry } from "./policyentry.ts";
+import type { Transition } from "./transitions.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
+import type { PolicyObject } from "./policyset.ts";
+
+/** What a caller of the hook tells. */
+export interface AskRequest {
+  readonly call: HookCall;
+  readonly cluster: Cluster;
+}
+
+/** The read side of an informer. */
+export interface Lister<T> {
+  get(key: string): T | undefined;
+  byNamespace(namespace: string): Iterable<T>;
+  list(): Iterable<T>;
+}
+
+export interface StoreOptions {
+  readonly clusters: Lister<Cluster>;
+  readonly namespaces: Lister<Namespace>;
+  readonly objects: ObjectReader;
+  readonly served: ServedHooks;
+  /** Longer HookOverrides have no effect. */
+  readonly maxOverrideMs: number;
+  /** Those with which Cluster API calls about the Clusters of a namespace; `undefined`: nobody can tell. */
+  readonly settings?: (namespace: string) => HookCall["settings"];
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
+  readonly onDirty: (key: string) => void;
+  /** Somebody wrote the status; whoever learnt something wrote it, so there is no hurry to look. */
+  readonly onStatusWritten: (policyKey: string) => void;
+  /** The kinds of objects that gates look at may be others now. */
+  readonly onDemands: () => void;
+  /** Something that people are told of: once, when it happens. */
+  readonly onTransition: (transition: Transition) => void;
+  /** What a policy says in memory is another, so long after what changed it was seen, or was due. */
+  readonly onAnswerChanged?: (latencyMs: number) => void;
+  /** How long evaluations may keep the event loop from answering calls. */
+  readonly turnMs?: number;
+  /** How long the compilation of policies may; absent: as long. */
+  readonly compileMs?: number;
+  /** How long what is due may, at a time. */
+  readonly alarmMs?: number;
+}
+
+/** Why something cannot be known. */
+export interface Unavailable {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
+export interface LiveReader {
+  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
+  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
+  cluster(namespace: string, name: string): Promise<Cluster>;
+  namespace(name: string): Promise<Namespace>;
+  /** Metadata of the HookOverrides. */
+  overrides(): Promise<readonly ObjectMeta[]>;
+  objects(query: ObjectQuery): Promise<FoundObjects>;
+  /**
+   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, no response
+   * to a read that began since `since` (performance.now) has told it.
+   */
+  clockAheadMs(now: Date, since: number): number | undefined;
+  /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
+  reasonOf(error: unknown): string;
+}
+
+export interface FinalizerReader {
+  /** Consistent read; `undefined`: there is no such namespace. */
+  findNamespace(name: string): Promise<Namespace | undefined>;
+  /** Consistent read of the Clusters of a namespace; `undefined`: the API server has no such kind, so none can exist. */
+  clustersOf(namespace: string): Promise<readonly Cluster[] | undefined>;
+}
+
+/** The write side of the API server for overrides; `undefined`: the override does not exist any more. */
+export interface OverrideWriter {
+  getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
+  replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
+  isConflict(error: unknown): boolean;
+}
+
+/** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
+export interface PolicyWriter extends FinalizerReader, OverrideWriter {
+  get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
+  replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
+  setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
+}

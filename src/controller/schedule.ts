@@ -1,0 +1,138 @@
+/** What memory has to do at a later time: pieces of work, and what each of them is about. */
+
+import type { HookName } from "../api/runtimehooks.ts";
+import type { Ask } from "../operations/operation.ts";
+import { Alarm } from "./alarm.ts";
+import { parsePolicyKey } from "./policyset.ts";
+
+interface OfPolicy {
+  /** Its policyKey(). */
+  readonly policy: string;
+}
+
+interface OfAsk {
+  readonly clusterUID: string;
+  readonly hook: HookName;
+  readonly namespace: string;
+}
+
+interface Subjects {
+  /** Its new spec is being compiled. */
+  readonly compile: OfPolicy;
+  /** One of its windows opens or closes. */
+  readonly windows: OfPolicy;
+  /** Objects of the kind, an objectKindKey(), have changed. */
+  readonly kind: { readonly kind: string };
+  /** So what the policies of a namespace say may be another. */
+  readonly seen: { readonly namespace: string; readonly kind: string };
+  /** What it says of all operations may be another. */
+  readonly objects: OfPolicy;
+  /** Some Clusters have not been compared with it yet. */
+  readonly rest: OfPolicy;
+  /** Some rows of its status have not been adopted yet. */
+  readonly rows: OfPolicy;
+  /** A clusterKey(). */
+  readonly cluster: { readonly cluster: string };
+  readonly ask: OfAsk;
+  /** Some policies have not foreseen yet when they release it. */
+  readonly forecast: OfAsk;
+  /** What has proceeded has not been recorded yet. */
+  readonly passed: { readonly clusterUID: string; readonly namespace: string };
+  /** It expires. */
+  readonly override: { readonly name: string };
+}
+
+type What = keyof Subjects;
+
+/** One piece of work. */
+export type Due<W extends What = What> = { [K in W]: { readonly what: K } & Subjects[K] }[W];
+
+/** How each kind of work is done. */
+export type Works = { readonly [W in What]: (due: Due<W>) => void };
+
+export function perform<W extends What>(works: Works, due: Due<W>): void {
+  works[due.what](due);
+}
+
+/** The operation, or its forecast. */
+export function ofAsk<W extends "ask" | "forecast">(
+  what: W,
+  { clusterUID, namespace, call: { hook } }: Ask,
+): { readonly what: W } & OfAsk {
+  return { what, clusterUID, hook, namespace };
+}
+
+export class Schedule {
+  readonly #alarm: Alarm;
+  /** What the alarm rings for, by keyOf(). */
+  readonly #due = new Map<string, Due>();
+
+  constructor(options: {
+    readonly now: () => Date;
+    readonly onDue: (due: Due, at: Date) => void;
+    /** The clock was set back: what was computed before may lie in its future. */
+    readonly onSetBack: () => void;
+    readonly turnMs?: number;
+  }) {
+    const { now, onDue, onSetBack, turnMs } = options;
+    this.#alarm = new Alarm({
+      now,
+      ownerOf: (key) => ownerOf(this.#due.get(key)),
+      onDue: (key, at) => {
+        const due = this.#due.get(key);
+        this.#due.delete(key);
+        if (due !== undefined) onDue(due, at);
+      },
+      onSetBack,
+      ...(turnMs !== undefined && { turnMs }),
+    });
+  }
+
+  /** Replaces the instant of the same work; `undefined` clears it. */
+  set(due: Due, at: Date | undefined): void {
+    const key = keyOf(due);
+    if (at === undefined) this.#due.delete(key);
+    else this.#due.set(key, due);
+    this.#alarm.set(key, at);
+  }
+
+  get(due: Due): Date | undefined {
+    return this.#alarm.get(keyOf(due));
+  }
+
+  /** Does what is due by the clock. */
+  ring(): void {
+    this.#alarm.ring();
+  }
+
+  stop(): void {
+    this.#alarm.stop();
+  }
+}
+
+/** The same for the same work. */
+function keyOf(due: Due): string {
+  const { what } = due;
+  if ("policy" in due) return `${what} ${due.policy}`;
+  if ("hook" in due) return `${what} ${due.clusterUID} ${due.hook} ${due.namespace}`;
+  switch (due.what) {
+    case "kind":
+      return `${what} ${due.kind}`;
+    case "seen":
+      return `${what} ${due.namespace} ${due.kind}`;
+    case "cluster":
+      return `${what} ${due.cluster}`;
+    case "passed":
+      return `${what} ${due.clusterUID} ${due.namespace}`;
+    case "override":
+      return `${what} ${due.name}`;
+  }
+}
+
+/** The namespace that the work is for: namespaces take turns. "" for all of them. */
+function ownerOf(due: Due | undefined): string {
+  if (due === undefined) return "";
+  if ("namespace" in due) return due.namespace;
+  if ("policy" in due) return parsePolicyKey(due.policy).namespace ?? "";
+  return "cluster" in due ? due.cluster.slice(0, due.cluster.indexOf("/")) : "";
+}
