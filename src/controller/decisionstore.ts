@@ -20,7 +20,10 @@ import type { CompiledPolicy, ObjectDemand, ObjectQuery } from "../policy/policy
 import type { LiveWorld } from "../policy/world.ts";
 import { Alarm } from "./alarm.ts";
 import { ownerOf } from "./alarmkeys.ts";
-import { answering, type Ask, askKey, hasEnded, passedCall, passedHooks } from "../operations/operation.ts";
+import { passedCall } from "../operations/call.ts";
+import { hasEnded } from "../operations/ended.ts";
+import { answering, type Ask, askKey } from "../operations/operation.ts";
+import { passedHooks } from "../operations/shows.ts";
 import { AskSet } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";

@@ -2,7 +2,8 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
-import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { hasEnded } from "../../operations/ended.ts";
+import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
