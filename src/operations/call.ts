@@ -5,7 +5,7 @@ import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehook
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { STEPS, stepVersion, VERSIONED } from "./step.ts";
 
-/** As Cluster API would call, as far as the Cluster shows it: settings are no matter of the Cluster. */
+/** The call on which Cluster API waits, as far as the Cluster shows it. The settings are no matter of the Cluster. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {
   const from = shownFrom(hook, cluster);
   const call = {
@@ -15,19 +15,26 @@ export function shownCall(hook: HookName, cluster: Cluster): HookCall {
   return about(call, shownVersion(hook, cluster));
 }
 
+/**
+ * The call that Cluster API would make: about `version`, else the one that the Cluster shows, else the one that its
+ * topology wants. What the Cluster does not show stays unknown, and an expression that reads it is not evaluable: the
+ * version that an upgrade comes from, before Cluster API 1.14, and the settings of the ExtensionConfig.
+ */
+export function expectedCall(hook: HookName, cluster: Cluster, version?: string): HookCall {
+  const shown = shownCall(hook, cluster);
+  return about(shown, version ?? targetVersion(shown) ?? wantedVersion(cluster));
+}
+
 /** What the Cluster shows by now of the same operation. */
 export function shownSince(known: HookCall, cluster: Cluster): HookCall {
   const call = shownCall(known.hook, cluster);
   return about(call, targetVersion(call) ?? targetVersion(known));
 }
 
+/** Of a hook that is about no version, the same call. */
 export function about(call: HookCall, version: string | undefined): HookCall {
-  if (version === undefined) return call;
-  return {
-    ...call,
-    [VERSION_FIELDS[call.hook].includes("toKubernetesVersion") ? "toKubernetesVersion" : "kubernetesVersion"]:
-      version,
-  };
+  const field = VERSION_FIELDS[call.hook].find((each) => each !== "fromKubernetesVersion");
+  return version === undefined || field === undefined ? call : { ...call, [field]: version };
 }
 
 /**
@@ -55,15 +62,4 @@ export function shownVersion(hook: HookName, cluster: Cluster): string | undefin
   if (hook === "BeforeControlPlaneUpgrade") return plan?.[0];
   // Without a version of the step, and without any to come, it is the last one.
   return stepVersion(cluster) ?? (plan?.length === 0 ? wantedVersion(cluster) : undefined);
-}
-
-/**
- * As if Cluster API asked for the version that the Cluster's topology wants. Nothing tells which version an upgrade
- * comes from, nor the settings of the ExtensionConfig: an expression that looks at them is not evaluable.
- */
-export function expectedCall(hook: HookName, cluster: Cluster, version?: string): HookCall {
-  const wanted = version ?? cluster.topology?.version ?? "";
-  if (wanted === "") return { hook };
-  const fields = VERSION_FIELDS[hook].filter((field) => field !== "fromKubernetesVersion");
-  return { hook, ...Object.fromEntries(fields.map((field) => [field, wanted])) };
 }

@@ -149,7 +149,7 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   return [{ call: asked.call, asked, isAsked }];
 }
 
-/** Nothing tells which version an upgrade comes from: an expression that looks at it is not evaluable. */
+/** Which version an upgrade comes from is known as far as the Cluster shows it, or where it is said. */
 function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
   const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
   return has ? { ...call, fromKubernetesVersion: fromVersion } : call;
