@@ -2,7 +2,8 @@
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
-import { answering, hasEnded } from "../operations/operation.ts";
+import { answering } from "../operations/operation.ts";
+import { hasEnded } from "../operations/ended.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";

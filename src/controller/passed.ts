@@ -1,7 +1,9 @@
 /** Operations that have proceeded: what the policies say of them, decided when there is time, for what was known when it was seen. */
 
 import type { Cluster } from "../api/meta.ts";
-import { answering, askKey, passedCall, passedHooks } from "../operations/operation.ts";
+import { answering, askKey } from "../operations/operation.ts";
+import { passedHooks } from "../operations/shows.ts";
+import { passedCall } from "../operations/call.ts";
 import { decide } from "../policy/decide.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";

@@ -5,8 +5,9 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
+import { shownSince } from "./call.ts";
+import { type Ask, shownAsk, type ShownContext } from "./operation.ts";
 import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
-import { type Ask, shownAsk, type ShownContext, shownSince } from "./operation.ts";
 
 export class AskSet {
   /** By Cluster uid, then hook. */
@@ -75,7 +76,7 @@ export class AskSet {
 
   /** The same step, of which the Cluster shows more by now. */
   #follow(ask: Ask, cluster: Cluster): void {
-    const call = shownSince(ask, cluster);
+    const call = shownSince(ask.call, cluster);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
   }
 }

@@ -32,3 +32,10 @@ export function wholeSecond(time: Date): Date {
 export function after(time: Date, ms: number): Date {
   return new Date(time.getTime() + ms);
 }
+
+/** `undefined`: the text names no instant. */
+export function readTimestamp(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}

@@ -16,7 +16,8 @@ import {
 } from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/test/expect.ts";
-import { isAsked, newAsk } from "../../src/operations/operation.ts";
+import { newAsk } from "../../src/operations/operation.ts";
+import { isAsked } from "../../src/operations/shows.ts";
 import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";

@@ -3,7 +3,8 @@
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
-import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { hasEnded } from "../../operations/ended.ts";
+import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { decide, matches } from "../../policy/decide.ts";

@@ -74,12 +74,12 @@ export function addExplain(program: Command): void {
     )
     .option(
       "--to-version <version>",
-      "the version of an upgrade; default: what the Cluster's topology wants",
+      "the version of an upgrade; default: what the Cluster shows, else what its topology wants",
       version,
     )
     .option(
       "--from-version <version>",
-      "the version that an upgrade comes from, for expressions that look at it",
+      "the version that an upgrade comes from, for expressions that read it; default: what the Cluster shows",
       version,
     )
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")

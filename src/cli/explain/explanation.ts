@@ -2,7 +2,8 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
-import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { hasEnded } from "../../operations/ended.ts";
+import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
@@ -148,7 +149,7 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   return [{ call: asked.call, asked, isAsked }];
 }
 
-/** Nothing tells which version an upgrade comes from: an expression that looks at it is not evaluable. */
+/** Which version an upgrade comes from is known as far as the Cluster shows it, or where it is said. */
 function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
   const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
   return has ? { ...call, fromKubernetesVersion: fromVersion } : call;

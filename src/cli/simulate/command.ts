@@ -77,7 +77,7 @@ export function addSimulate(program: Command): void {
     .option("--hook <name>", "only this hook; may be repeated", addHook)
     .option(
       "--to-version <version>",
-      "the version that upgrades go to; default: what each Cluster's topology wants",
+      "the version that upgrades go to; default: what each Cluster shows, else what its topology wants",
       version,
     )
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
@@ -217,7 +217,9 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
   return step.value;
 }
 
-function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
+const MAX_WARNINGS = 5;
+
+function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulation): void {
   const lines: string[] = [];
   const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
   const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
@@ -229,6 +231,12 @@ function warn({ after, before }: FleetPair, { clusters }: Simulation): void {
       `the Namespace of Clusters is not among the objects: ${missing.slice(0, 5).join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
     );
   }
+  for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
+    const name = rule === "" ? policy : `${policy} rule ${rule}`;
+    lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
+  }
+  if (notEvaluable.length > MAX_WARNINGS)
+    lines.push(`${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable`);
   if (clusters === 0)
     lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
   for (const line of lines) stderr.line(`warning: ${line}`);

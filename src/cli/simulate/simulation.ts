@@ -1,7 +1,8 @@
 /** What new policies would change: the old and the new ones over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
+import { expectedCall } from "../../operations/call.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
@@ -25,7 +26,7 @@ export interface SimulationOptions {
   readonly from: Date;
   /** Absent: at one instant. */
   readonly to?: Date;
-  /** What upgrade hooks are about; default: what the Cluster's topology asks for. */
+  /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
   readonly version?: string;
   /** Some expression looks at the clock. */
   readonly usesNow: boolean;
@@ -60,8 +61,18 @@ export interface Change {
   readonly seconds: number;
 }
 
+/** A rule of which nothing can be said, at the beginning and with the new policies. */
+export interface NotEvaluableRule {
+  readonly policy: string;
+  readonly rule: string;
+  /** Why, of the first of the operations. */
+  readonly message: string;
+  readonly operations: number;
+}
+
 export interface Simulation {
   readonly changes: readonly Change[];
+  readonly notEvaluable: readonly NotEvaluableRule[];
   readonly clusters: number;
   /** Clusters for which Cluster API calls no hook: without topology, or paused. */
   readonly skipped: number;
@@ -82,6 +93,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
   const changes: Change[] = [];
+  const notEvaluable = new Map<string, NotEvaluableRule>();
   const end = endOf(options);
   let [blockedBefore, blockedAfter] = [0, 0];
   for (const [index, cluster] of clusters.entries()) {
@@ -90,6 +102,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
       const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
       blockedBefore += Number(answered.before[0]?.answer.holds === true);
       blockedAfter += Number(answered.after[0]?.answer.holds === true);
+      for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
       const different = compareAnswers(answered.before, answered.after, end);
       changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
     }
@@ -97,15 +110,38 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   }
   const skipped = all.length - clusters.length;
   const operations = clusters.length * options.hooks.length;
-  return { changes, clusters: clusters.length, skipped, operations, blockedBefore, blockedAfter };
+  return {
+    changes,
+    notEvaluable: [...notEvaluable.values()],
+    clusters: clusters.length,
+    skipped,
+    operations,
+    blockedBefore,
+    blockedAfter,
+  };
 }
 
 function endOf({ from, to }: SimulationOptions): number {
   return (to ?? from).getTime();
 }
 
+function notEvaluableIn([first]: readonly Answered[]): NotEvaluableRule[] {
+  return (first?.trace ?? []).flatMap(({ policy, rules }) =>
+    rules
+      .filter(({ verdict }) => verdict === "NotEvaluable")
+      .map(({ rule, message }) => ({ policy: policyName(policy), rule, message, operations: 1 })),
+  );
+}
+
+function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): void {
+  const key = JSON.stringify([rule.policy, rule.rule]);
+  const known = found.get(key);
+  found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
+}
+
 interface Answered {
   readonly at: number;
+  readonly trace: Decision["trace"];
   readonly answer: Answer;
   readonly key: string;
 }
@@ -171,7 +207,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
 function answeredOf({ at, decision }: Look): Answered {
   const answer = answerOf(decision);
   const { verdict, holds, rules } = answer;
-  return { at: at.getTime(), answer, key: JSON.stringify([verdict, holds, rules]) };
+  return { at: at.getTime(), trace: decision.trace, answer, key: JSON.stringify([verdict, holds, rules]) };
 }
 
 function answerOf(decision: Decision): Answer {
@@ -199,7 +235,7 @@ function operationOf(
   { from, to, usesNow, version }: SimulationOptions,
 ): Operation {
   const known = asked.find(({ call }) => call.hook === hook);
-  const call = { ...callFor(hook, cluster, version), ...(version === undefined && known?.call) };
+  const call = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
   return {
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
@@ -208,16 +244,6 @@ function operationOf(
     asked: newAsk(call, cluster, from, known),
     ...(usesNow && { lookAgain: () => seconds }),
   };
-}
-
-/** As if Cluster API asked for the version that the Cluster's topology wants. */
-function callFor(hook: HookName, { topology }: Cluster, version = topology?.version ?? ""): HookCall {
-  const from = topology?.version ?? "";
-  const fields = VERSION_FIELDS[hook].map((field) => [
-    field,
-    field === "fromKubernetesVersion" ? from : version,
-  ]);
-  return { hook, ...Object.fromEntries(fields) };
 }
 
 type Difference = Omit<Change, "cluster" | "hook">;

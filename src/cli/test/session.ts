@@ -2,7 +2,8 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
-import { type Ask, hasEnded, newAsk } from "../../operations/operation.ts";
+import { hasEnded } from "../../operations/ended.ts";
+import { type Ask, newAsk } from "../../operations/operation.ts";
 import { AskSet } from "../../operations/operations.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";

@@ -62,9 +62,15 @@ const OBJECT_REF = record(
 const CALL_FIELDS = {
   hook: { type: "string", enum: [...HOOK_NAMES], description: "What Cluster API asks" },
   cluster: CLUSTER,
-  fromKubernetesVersion: text("Hooks before an upgrade"),
-  toKubernetesVersion: text("Hooks before an upgrade; default: the Cluster's spec.topology.version"),
-  kubernetesVersion: text("Hooks after an upgrade; default: the Cluster's spec.topology.version"),
+  fromKubernetesVersion: text(
+    "Hooks before an upgrade; default: what the Cluster shows, else it is not known",
+  ),
+  toKubernetesVersion: text(
+    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version",
+  ),
+  kubernetesVersion: text(
+    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version",
+  ),
   settings: {
     type: "object",
     additionalProperties: { type: "string" },

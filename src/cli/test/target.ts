@@ -2,6 +2,7 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import { expectedCall } from "../../operations/call.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { SuiteError } from "./suiteerror.ts";
@@ -27,8 +28,8 @@ export function target(session: Session, spec: CallSpec): Target {
   if (topology === undefined)
     throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
   if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
-  const versions = versionsOf(spec, topology.version);
-  return { cluster, call: { hook, ...versions, ...(settings !== undefined && { settings }) } };
+  const call = callOf(spec, cluster);
+  return { cluster, call: { ...call, ...(settings !== undefined && { settings }) } };
 }
 
 function clusterOf({ world }: Session, key: string): Cluster {
@@ -44,23 +45,21 @@ function clusterOf({ world }: Session, key: string): Cluster {
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
 
-function versionsOf(spec: CallSpec, wanted: string): Omit<HookCall, "hook" | "settings"> {
-  const fields: readonly string[] = VERSION_FIELDS[spec.hook];
-  const entries = VERSIONS.flatMap((field) => {
-    if (!fields.includes(field)) {
-      if (spec[field] !== undefined) throw new SuiteError(`${spec.hook} has no such field`, field);
-      return [];
-    }
-    const version = spec[field] ?? (field === "fromKubernetesVersion" ? "" : wanted);
-    if (version === "") throw new SuiteError(`${spec.hook} says it: the version that the Cluster has`, field);
-    return [[field, version] as const];
-  });
-  const versions: Omit<HookCall, "hook" | "settings"> = Object.fromEntries(entries);
-  if (spec.hook === "BeforeClusterUpgrade" && versions.toKubernetesVersion !== wanted) {
+/** What the call does not say is as Cluster API would call, as far as the Cluster shows it. */
+function callOf(spec: CallSpec, cluster: Cluster): HookCall {
+  const { hook, toKubernetesVersion: to } = spec;
+  const said = VERSIONS.filter((field) => spec[field] !== undefined);
+  const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
+  if (wrong !== undefined) throw new SuiteError(`${hook} has no such field`, wrong);
+  const wanted = cluster.topology?.version ?? "";
+  if (hook === "BeforeClusterUpgrade" && to !== undefined && to !== wanted) {
     throw new SuiteError(
       `Cluster API asks for what the Cluster's spec.topology.version wants, which is ${wanted}`,
       "toKubernetesVersion",
     );
   }
-  return versions;
+  return {
+    ...expectedCall(hook, cluster),
+    ...Object.fromEntries(said.map((field) => [field, spec[field]])),
+  };
 }

@@ -194,6 +194,35 @@ test("gates see the version that upgrades would go to", async (t) => {
   assert.deepEqual(to.length, 2);
 });
 
+test("an upgrade comes from the version that the Cluster shows, else from an unknown one", async (t) => {
+  const status = { controlPlane: { versions: [{ version: "v1.34.2" }] } };
+  const matchConditions = [{ name: "old", expression: "request.fromKubernetesVersion.startsWith('v1.34.')" }];
+  const cwd = await folder(t, {
+    "fleet/clusters.yaml": many(NAMESPACE, { ...cluster("prod-1"), status }, cluster("prod-2")),
+    "new/p.yaml": many(policy("from", [{ ...nightly, matchConditions }])),
+  });
+  const expected = (version: readonly string[]): Promise<void> =>
+    json(cwd, "-f", "new", ...version).then(({ changes }) => {
+      assert.deepEqual(
+        changes.map(({ cluster: name, hook, after }) => [name, hook, after.verdict]),
+        [
+          ["team-a/prod-1", "BeforeClusterUpgrade", "Blocked"],
+          ["team-a/prod-2", "BeforeClusterUpgrade", "NotEvaluable"],
+        ],
+      );
+    });
+  await expected([]);
+  await expected(["--to-version", "v1.36.0"]);
+  const again = ["simulate", "--against", "new", "-f", "new", "-f", "fleet", ...AT];
+  const { code, stdout, stderr } = await hookpolicy(again, { cwd });
+  assert.equal(code, 0);
+  assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason:/);
+  assert.match(
+    stderr,
+    /^warning: HookPolicy team-a\/from rule nightly is not evaluable \(operations: 1\): .*the Cluster does not show request\.fromKubernetesVersion/,
+  );
+});
+
 test("Markdown is ready for a comment, whatever stands in names and messages", async (t) => {
   const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
   const { stdout } = await hookpolicy(simulate("-f", "new", ...AT, "-o", "markdown"), { cwd });

@@ -197,6 +197,22 @@ test("an expression that looks at the clock is looked at between the calls, as C
   assert.deepEqual(await statuses({ policies: [policy([gate, SOAK])], steps }), ["passed", "passed"]);
 });
 
+test("a call comes from the version that it says, else from the one that the Cluster shows, else from an unknown one", async () => {
+  const policies = [policy([{ name: "from", expression: "request.fromKubernetesVersion == 'v1.34.0'" }])];
+  const { fromKubernetesVersion: _, ...call } = UPGRADE;
+  const status = { controlPlane: { versions: [{ version: "v1.34.0" }] } };
+  const steps = [
+    { call: UPGRADE, expect: { verdict: "Allowed" } },
+    { call, expect: { verdict: "NotEvaluable", message: "does not show request.fromKubernetesVersion" } },
+    {
+      patch: [{ kind: "Cluster", metadata: { name: "prod-1" }, status }],
+      call,
+      expect: { verdict: "Allowed" },
+    },
+  ];
+  assert.deepEqual(await statuses({ policies, steps }), ["passed", "passed", "passed"]);
+});
+
 test("what was asked before counts, with its timers", async () => {
   const asked = [
     {

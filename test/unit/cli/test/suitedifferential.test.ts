@@ -7,7 +7,7 @@ import type { HookPolicySpec } from "../../../../src/api/hookpolicy.ts";
 import type { HookCall } from "../../../../src/api/runtimehooks.ts";
 import { Session } from "../../../../src/cli/test/session.ts";
 import { SuiteWorld } from "../../../../src/cli/test/suiteworld.ts";
-import { isAsked } from "../../../../src/operations/operation.ts";
+import { isAsked } from "../../../../src/operations/shows.ts";
 import type { PolicyObject } from "../../../../src/controller/policyset.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";

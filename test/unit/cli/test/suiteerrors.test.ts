@@ -125,10 +125,6 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     step({ call: { ...DELETE, toKubernetesVersion: "v1.35.0" } }),
     /call\.toKubernetesVersion: BeforeClusterDelete has no such field/,
   ],
-  "a version that only the call can tell": [
-    step({ call: { hook: "BeforeClusterUpgrade", cluster: "team-a/prod-1" } }),
-    /call\.fromKubernetesVersion: BeforeClusterUpgrade says it/,
-  ],
   "an upgrade that the Cluster does not want": [
     step({ call: { ...UPGRADE, toKubernetesVersion: "v1.36.0" } }),
     /call\.toKubernetesVersion: .*spec\.topology\.version wants, which is v1\.35\.0/,

@@ -1,0 +1,70 @@
+/** What a row of a policy's status tells of an operation: rows.ts has written it, here or at another replica. */
+
+import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { readTimestamp } from "../policy/instant.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { isVersion, targetVersion } from "../policy/targetversion.ts";
+import { firstAskedBy } from "../policy/world.ts";
+import { about, shownCall } from "./call.ts";
+import { type Ask, newAsk } from "./operation.ts";
+import { isPossible, type Served } from "./shows.ts";
+import { STEPS } from "./step.ts";
+import { adoptTimers, storedTimers } from "./timers.ts";
+
+/** Where a status row comes from, and what is known besides. */
+export interface RowContext {
+  readonly cluster: Cluster;
+  readonly policy: CompiledPolicy;
+  readonly status: HookPolicyStatus | undefined;
+  readonly known: Ask | undefined;
+  readonly now: Date;
+  readonly served: Served;
+}
+
+/**
+ * The operation that a row tells of, written by another replica or before a restart, together with what is known of it;
+ * nothing, if the Cluster shows no such operation. What the row says counts for its own policy only.
+ */
+export function adoptRow(
+  row: DecisionRow,
+  { cluster, policy, status, known, now, served }: RowContext,
+): Ask | undefined {
+  const firstAsked = readTimestamp(row.firstAsked);
+  if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
+  const ask = known ?? hearsay(row, cluster, firstAsked, served);
+  if (ask === undefined || !isSameStep(ask, row)) return undefined;
+  const own = firstAskedBy(ask, policy.uid);
+  const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
+  const saidBy = isNews ? new Map(ask.saidBy).set(policy.uid, firstAsked) : ask.saidBy;
+  const adopted = saidBy === undefined ? ask : { ...ask, saidBy };
+  return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
+}
+
+/** A status is written by whoever may: its rows are about the Clusters and rules of the policy, or about nothing. */
+function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
+  if (ref.kind === "HookPolicy" && ref.namespace !== row.namespace) return false;
+  return rules.some(({ hooks }) => hooks.has(row.hook));
+}
+
+/** Rows tell steps apart by their version alone. */
+function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow): boolean {
+  if (version === undefined && STEPS.has(hook)) return false;
+  return targetVersion(call) === version;
+}
+
+/** The Cluster could be waiting, and does not say so just now: Cluster API's last call has failed, for example. */
+function hearsay(
+  { hook, targetVersion: version = "" }: DecisionRow,
+  cluster: Cluster,
+  firstAsked: Date,
+  served: Served,
+): Ask | undefined {
+  if (!isPossible(hook, cluster, served)) return undefined;
+  const shown = shownCall(hook, cluster);
+  const isShown = !STEPS.has(hook) || targetVersion(shown) !== undefined;
+  // The version of the row stands until the Cluster shows another one; that of the step before is over.
+  if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
+  const call = isShown ? shown : about(shown, version);
+  return { ...newAsk(call, cluster, firstAsked, undefined), hearsay: true };
+}

@@ -1,0 +1,43 @@
+/** Whether an operation has ended, as the Cluster shows it. */
+
+import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import { lookup } from "../policy/selector.ts";
+import { targetVersion } from "../policy/targetversion.ts";
+import { shownVersion } from "./call.ts";
+import { isPending, markOf } from "./marks.ts";
+import type { Ask } from "./operation.ts";
+import { hasBegun, isAtVersion, isDeleted, type Served } from "./shows.ts";
+import { stepOf } from "./step.ts";
+
+/**
+ * Whether the Cluster itself shows that the operation went on, or is not wanted any more; never by silence.
+ * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
+ */
+export function hasEnded(ask: Ask, cluster: Cluster, served: Served): boolean {
+  const { hook } = ask.call;
+  if (cluster.metadata.uid !== ask.clusterUID || stepOf(hook, cluster) !== ask.step) return true;
+  const version = shownVersion(hook, cluster);
+  // A condition that tells of an error shows no version, and so no other one.
+  if (version !== undefined && version !== targetVersion(ask.call)) return true;
+  if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
+  return SHOWS_END[hook](ask, cluster, served);
+}
+
+type ShowsEnd = (ask: Ask, cluster: Cluster, served: Served) => boolean;
+
+const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster, markOf(ask.call.hook));
+
+const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
+  BeforeClusterCreate: (_, cluster) => cluster.created,
+  AfterControlPlaneInitialized: markIsGone,
+  BeforeClusterUpgrade: (_, cluster, served) => hasBegun(cluster, served) || isAtVersion(cluster),
+  BeforeControlPlaneUpgrade: (ask, cluster, served) =>
+    isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(ask, cluster, served),
+  AfterControlPlaneUpgrade: markIsGone,
+  BeforeWorkersUpgrade: markIsGone,
+  AfterWorkersUpgrade: markIsGone,
+  AfterClusterUpgrade: markIsGone,
+  BeforeClusterDelete: (_, { metadata }) =>
+    lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined,
+};
