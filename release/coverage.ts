@@ -12,8 +12,11 @@ const WANTED_PERCENT = 95;
 const PURE: ReadonlySet<string> = new Set([
   "src/api",
   "src/controller",
+  "src/operations",
   "src/policy",
   "src/policy/cel",
+  "src/policy/gates",
+  "src/policy/validation",
   "src/policy/window",
 ]);
 
