@@ -23,7 +23,7 @@ export interface HttpRequest {
 
 export interface Document {
   readonly value: unknown;
-  /** The body as text. */
+  /** Length of the body as received. */
   readonly bytes: number;
 }
 
