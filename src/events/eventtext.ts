@@ -1,4 +1,4 @@
-/** The Kubernetes Event (events.k8s.io/v1) that tells of a transition. */
+/** The Kubernetes Event (events.k8s.io/v1) for a transition. */
 
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
@@ -24,7 +24,7 @@ export interface EventText {
   readonly note: string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
-  /** It stands for so many. */
+  /** How many Events this one represents. */
   readonly series?: { readonly count: number; readonly lastObservedTime: Date };
 }
 

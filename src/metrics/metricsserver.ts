@@ -1,4 +1,4 @@
-/** Serves what Prometheus scrapes: over HTTPS to clients that the guard allows, or in plain HTTP to everybody. */
+/** Serves the metrics to Prometheus: over HTTPS to clients that the guard allows, or in plain HTTP to every client. */
 
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
@@ -30,7 +30,7 @@ export interface SecureMetricsOptions extends MetricsOptions {
 }
 
 export interface SecureMetricsServer extends PageServer {
-  /** For new connections; throws and keeps the old certificate when the pair does not fit. */
+  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
   setCertificate(pair: KeyPair): void;
 }
 
