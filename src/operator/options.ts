@@ -1,4 +1,4 @@
-/** The flags of `hookpolicy run`: names, defaults and texts in one table, and what is made of them. */
+/** The flags of `hookpolicy run`: names, defaults and texts in one table, and their parsed values. */
 
 import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log/processlog.ts";
@@ -6,7 +6,7 @@ import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 export interface Options extends CertificateSettings {
-  /** Absent: as kubectl finds it, or the Pod's service account. */
+  /** Absent: the same search as kubectl, or the Pod's service account. */
   readonly kubeconfig?: string;
   /** Absent: all interfaces. */
   readonly webhookHost?: string;
@@ -16,7 +16,7 @@ export interface Options extends CertificateSettings {
   readonly healthAddress?: Address;
   /** Absent: not served. */
   readonly diagnosticsAddress?: Address;
-  /** Over HTTPS, to whom the API server allows it; else to everybody. */
+  /** Served over HTTPS to clients that the API server allows; otherwise to every client. */
   readonly metricsSecure: boolean;
   /** "-": standard output. Absent: none is written. */
   readonly auditLog?: string;
@@ -29,27 +29,27 @@ export interface Options extends CertificateSettings {
   readonly maxOverrideMs: number;
 }
 
-/** `text` is `1.<minor>`, whatever was typed. */
+/** `text` is always `1.<minor>`. */
 export interface CapiVersion {
   readonly minor: number;
   readonly text: string;
 }
 
-/** Something typed on the command line is wrong; the message is one line for the person who typed it. */
+/** A value on the command line is wrong; the message is one line for the user who typed it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
 export interface Flag {
   readonly argument: string;
-  /** What the flag means without a value; absent: it needs one. */
+  /** The value of the flag when it is given without one; absent: a value is required. */
   readonly bare?: string;
   readonly default?: string;
   readonly description: string;
   readonly group: string;
 }
 
-/** The names are those of Cluster API's own managers where they have the flag too. */
+/** The names are those of Cluster API's own managers for flags that they have too. */
 export const FLAGS = {
   "capi-version": {
     argument: "version",
@@ -213,13 +213,13 @@ export const FLAGS = {
 
 export type FlagName = keyof typeof FLAGS;
 
-/** What was typed; a flag that is absent has its default. */
+/** The values as typed; a flag that is absent has its default. */
 export type FlagValues = { readonly [name in FlagName]?: string | undefined };
 
 const BOOLEANS = ["true", "false"] as const;
 const OLDEST_CAPI_MINOR = 2; // the first with the Runtime SDK
 
-/** Throws a UsageError for the first value that is wrong. */
+/** Throws a UsageError for the first wrong value. */
 export function parseOptions(values: FlagValues): Options {
   const text = (name: FlagName): string => {
     const flag: Flag = FLAGS[name];
@@ -325,7 +325,7 @@ function parseDurationFlag(name: FlagName, text: string): number {
   return duration;
 }
 
-/** A minor that is not out yet is taken: it calls at least the hooks that are known. */
+/** Accepts a minor version that is not released yet: it calls at least the known hooks. */
 function parseCapiVersion(text: string): CapiVersion {
   const [, digits] = /^v?1\.(0|[1-9]\d{0,3})(?:\.\d+(?:-[\w.]+)?)?$/.exec(text) ?? [];
   const minor = Number(digits ?? -1);
