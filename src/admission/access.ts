@@ -1,10 +1,11 @@
 /**
  * Checks that the author of a gate may read the objects that it looks at. A gate reveals what the operator sees of them
- * to every reader of the policy, so without this check policies would be an oracle. || - If the API server does not
- * answer, only gates that are new or changed are refused. It has just sent the review, so a retry helps, and an
- * admitted gate is never checked again. || - A kind that is not served has no resource to check. Only users who may
- * list everything in its group can name it, such as administrators: others could create the gate first and read through
- * it once the kind exists.
+ * to every reader of the policy, so without this check policies would be an oracle.
+ *
+ * - If the API server does not answer, only gates that are new or changed are refused. It has just sent the review, so
+ *   a retry helps, and an admitted gate is never checked again.
+ * - A kind that is not served has no resource to check. Only users who may list everything in its group can name it,
+ *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
 import { objectKindKey } from "../policy/objects.ts";

@@ -1,4 +1,4 @@
-/** `hookpolicy approve`: lets a Cluster go on that waits for somebody to say so. */
+/** `hookpolicy approve`: releases a Cluster that waits for an approval. */
 
 import { type Command, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
@@ -86,7 +86,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
 }
 
 interface LivePlan extends ApprovalPlan {
-  /** Policies that may not be read are none of it, and can hold the Cluster. */
+  /** False if policies that the user may not read are missing; they can hold the Cluster. */
   readonly isWhole: boolean;
 }
 
@@ -98,7 +98,7 @@ async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Pr
 
 interface Done {
   readonly outcome: ApprovalOutcome;
-  /** Why the Cluster does not go on. */
+  /** Why the Cluster is still held. */
   readonly problem?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What an approval sets and lets go on, for people and as JSON. */
+/** Prints what an approval sets and releases, for people and as JSON. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
@@ -23,7 +23,7 @@ import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-/** What Cluster API does once it is let go on (its topology reconcilers). */
+/** What Cluster API does once the operation is released (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
   AfterControlPlaneInitialized: () => "goes on with the new Cluster",
@@ -50,7 +50,7 @@ export function nameOf(cluster: Cluster): string {
 export interface PlanView {
   readonly now: Date;
   readonly colour: Colour;
-  /** Of the terminal; absent: lines are not broken. */
+  /** Width of the terminal; absent: lines are not wrapped. */
   readonly columns?: number;
 }
 
@@ -112,7 +112,7 @@ function releaseText({ release }: Obstacle): string {
   return release === undefined ? "time alone does not let it go" : `not before ${timestamp(release)}`;
 }
 
-/** What a person would type instead. */
+/** The kubectl command with the same effect. */
 export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
   const target = mark.on === "Cluster" ? targets.cluster.metadata : { name: namespaceOf(targets) };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
@@ -122,12 +122,12 @@ function namespaceOf({ cluster }: Targets): string {
   return cluster.metadata.namespace ?? "";
 }
 
-/** How it ended. */
+/** The outcome of the approval. */
 export interface ApprovalOutcome {
   readonly dryRun: boolean;
-  /** The marks are set. */
+  /** Whether the marks are set. */
   readonly approved: boolean;
-  /** Operations that were seen to end. */
+  /** Operations that ended while the command watched. */
   readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
 }
 

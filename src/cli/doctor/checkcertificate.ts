@@ -1,4 +1,4 @@
-/** Does whoever calls trust the certificate that is served, and for how long? */
+/** Checks whether callers trust the serving certificate, and for how long. */
 
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
@@ -10,7 +10,7 @@ import { ours } from "./checkregistration.ts";
 
 const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
 
-/** "namespace/name" of the Secret with the certificate that is served; absent where nothing tells. */
+/** "namespace/name" of the Secret with the serving certificate; absent if unknown. */
 export function secretOf({ metadata, service }: Registration): string | undefined {
   const annotated = metadata.annotations?.[INJECTED_FROM];
   return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
@@ -95,7 +95,7 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
   return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
-/** A service to authors: decisions do not depend on it. */
+/** The webhook is a service to authors: decisions do not depend on it. */
 export function webhook(evidence: Evidence, settings: Settings): Finding {
   const { webhook: read } = evidence;
   if (!read.ok) {

@@ -1,4 +1,4 @@
-/** Who is protected by what, and what holds nothing. */
+/** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
 import { CONDITION, GROUP } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -25,10 +25,10 @@ import type { RawObject } from "../fleet/kinds.ts";
 /** The fleet, and which policies match which of its Clusters. */
 export interface Surveyed {
   readonly fleet: Fleet;
-  /** Policies that can hold something, with the Clusters that they match. */
+  /** Policies with gates, with the Clusters that they match. */
   readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
   readonly matched: ReadonlySet<string>;
-  /** Of gated HookPolicies, and of the Clusters that gated policies match. */
+  /** The namespaces of gated HookPolicies and of the Clusters that gated policies match. */
   readonly namespaces: ReadonlySet<string>;
 }
 
@@ -56,7 +56,7 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
   };
 }
 
-/** The kinds of objects that gates look at, each once. */
+/** The distinct kinds of objects that gates look at. */
 export function kindsIn(
   policies: readonly RawObject[],
   { served, maxOverrideMs, now }: Settings,
@@ -94,7 +94,7 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
   return ok(`${count(fleet.policies.length, "policy")}, all Ready`);
 }
 
-/** As kubectl takes it. */
+/** The name as kubectl accepts it. */
 function commandName({ compiled: { ref } }: FleetPolicy): string {
   return [
     ref.kind.toLowerCase(),

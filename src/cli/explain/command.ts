@@ -1,4 +1,4 @@
-/** `hookpolicy explain`: why a Cluster may go on or not, and what lets it go on. */
+/** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
 import type { Cluster } from "../../api/meta.ts";
@@ -135,7 +135,7 @@ async function explainFiles(
 ): Promise<Explanation> {
   const { explain } = await import("./explanation.ts");
   const sources = await readAllObjects(paths);
-  // Files tell of no other time than the one that is asked about.
+  // Files describe only the instant of the flag.
   const now = settings.flags.at ?? new Date();
   const fleet = await fleetOf(
     sources.map(({ object }) => object),

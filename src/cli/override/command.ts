@@ -1,4 +1,4 @@
-/** `hookpolicy override`: break-glass, for one Cluster and some hooks and hours. */
+/** `hookpolicy override`: break-glass for one Cluster, for some hooks and hours. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Cluster, Condition } from "../../api/meta.ts";
@@ -151,7 +151,7 @@ async function create(
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }
 
-/** The operator looks at a new override at once. */
+/** The operator checks a new override at once. */
 const ANSWER_MS = 15_000;
 
 function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {

@@ -1,4 +1,4 @@
-/** `hookpolicy prepare-uninstall`: everything that has to happen before the operator is removed. */
+/** `hookpolicy prepare-uninstall`: all steps that must precede the removal of the operator. */
 
 import { type Command, Option } from "commander";
 import { addExamples } from "../command.ts";

@@ -1,4 +1,4 @@
-/** Objects that look like ours and are not, and those of ours that stand twice. */
+/** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { FileProblem, SourceObject } from "../files/load.ts";
@@ -8,7 +8,9 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
 
-/** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
+/**
+ * HookPolicy's kinds in another group, or another kind in its group: a typing error must not count as a foreign object.
+ */
 export function kindProblem(object: RawObject): FieldError | undefined {
   const group = groupOf(object);
   const kind = String(object["kind"]);
@@ -51,7 +53,7 @@ export interface Repeated {
   readonly message: string;
 }
 
-/** Each of our objects that has the name of one before it, with both places. */
+/** Each object with the same name as an earlier one, with both positions. */
 export function repeated(sources: readonly SourceObject[]): readonly Repeated[] {
   const first = new Map<string, SourceObject>();
   return sources.flatMap((source) => {
