@@ -76,7 +76,7 @@ function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedK
   const { verb, group, namespace, name } = access;
   const who = `user ${JSON.stringify(user.username)}`;
   if (resource === undefined) {
-    return `nobody can say whether ${who} may read objects of this kind: ${problem}`;
+    return `it is unknown whether ${who} may read objects of this kind: ${problem}`;
   }
   const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(group)}`;
   const which = name === undefined ? "" : ` named ${JSON.stringify(name)}`;

@@ -190,7 +190,7 @@ function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
 const PURPOSE: Readonly<Record<string, string>> = {
   serving: "Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held",
   authority:
-    "nobody trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
+    "no caller trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
   "client-authority":
     "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
   "admission-client-authority":
@@ -204,7 +204,7 @@ function expiryEvent(
   const own = self && !name.endsWith("client-authority");
   const remedy = own
     ? "It should have been renewed: the operator's log says why it was not"
-    : "Whoever issues it must renew it; the operator takes up the new file by itself";
+    : "Its issuer must renew it; the operator loads the new file by itself";
   const at = timestamp(notAfter);
   return {
     identity: [secret.namespace, secret.name, name, at, ended].join(" "),

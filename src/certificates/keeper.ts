@@ -162,7 +162,7 @@ export class CertificateKeeper {
       ...(serving?.ours === false ? [secretName] : []),
     ];
     if (foreign.length === 0) return false;
-    this.#sayOnce("Leaving the certificates alone, somebody else has made them", {
+    this.#sayOnce("Leaving the certificates alone, HookPolicy did not create them", {
       secrets: foreign,
       remedy:
         "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",

@@ -203,7 +203,7 @@ class OwnCertificates implements Serving {
 function noCertificate(cause: unknown): Error {
   const remedy = remedyOf(cause);
   return new Error(
-    `no serving certificate to begin with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
+    `no serving certificate to start with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
     { cause },
   );
 }

@@ -66,7 +66,7 @@ export class EventRecorder {
       if (this.#bursts.admit(dated)) this.#enqueue(dated);
       this.#arrived.resolve();
     } catch (error) {
-      log.error("Failed to tell of a transition", { type: transition.type, error });
+      log.error("Failed to record a transition", { type: transition.type, error });
     }
   }
 

@@ -50,9 +50,8 @@ export interface HandlerDeps {
 const SOON_SECONDS = 5;
 
 const TEXT = {
-  NotLoaded: "HookPolicy has not loaded all policies yet and lets nothing go on before it has",
-  NotConfirmed:
-    "HookPolicy lets nothing go on before it has confirmed its decision with the API server, which it could not",
+  NotLoaded: "HookPolicy is still loading policies and holds every Cluster until it has finished",
+  NotConfirmed: "HookPolicy could not confirm the decision with the API server, so the Cluster stays held",
   TooManyCalls:
     "too many calls about this Cluster wait for a decision of HookPolicy, so the Cluster stays held",
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",

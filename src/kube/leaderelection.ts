@@ -139,7 +139,7 @@ export class LeaderElection implements Leadership {
         await this.#read(undefined);
       }
     } catch (error) {
-      this.#options.log.warn("Cannot give the lease back, it ends by itself", { error });
+      this.#options.log.warn("Cannot release the lease, it expires by itself", { error });
     }
   }
 
@@ -153,7 +153,7 @@ export class LeaderElection implements Leadership {
       if (isConflict(error)) return false;
       throw error;
     }
-    this.#options.log.info("Gave the lease back");
+    this.#options.log.info("Released the lease");
     return true;
   }
 
@@ -280,7 +280,7 @@ export class LeaderElection implements Leadership {
     const isLeading = this.leading();
     if (isLeading === this.#saidLeading) return;
     this.#saidLeading = isLeading;
-    if (isLeading) log.info("Leading: does the work that is enough once", { identity });
+    if (isLeading) log.info("Leading: runs the tasks that only one replica should run", { identity });
     else log.warn("Not leading any more", { identity, holder: this.holder });
   }
 

@@ -60,7 +60,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: "hookpolicy_build_info",
-    help: "Always 1; the labels tell what runs.",
+    help: "Always 1; the labels show the versions.",
     labelNames: ["version", "capi_version", "node_version"],
     registers: [registry],
   }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
@@ -197,7 +197,7 @@ function controllerMetrics(
     }),
     leader: mirror(registry, {
       name: "hookpolicy_leader",
-      help: "Whether this replica does the work that is enough once: 1 or 0.",
+      help: "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
       labelNames: [],
     }),
   };

@@ -54,7 +54,7 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
   });
   const complain = sparing(log);
   const connections = new Connections(server, MAX_CONNECTIONS, () =>
-    complain("Too many connections for metrics, ending those that ask nothing", { limit: MAX_CONNECTIONS }),
+    complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
   );
   const asked = new WeakMap<IncomingMessage, Connection>();
   server.on("request", (request, response) => {

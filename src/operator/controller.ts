@@ -352,11 +352,12 @@ function clustersUnavailable(clusters: Informer<Cluster>): { reason: string; mes
   const failure = clusters.failure();
   if (isNotFound(failure)) {
     const message =
-      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Nothing is let go";
+      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Until then nothing is released";
     return { reason: REASON.ClusterAPINotInstalled, message };
   }
   if (isForbidden(failure)) {
-    const message = "The operator may not list and watch clusters.cluster.x-k8s.io. Nothing is let go";
+    const message =
+      "The operator may not list and watch clusters.cluster.x-k8s.io. Until then nothing is released";
     return { reason: REASON.ClustersForbidden, message };
   }
   return undefined;

@@ -107,7 +107,7 @@ export const FLAGS = {
     argument: "who",
     default: "Files",
     description:
-      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: somebody else, into --webhook-cert-dir",
+      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: another controller, into --webhook-cert-dir",
     group: "Hook server:",
   },
   "webhook-service-name": {
@@ -126,7 +126,7 @@ export const FLAGS = {
   "client-ca-file": {
     argument: "file",
     description:
-      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: everybody may call",
+      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: every client may call",
     group: "Hook server:",
   },
   "client-cn": {
@@ -144,7 +144,7 @@ export const FLAGS = {
   "admission-client-ca-file": {
     argument: "file",
     description:
-      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: everybody may ask, and is told less",
+      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: every client may call, and is told less",
     group: "Admission server:",
   },
   "admission-client-cn": {
@@ -156,7 +156,8 @@ export const FLAGS = {
     argument: "boolean",
     bare: "true",
     default: "false",
-    description: "one replica does what is enough once, such as renewing certificates; all of them answer",
+    description:
+      "one replica runs the tasks that only one should run, such as renewing certificates; all of them answer",
     group: "Replicas:",
   },
   namespace: {
@@ -168,7 +169,7 @@ export const FLAGS = {
     argument: "duration",
     default: "0s",
     description:
-      "from SIGTERM on not ready but still answering for so long, until no node routes here any more",
+      "how long the operator still answers after SIGTERM, not ready any more, until no node routes here any more",
     group: "Replicas:",
   },
   "health-addr": {
@@ -188,7 +189,7 @@ export const FLAGS = {
     bare: "true",
     default: "true",
     description:
-      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to everybody",
+      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to every client",
     group: "Diagnostics:",
   },
   "audit-log": {

@@ -227,7 +227,7 @@ function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): str
 
 function describeDeadline({ at, passed, releases }: DeadlineState): string {
   if (passed) return `the deadline passed at ${timestamp(at)}`;
-  return releases ? `it goes on at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
+  return releases ? `it proceeds at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
 }
 
 /** The rule's own retry, or less if time alone changes something earlier: ceil(next edge − now), 1..300. */

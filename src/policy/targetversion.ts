@@ -26,7 +26,7 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
   if (field === "hook") return undefined;
   if (field === "settings") {
     if (call.settings !== undefined) return undefined;
-    return "request.settings is not known: no ExtensionConfig tells it, or several tell different ones";
+    return "request.settings is not known: no ExtensionConfig sets it, or several set different ones";
   }
   const fields = VERSION_FIELDS[call.hook];
   const isKnown =
@@ -35,7 +35,7 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
       : !fields.includes(field) || call[field] !== undefined;
   return isKnown
     ? undefined
-    : `the Cluster does not show request.${field}, only calls of Cluster API tell it`;
+    : `the Cluster does not show request.${field}, only calls of Cluster API have it`;
 }
 
 /** A longer version cannot belong to a Cluster, and would be stored and logged. */

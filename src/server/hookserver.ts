@@ -127,7 +127,7 @@ export function createHookServer(options: HookServerOptions): HookServer {
   });
   const complain = sparing(options.log);
   const connections = new Connections(server, limits.connections, () =>
-    complain("Too many connections, ending those that ask nothing", { limit: limits.connections }),
+    complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   const app = createApp(options, { server, limits, connections });
   const { host, port, flags = "--webhook-host, --webhook-port" } = options;

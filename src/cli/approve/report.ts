@@ -26,12 +26,14 @@ import type { Detail } from "../terminal/tree.ts";
 /** What Cluster API does once the operation is released (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
-  AfterControlPlaneInitialized: () => "goes on with the new Cluster",
+  AfterControlPlaneInitialized: () => "continues with the new Cluster",
   BeforeClusterUpgrade: (version) => `upgrades the Cluster${version}`,
   BeforeControlPlaneUpgrade: (version) => `upgrades its control plane${version}`,
-  AfterControlPlaneUpgrade: () => "goes on behind its control plane: to the next version, or to its workers",
+  AfterControlPlaneUpgrade: () =>
+    "continues after its control plane: with the next version, or with its workers",
   BeforeWorkersUpgrade: (version) => `upgrades its workers${version}`,
-  AfterWorkersUpgrade: () => "goes on behind its workers: to the next version, or to the end of the upgrade",
+  AfterWorkersUpgrade: () =>
+    "continues after its workers: with the next version, or with the end of the upgrade",
   AfterClusterUpgrade: () => "ends the upgrade, and lets the next one begin",
   BeforeClusterDelete: () => "deletes the Cluster and its machines",
 };
@@ -58,7 +60,7 @@ export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
   const { operations, alsoReleases } = plan;
   return [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
-    ...alsoReleases.map((other) => `${view.colour.yellow("lets go on, too")}: ${otherText(other)}`),
+    ...alsoReleases.map((other) => `${view.colour.yellow("also releases")}: ${otherText(other)}`),
   ];
 }
 
@@ -109,7 +111,7 @@ export function markText({ on, field, key, value, replaces }: Mark, targets: Tar
 }
 
 function releaseText({ release }: Obstacle): string {
-  return release === undefined ? "time alone does not let it go" : `not before ${timestamp(release)}`;
+  return release === undefined ? "time alone does not release it" : `not before ${timestamp(release)}`;
 }
 
 /** The kubectl command with the same effect. */
@@ -165,7 +167,7 @@ function approvalObject(plan: ApprovalPlan, { mark, ...gate }: Approval): object
 }
 
 export const ENDINGS: Readonly<Record<Ending, string>> = {
-  WentOn: "the Cluster goes on",
+  WentOn: "the Cluster proceeds",
   NotWanted: "it is not wanted any more",
   Gone: "the Cluster is gone",
 };

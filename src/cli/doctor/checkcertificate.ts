@@ -38,10 +38,7 @@ function trusts(registration: Registration, evidence: Evidence, { now }: Setting
     );
   }
   if (secret === undefined) {
-    return unknown(
-      `nothing tells which Secret holds the serving certificate of ExtensionConfig ${name}`,
-      inject,
-    );
+    return unknown(`the Secret with the serving certificate of ExtensionConfig ${name} is unknown`, inject);
   }
   if (!secret.ok) {
     if (secret.why !== "NotFound") return unread(secret);
@@ -101,7 +98,7 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
   if (!read.ok) {
     if (read.why !== "NotFound") return unread(read);
     return warning(
-      "there is no ValidatingWebhookConfiguration: mistakes in policies are told by their status alone",
+      "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
       "kubectl apply -f manifests/webhook.yaml",
     );
   }
@@ -124,7 +121,7 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
   if (certificate === undefined)
     return unknown(
       "it has a caBundle; the serving certificate cannot be read",
-      "run it as somebody who may read the Secret",
+      "run it as a user who may read the Secret",
     );
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");

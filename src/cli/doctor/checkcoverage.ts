@@ -171,7 +171,7 @@ export function overrides({ policies }: Evidence, { fleet }: Surveyed, { now }: 
       `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
   );
   return warning(
-    `policies do not hold what these let go: ${some(told)}`,
+    `policies do not hold what these release: ${some(told)}`,
     `kubectl delete hookoverride ${active[0].name}, when it is not needed any more`,
   );
 }

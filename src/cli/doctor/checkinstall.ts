@@ -166,7 +166,7 @@ export function clusterApi(evidence: Evidence): Finding {
   const version = capiVersion(evidence);
   return version === undefined
     ? unknown(
-        "Cluster API is installed, and nothing tells its version",
+        "Cluster API is installed, but its version is unknown",
         "kubectl get providers -A, kubectl get deployments -A -l cluster.x-k8s.io/provider=cluster-api",
       )
     : ok(`Cluster API ${version}`);

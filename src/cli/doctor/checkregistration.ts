@@ -27,7 +27,7 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
   const names = found.map(({ metadata }) => metadata.name);
   if (found.length === 0) {
     return error(
-      "no ExtensionConfig leads to the operator: nobody asks it",
+      "no ExtensionConfig points to the operator: Cluster API never calls it",
       "kubectl apply -f manifests/extensionconfig.yaml",
     );
   }

@@ -78,7 +78,7 @@ export const unknown = (detail: string, remedy: string): Finding => ({ state: "u
 
 /** A user without permission learns what is missing. */
 export function unread({ message }: { readonly message: string }): Finding {
-  return unknown(message, "run it as somebody who may read that");
+  return unknown(message, "run it as a user who may read that");
 }
 
 const SHOWN = 5;

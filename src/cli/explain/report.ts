@@ -186,10 +186,10 @@ function byTime(release: Release, rules: readonly ExplainedRule[]): string {
     const isCounted = rules.some(
       ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
     );
-    return `nobody can tell when: ${isCounted ? "a deadline counts from a first block that nothing here tells" : "an expression looks at the clock"}`;
+    return `at an unknown time: ${isCounted ? "a deadline counts from a first block whose time is unknown" : "an expression looks at the clock"}`;
   }
   return release === undefined
-    ? "only after somebody has acted"
+    ? "only after a user has acted"
     : `at ${timestamp(release)}, if nothing else changes`;
 }
 
@@ -270,8 +270,8 @@ function ruleName(rule: string): string {
 
 function deadline(at: Date | undefined, releases: boolean): Detail {
   const when =
-    at === undefined ? "counted from the rule's first block, which nothing here tells" : timestamp(at);
-  return { label: "deadline", text: `${when}, which ${releases ? "lets go" : "does not let go"}` };
+    at === undefined ? "counted from the rule's first block, whose time is unknown" : timestamp(at);
+  return { label: "deadline", text: `${when}, which ${releases ? "releases it" : "does not release it"}` };
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {

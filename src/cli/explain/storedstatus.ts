@@ -78,14 +78,14 @@ const COMPARED = ["verdict", "rule", "gate", "reason", "targetVersion"] as const
 
 function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | undefined): string[] {
   if (row === undefined && expected === undefined) return [];
-  if (row === undefined) return ["the status does not tell of this operation"];
+  if (row === undefined) return ["the status has no row of this operation"];
   if (expected === undefined) return [`the status says ${row.verdict} (${row.reason}) since ${row.since}`];
   return COMPARED.filter((field) => row[field] !== expected[field]).map(
     (field) => `the status says ${field} ${row[field] ?? "-"}, and it is ${expected[field] ?? "-"}`,
   );
 }
 
-const STALE = "the operator has not taken in the policy as it is now: it does within seconds, if it runs";
+const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
 /** A time in a status is updated soon after it has passed. */
 const OVERDUE_MS = 60_000;
 

@@ -60,9 +60,8 @@ function describe(error: unknown): string {
   // During parsing, the library reports it as an error in the text.
   if (error instanceof Error && error.message === "Maximum call stack size exceeded") return TOO_DEEP;
   if (error instanceof ReferenceError)
-    return `aliases (*) stand for too much: more than ${MAX_ALIASES} values`;
-  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY")
-    return "the same key stands twice in a map";
+    return `aliases (*) expand to too much: more than ${MAX_ALIASES} values`;
+  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY") return "duplicate key in a mapping";
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }
 

@@ -95,7 +95,7 @@ spec:
         cluster: team-a/prod-1
       expect:
         verdict: Blocked
-    - name: approved, it goes on
+    - name: approved, it proceeds
       patch:
         - kind: Cluster
           metadata:

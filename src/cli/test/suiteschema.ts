@@ -77,9 +77,9 @@ const EXPECT = record(
     verdict: { type: "string", enum: VERDICTS, description: "Of all policies together" },
     policy: POLICY,
     rule: text("The rule that decides"),
-    gate: text("The gate that does not hold; of an answer that lets go on, one that holds"),
+    gate: text("The gate that does not hold; of an answer that releases, one that holds"),
     reason: text("Of the gate, if there is one, else of the rule"),
-    retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it goes on" },
+    retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it proceeds" },
     message: {
       type: "string",
       format: "regex",

@@ -66,7 +66,7 @@ export function repeated(sources: readonly SourceObject[]): readonly Repeated[] 
     if (before === undefined) return [];
     const { line } = source.position("metadata.name");
     const place = `${before.file}:${before.position("metadata.name").line}`;
-    const message = `${title} stands at ${place}, too: this one counts, as when they are applied one after the other`;
+    const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
     return [{ source, file: source.file, line, message }];
   });
 }

@@ -152,7 +152,7 @@ function doubtAbsence({ namespace }: World, wanted: string): GateResult | undefi
     return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
   }
   if (namespace.metadata.deletionTimestamp === undefined) return undefined;
-  const observed = "its namespace is being deleted, so that nothing can be told from what is missing";
+  const observed = "its namespace is being deleted, so missing objects prove nothing";
   return { holds: false, reason: "NamespaceTerminating", wanted, observed };
 }
 

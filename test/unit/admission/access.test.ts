@@ -153,7 +153,7 @@ test("a kind that is not served can be named only by who may list everything of 
   const hook = webhook({ located: () => ({ problem }), allowed: ({ resource }) => resource !== "*" });
   assert.match(
     refusedAs(await hook.create(own(FINAL)), 403),
-    /nobody can say whether user "jane" may read objects of this kind: the API server serves no kind Backup/,
+    /it is unknown whether user "jane" may read objects of this kind: the API server serves no kind Backup/,
   );
   assert.deepEqual(hook.asked, [
     { user: "jane", access: { verb: "list", group: "velero.io", resource: "*" } },

@@ -255,7 +255,7 @@ test("without permission there is one line that says what to do", async (t) => {
   await assert.rejects(loading, (error) => {
     assert.match(
       errorText(error),
-      /^no serving certificate to begin with \(--cert-management=Self\); apply the Role .*--cert-management=Files: get secrets: forbidden$/,
+      /^no serving certificate to start with \(--cert-management=Self\); apply the Role .*--cert-management=Files: get secrets: forbidden$/,
     );
     return true;
   });

@@ -110,12 +110,12 @@ describe("the text", () => {
     "of an operation that goes on": {
       transition: released,
       reason: "Released",
-      note: /^BeforeClusterDelete goes on: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
+      note: /^BeforeClusterDelete proceeds: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
     },
     "of a deadline that comes nearer": {
       transition: deadline,
       reason: "DeadlineApproaching",
-      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it goes on then$/,
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it proceeds then$/,
     },
     "of a deadline that only tells": {
       transition: { ...deadline, releases: false },
@@ -125,7 +125,7 @@ describe("the text", () => {
     "of a deadline that has passed": {
       transition: { ...deadline, step: 100 },
       reason: "DeadlinePassed",
-      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it goes on when/,
+      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it proceeds when/,
     },
     "of a window that opens": {
       transition: windowChanged,
@@ -140,7 +140,7 @@ describe("the text", () => {
     "of an override that is used": {
       transition: used,
       reason: "OverrideUsed",
-      note: /^BeforeClusterUpgrade goes on because of HookOverride let-go, without HookPolicy team-a\/protect, ClusterHookPolicy fleet$/,
+      note: /^BeforeClusterUpgrade proceeds because of HookOverride let-go, without HookPolicy team-a\/protect, ClusterHookPolicy fleet$/,
     },
   };
   for (const [name, { transition, reason, note }] of Object.entries(cases)) {

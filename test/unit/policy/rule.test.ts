@@ -181,7 +181,7 @@ describe("a deadline", () => {
   test("lets the operation go on when it passes, and says so before", () => {
     const operation = new Operation([gated([approval], allow)]);
     const before = operation.at(NOW);
-    assert.match(before.message, /, it goes on at 2026-11-21T13:00:00Z in any case$/);
+    assert.match(before.message, /, it proceeds at 2026-11-21T13:00:00Z in any case$/);
     assert.deepEqual(first(before)?.changesAt, at("+1h"));
     assert.equal(operation.at(at("+3599s")).holds, true);
     assert.deepEqual(brief(operation.at(at("+1h"))), ["Allowed", "DeadlineExpired"]);

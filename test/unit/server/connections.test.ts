@@ -95,7 +95,7 @@ test(
     for (const socket of [client, newcomer, another]) await answered(socket);
     assert.deepEqual(
       log.entries.map(({ message, fields }) => [message, fields]),
-      [["Too many connections, ending those that ask nothing", { limit: LIMIT }]],
+      [["Too many connections, closing idle ones", { limit: LIMIT }]],
     );
   },
 );

@@ -187,7 +187,7 @@ test("of one hook only; what the same marks let go on besides is told", () => {
     text,
     /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
   );
-  assert.match(text, /\nlets go on, too: AfterClusterUpgrade: /);
+  assert.match(text, /\nalso releases: AfterClusterUpgrade: /);
   assert.equal(plan(objects, undefined, rawCluster(upgrading)).operations.length, 2);
 });
 
@@ -202,7 +202,7 @@ test("what is not asked for yet is told, too, if the same mark will let it go on
   const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
-    /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
+    /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
   );
   const created = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), ...CREATED } };
   const again = plan(

@@ -54,7 +54,7 @@ async function answered(...words: readonly string[]): Promise<string[]> {
 
 test("kubectl is told commands, flags and values in the way of cobra, each with what it is", async () => {
   assert.deepEqual(await answered("expl"), [
-    "explain\ttell why a Cluster is held and what lets it go on",
+    "explain\texplain why a Cluster is held and how to release it",
     ":4",
   ]);
   assert.deepEqual(await answered("explain", "--kube"), [

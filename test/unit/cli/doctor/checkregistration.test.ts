@@ -37,7 +37,7 @@ describe("registered", () => {
     providers: found([{ providerName: "cluster-api", version }]),
   });
   table({
-    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /nobody asks it/],
+    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /never calls it/],
     twice: [
       "ExtensionConfig",
       () => ({ registrations: registrations(extension(), extension({}, {}, "b")) }),
@@ -52,7 +52,7 @@ describe("registered", () => {
         ),
       }),
       "error",
-      /nobody asks it/,
+      /never calls it/,
     ],
     "but never looked at": ["discovery", says([]), "error", /Discovered is missing/],
     "but not discovered": [

@@ -92,7 +92,7 @@ describe("installed", () => {
       "Cluster API",
       runs(deployment(OURS, "", [])),
       "unknown",
-      /nothing tells its version/,
+      /its version is unknown/,
     ],
     "a Cluster API that clusterctl installed": [
       "Cluster API",

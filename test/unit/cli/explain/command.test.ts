@@ -78,12 +78,12 @@ test("the first lines tell the verdict and the command that lets go, and the tre
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
   note          ask #platform
-  goes on       only after somebody has acted; Cluster API asks again after 10 s
+  goes on       only after a user has acted; Cluster API asks again after 10 s
   override      hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
 
 HookPolicy team-a/protect: Blocked
 └─ rule confirmed: Blocked (WaitingForAnnotation)
-   │  goes on  only after somebody has acted
+   │  goes on  only after a user has acted
    ├─ gate approved: waits
    │     wanted    annotation example.com/ok=5d2c on Cluster team-a/prod-1
    │     observed  absent
@@ -318,10 +318,10 @@ test("a deadline that counts from a block that no file tells is not made up", as
   const rule = deletion([approved], { deadline: { after: "72h", onExpiry: "Allow" } });
   const objects = [cluster(DELETING), policy("protect", [rule])];
   const text = await explained(t, objects);
-  assert.match(text, /goes on +nobody can tell when: a deadline counts from a first block/);
+  assert.match(text, /goes on +at an unknown time: a deadline counts from a first block/);
   assert.match(
     text,
-    /deadline +counted from the rule's first block, which nothing here tells, which lets go/,
+    /deadline +counted from the rule's first block, whose time is unknown, which releases it/,
   );
   assert.doesNotMatch(text, /2026-11-24/);
   assert.doesNotMatch(await explained(t, objects, "-o", "json"), /": "2026-11-24/);

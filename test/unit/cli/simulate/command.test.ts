@@ -273,9 +273,9 @@ test("a policy that stands twice is told with both places", async (t) => {
   const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
   const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });
   assert.equal(code, 0);
-  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect stands at a\.yaml:1, too: /);
+  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect is also at a\.yaml:1: /);
   const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
-  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*stands at a\.yaml:1, too/m);
+  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*is also at a\.yaml:1/m);
 });
 
 test("--fail-on takes changes of the reason, too", async (t) => {
