@@ -188,7 +188,7 @@ test("an API server that does not answer is a refusal for now, and only of gates
   }
 });
 
-test("a right that is missing is told before one that nobody could find out", async () => {
+test("a missing right is reported before one that could not be checked", async () => {
   const hook = webhook({
     allowed: ({ verb }) => {
       if (verb === "get") throw new Error("away");

@@ -100,7 +100,7 @@ test(
   },
 );
 
-test("connections that never begin TLS keep nobody out", TIMEOUT, async (t) => {
+test("connections that never begin TLS keep no client out", TIMEOUT, async (t) => {
   const { idle } = await start(t);
   const client = await idle();
   const port = client.remotePort ?? 0;

@@ -44,7 +44,7 @@ describe("registered", () => {
       "warning",
       /kubectl delete extensionconfig b$/,
     ],
-    "by somebody else only": [
+    "by another extension only": [
       "ExtensionConfig",
       () => ({
         registrations: registrations(
@@ -140,7 +140,7 @@ describe("the certificate", () => {
       "unknown",
       /issued elsewhere/,
     ],
-    "that nobody may read": [
+    "that the user may not read": [
       "certificate",
       () => ({ secrets: new Map([[KEY, forbidden]]) }),
       "unknown",

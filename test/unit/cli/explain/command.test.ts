@@ -66,7 +66,7 @@ async function explained(...args: Parameters<typeof run>): Promise<string> {
 
 const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=5d2c";
 
-test("the first lines tell the verdict and the command that lets go, and the tree why", async (t) => {
+test("the first lines show the verdict and the command that releases, and the tree why", async (t) => {
   const rule = deletion([approved, night], { message: "ask #platform" });
   const selective = policy("dev", [rule], { clusterSelector: { matchLabels: { tier: "dev" } } });
   const upgrades = policy("upgrades", [{ ...rule, hooks: ["BeforeClusterUpgrade"] }]);
@@ -98,7 +98,7 @@ HookPolicy team-a/dev: does not match
   );
 });
 
-test("what only time is missing for says when it goes on", async (t) => {
+test("an operation that only waits for time shows when it proceeds", async (t) => {
   const stdout = await explained(t, [
     cluster(DELETING),
     policy("nights", [deletion([night, { name: "settled", wait: { duration: "30m" } }])]),

@@ -134,7 +134,7 @@ test("what begins to run until the time that is asked about has run then", () =>
   assert.deepEqual([at("+90m"), at("+2h"), at("+3h")].map(verdictAt), ["Blocked", "Allowed", "Allowed"]);
 });
 
-test("a release that nobody can foretell is said to be one", () => {
+test("a release at an unknown time is reported as such", () => {
   const clocked = gated([{ name: "clocked", expression: "now > timestamp('2026-12-01T00:00:00Z')" }]);
   assert.match(text([clocked]), /^ {2}goes on +at an unknown time: an expression looks at the clock; /m);
   const ended = {

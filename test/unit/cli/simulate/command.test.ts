@@ -126,7 +126,7 @@ test("Clusters are changed and added by what is applied, too, and compared under
   assert.deepEqual(shown(await json(cwd, "-f", "new")), ["newly-blocked team-a/prod-1 BeforeClusterDelete"]);
 });
 
-test("an override that is applied lets go, and a policy of Audit would only block", async (t) => {
+test("an applied override releases, and a policy of Audit would only block", async (t) => {
   const override = {
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookOverride",
