@@ -42,7 +42,7 @@ export interface EventRecorderOptions {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bursts = new EventBursts();
-  /** By namespace: each has one worker at a time. */
+  /** Namespaces take turns: one writes at a time, and each has at most one turn in the queue. */
   readonly #turns = new FairTurns(1);
   readonly #waiting = new Map<string, DatedText[]>();
   readonly #running = Promise.withResolvers<AbortSignal>();
