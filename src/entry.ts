@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** What the shipped file begins with, in the process and in its thread for reviews, which needs little of the program. */
+/**
+ * The start of the shipped file, in the process and in its review thread, which needs only a small part of the program.
+ */
 
 import { isMainThread } from "node:worker_threads";
 

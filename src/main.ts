@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The edge of the process: arguments, signals, exit code. 0: done, 1: failed, 2: asked wrongly. */
+/** The edge of the process: arguments, signals, exit code. 0: success, 1: failure, 2: wrong usage. */
 
 import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
@@ -32,9 +32,9 @@ import { VERSION } from "./version.ts";
 
 /** kubectl runs a program of this name for `kubectl hookpolicy`. */
 const PLUGIN = /^kubectl-hookpolicy(?:\.[a-z]+)?$/;
-/** And one of this name with the words behind it while somebody types them, to complete the last one. */
+/** The program's name when kubectl asks it to complete the last typed word. */
 const COMPLETER = /^kubectl_complete-hookpolicy(?:\.[a-z]+)?$/;
-/** Cobra's name for the same: what the scripts of shells call. */
+/** Cobra's name for the same command, which the completion scripts of shells call. */
 const COMPLETE = "__complete";
 
 const RUN_EXAMPLES = `\
@@ -59,7 +59,7 @@ function createProgram(name: string): Command {
     .configureOutput({
       writeOut: (text) => stdout.document(text),
       writeErr: (text) => stderr.document(text),
-      outputError: () => undefined, // main prints the error, in one line
+      outputError: () => undefined, // main prints the error in one line
     })
     .exitOverride();
   addExamples(program, EXAMPLES);
@@ -151,7 +151,7 @@ function stopSignal(log: ClosableLogger): AbortSignal {
   return stop.signal;
 }
 
-/** What nobody caught leaves an unknown state behind: better a new process than answers from this one. */
+/** An uncaught error leaves an unknown state behind: a new process is safer than answers from this one. */
 function exitOnBugs(log: ClosableLogger): void {
   for (const name of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(name, (error: unknown) => {
@@ -170,7 +170,7 @@ async function exitAfterFlush(log: ClosableLogger): Promise<void> {
   process.exit(FAILED);
 }
 
-/** One line; Commander puts its suggestion on a second one. */
+/** Returns one line; Commander puts its suggestion on a second one. */
 function usageLine(error: Error, program: Command, argv: readonly string[]): string {
   const text = error.message
     .replace(/^error: /, "")
@@ -191,7 +191,7 @@ async function main(argv: readonly string[], name: string): Promise<number> {
     return 0;
   }
   try {
-    if (argv.length === 0) program.help({ error: true }); // a script that lost its arguments must not pass for done
+    if (argv.length === 0) program.help({ error: true }); // a script that lost its arguments must not appear to succeed
     await program.parseAsync(argv, { from: "user" });
     return 0;
   } catch (error) {
@@ -206,9 +206,9 @@ async function main(argv: readonly string[], name: string): Promise<number> {
   }
 }
 
-/** What a full disk has swallowed must not pass for done; a reader that has seen enough (EPIPE) has. */
+/** Output lost to a full disk must fail the command; a reader that stops early (EPIPE) must not. */
 function failOnLostOutput(stream: NodeJS.WriteStream, [command]: readonly string[]): void {
-  if (command === "run") return; // a log that is lost must not end the operator
+  if (command === "run") return; // a lost log must not end the operator
   let told = false;
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (told || error.code === "EPIPE") return;

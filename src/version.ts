@@ -1,4 +1,4 @@
 import metadata from "../package.json" with { type: "json" };
 
-/** The bundle carries the value of the package.json that it was built beside. */
+/** The bundle carries the version of the package.json at build time. */
 export const VERSION: string = metadata.version;

@@ -1,12 +1,11 @@
 /**
- * A gate tells whoever can read the policy about the objects that it looks at, with the operator's eyes. So its
- * author needs the right to read them, or policies would be an oracle.
+ * Checks that the author of a gate may read the objects that it looks at. A gate reveals what the operator sees of them
+ * to every reader of the policy, so without this check policies would be an oracle.
  *
- * - An API server that does not answer is a refusal, though only of gates that are new or changed: it has asked us a
- *   moment ago, so that to try again helps; and what is let through once is never looked at again.
- * - A kind that is not served has no resource that a right could be about. Only who may list everything of its group
- *   can name it, as administrators and what they have apply for them can: others could create the gate first and
- *   read by it once the kind is there.
+ * - If the API server does not answer, only gates that are new or changed are refused. It has just sent the review, so
+ *   a retry helps, and an admitted gate is never checked again.
+ * - A kind that is not served has no resource to check. Only users who may list everything in its group can name it,
+ *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
 import { objectKindKey } from "../policy/objects.ts";
@@ -17,7 +16,7 @@ import type { Access, AccessReviewer, LocatedKind } from "./reviewworld.ts";
 
 export interface AccessFindings {
   readonly forbidden: readonly FieldError[];
-  /** Nobody could tell, because of `failure`. */
+  /** The rights of these gates are unknown, because of `failure`. */
   readonly unknown: readonly FieldError[];
   readonly failure?: unknown;
   readonly warnings: readonly FieldError[];
@@ -26,11 +25,11 @@ export interface AccessFindings {
 export interface AccessRequest {
   readonly gates: readonly ObjectGate[];
   readonly user: UserInfo;
-  /** The policy reaches only objects in its own namespace. */
+  /** Whether the policy reaches only objects in its own namespace. */
   readonly ownNamespaceOnly: boolean;
 }
 
-/** Calls the API server once per kind and per right, however many gates need it. Never rejects. */
+/** Calls the API server once per kind and right, however many gates need it. Never rejects. */
 export async function reviewAccess(
   { gates, user, ownNamespaceOnly }: AccessRequest,
   reviewer: AccessReviewer,
@@ -77,7 +76,7 @@ function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedK
   const { verb, group, namespace, name } = access;
   const who = `user ${JSON.stringify(user.username)}`;
   if (resource === undefined) {
-    return `nobody can say whether ${who} may read objects of this kind: ${problem}`;
+    return `it is unknown whether ${who} may read objects of this kind: ${problem}`;
   }
   const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(group)}`;
   const which = name === undefined ? "" : ` named ${JSON.stringify(name)}`;

@@ -1,4 +1,4 @@
-/** Refusals in the words and shape of the API server's own (metav1.Status), so that clients print them alike. */
+/** Refusals in the words and form of the API server's own (metav1.Status), so that clients print them alike. */
 
 import { type ClusterHookPolicy, GROUP, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
 import { printable } from "../api/printable.ts";
@@ -21,7 +21,7 @@ export interface Denial {
     readonly group: string;
     readonly kind?: string;
     readonly causes?: readonly Cause[];
-    /** Clients of the API server try again by themselves then. */
+    /** Clients of the API server retry by themselves after this time. */
     readonly retryAfterSeconds?: number;
   };
 }
@@ -50,13 +50,13 @@ export function forbidden(object: Subject, errors: readonly FieldError[]): Denia
   return denial(object, { code: 403, reason: "Forbidden", message }, causes("FieldValueForbidden", errors));
 }
 
-/** It may go well in a moment. */
+/** A retry may succeed in a moment. */
 export function unavailable(object: Subject, errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} cannot be checked now: ${list(errors)}`;
   return denial(object, { code: 503, reason: "ServiceUnavailable", message }, []);
 }
 
-/** Nothing of it was looked at. */
+/** The review was not examined. */
 export function tooBusy(): Denial {
   const message = "too many policies are being checked at the same time: try again in a second";
   return { code: 429, reason: "TooManyRequests", message, details: { group: GROUP, retryAfterSeconds: 1 } };

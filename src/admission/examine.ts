@@ -1,4 +1,4 @@
-/** What can be said of a review without asking anybody. This is what costs time, so it runs in a thread of its own. */
+/** Examines a review without any IO. This is the expensive part, so it runs in a thread of its own. */
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -17,13 +17,13 @@ export interface Settings {
   readonly maxOverrideMs: number;
 }
 
-/** Plain values: it comes from another thread. */
+/** Plain values, because they come from another thread. */
 export type Examined =
   | { readonly is: "NoReview" }
-  /** Nothing is to be said of it. */
+  /** There is nothing to report. */
   | { readonly is: "Admitted" }
   | { readonly is: "Denied"; readonly subject: Subject; readonly denial: Denial }
-  /** Sound by itself; whether its author may look at what its gates look at is to be asked. */
+  /** Valid by itself; its author's right to read the objects of its gates is still to be checked. */
   | {
       readonly is: "Policy";
       readonly subject: Subject;
@@ -34,10 +34,10 @@ export type Examined =
     }
   | ({ readonly is: "Override" } & OverrideFindings);
 
-/** More than a policy may have: 16 rules of 16 gates with 8 members each. */
+/** More than a policy can have: 16 rules of 16 gates with 8 members each. */
 const MAX_GATES = 2048;
 
-/** Never throws, whatever the bytes. */
+/** Never throws for any bytes. */
 export function examine(body: Uint8Array, settings: Settings, now: Date): Examined {
   const decoded = decodeReview(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   if (decoded === undefined) return { is: "NoReview" };
@@ -46,7 +46,7 @@ export function examine(body: Uint8Array, settings: Settings, now: Date): Examin
 
 function examineReview(review: Review, settings: Settings, now: Date): Examined {
   const { old, user } = review;
-  // Finalizers must go and labels may change, whatever is wrong with the spec, and however little of it is understood.
+  // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return { is: "Admitted" };
   if (isTooLarge(review.object.spec)) return denied(review.object, tooLarge(review.object));
   const object = asStored(review.object);
@@ -74,7 +74,7 @@ function subjectOf({ kind, metadata: { namespace, name } }: Subject): Subject {
   return { kind, metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
 
-/** The other parts of it are not looked at that closely, and may be of any size. */
+/** Other parts are not checked as closely and may be of any size. */
 function asStored<T extends Review["object"]>(object: T): T {
   return { ...object, spec: withoutNulls(object.spec) };
 }

@@ -7,9 +7,9 @@ import type { Examined, Settings } from "./examine.ts";
 import { startThread, type Task } from "./reviewworker.ts";
 
 export interface Examination {
-  /** Absent: it took too long, or `signal` was aborted before. */
+  /** Absent: it took too long, or `signal` had aborted. */
   readonly examined?: Examined;
-  /** What it cost, without the wait for others. */
+  /** Its cost, without the wait for others. */
   readonly ms: number;
 }
 
@@ -30,7 +30,7 @@ type Thread = ReturnType<typeof startThread>;
 export class ThreadExaminer implements Examiner {
   readonly #options: Required<ThreadOptions>;
   #thread: Thread | undefined;
-  /** The end of what was asked for last. */
+  /** Settles at the end of the last task. */
   #last: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -70,7 +70,7 @@ export class ThreadExaminer implements Examiner {
     await this.#start();
     const thread = this.#thread;
     if (thread === undefined) return undefined;
-    const copy = Uint8Array.prototype.slice.call(body); // a Buffer may be a part of a larger one
+    const copy = Uint8Array.prototype.slice.call(body); // a Buffer may be part of a larger one
     try {
       const answer = once(thread, "message", { signal: AbortSignal.timeout(this.#options.overrunMs) });
       thread.postMessage({ body: copy, now } satisfies Task, [copy.buffer]);
@@ -82,14 +82,14 @@ export class ThreadExaminer implements Examiner {
     }
   }
 
-  /** Unless it runs. */
+  /** Does nothing if the thread is running. */
   async #start(): Promise<void> {
     if (this.#closed || this.#thread !== undefined) return;
     try {
       const thread = startThread(this.#options.settings);
       this.#thread = thread;
       thread.unref();
-      thread.on("error", () => undefined); // whoever waits for a message is told
+      thread.on("error", () => undefined); // callers that wait for a message are told
       thread.once("exit", () => {
         if (this.#thread === thread) this.#thread = undefined;
       });

@@ -1,4 +1,4 @@
-/** The object gates of a spec, valid or not: none may be missed because something else is wrong with it. */
+/** Finds the object gates of a spec, valid or not: no gate may be missed because another part is invalid. */
 
 import { type Fields, isFields } from "../api/fields.ts";
 import type { ObjectKind } from "../policy/objects.ts";
@@ -9,11 +9,11 @@ export interface ObjectGate {
   /** spec.rules[0].until[1].object */
   readonly path: string;
   readonly kind: ObjectKind;
-  /** Absent: all. */
+  /** Absent: all names. */
   readonly name?: string;
-  /** Absent: all. */
+  /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** JSON of everything on which it depends what the gate looks at, and what it tells about that. */
+  /** JSON of everything that decides which objects the gate looks at and what it reveals about them. */
   readonly meaning: string;
 }
 
@@ -28,7 +28,7 @@ function objectGates(policy: PolicyReview): ObjectGate[] {
   );
 }
 
-/** A gate that was there before shows its author nothing new, so a bot may edit another rule. */
+/** An unchanged gate shows its author nothing new, so a bot may edit another rule. */
 export function newGates(policy: PolicyReview, old: PolicyReview | undefined): ObjectGate[] {
   const known = new Set(old === undefined ? [] : objectGates(old).map(({ meaning }) => meaning));
   return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
@@ -46,7 +46,7 @@ function readGate(value: unknown, path: string, policy: PolicyReview): ObjectGat
       kind: { apiVersion, kind },
       ...(typeof name === "string" && { name }),
       ...(typeof namespace === "string" && { namespace }),
-      // Without a namespace it looks into those of the Clusters, whichever the selectors say.
+      // Without a namespace the gate looks into those of the Clusters, whatever the selectors.
       meaning: JSON.stringify(
         namespace === undefined ? [value, clusterSelector, namespaceSelector] : [value],
       ),

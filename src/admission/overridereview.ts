@@ -1,4 +1,7 @@
-/** What is said of a HookOverride: everything that keeps it from letting anything go. It is for emergencies: never refused. */
+/**
+ * Warnings about a HookOverride: everything that keeps it from releasing. It is for emergencies, so it is never
+ * refused.
+ */
 
 import type { HookOverride, PolicyRefSpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -10,15 +13,15 @@ import type { AdmissionWorld } from "./reviewworld.ts";
 
 export interface OverrideFindings {
   readonly warnings: readonly FieldError[];
-  /** Absent: it is not understood, and more cannot be said. */
+  /** Absent: the override is invalid, and there are no further checks. */
   readonly override?: Override;
   readonly policyRefs?: readonly PolicyRefSpec[];
 }
 
-/** Cluster API reconciles a Cluster that waits at least as often where nothing else says when. */
+/** Cluster API reconciles a waiting Cluster at least this often if no answer says when. */
 const RETRY_SECONDS = 60;
 
-/** What can be said of it by itself. */
+/** Checks the override by itself. */
 export function checkOverride(
   object: HookOverride,
   { served, maxOverrideMs }: { readonly served: ServedHooks; readonly maxOverrideMs: number },
@@ -32,7 +35,7 @@ export function checkOverride(
   return { warnings: unservedHooks(object, served), override, policyRefs };
 }
 
-/** And what can be said by what is in memory, where that may be told. */
+/** Checks the override against memory, where its content may be revealed. */
 export function surroundOverride(
   { warnings, override, policyRefs = [] }: OverrideFindings,
   world: AdmissionWorld | undefined,
@@ -74,7 +77,7 @@ function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined):
     return [{ path: "spec.clusterRef", message: `there is no Cluster ${namespace}/${name}` }];
   }
   if (uid === undefined || uid === cluster.metadata.uid) return [];
-  // Which one, admission does not say: who may write overrides need not be one who may read Clusters.
+  // Does not name the uid: a user who may write overrides may not be allowed to read Clusters.
   const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
   return [{ path: "spec.clusterRef.uid", message }];
 }

@@ -1,4 +1,4 @@
-/** What is said of a HookPolicy or ClusterHookPolicy, beyond its CRD. */
+/** Errors and warnings about a HookPolicy or ClusterHookPolicy, beyond its CRD. */
 
 import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
 import { compilePolicy } from "../policy/compile.ts";
@@ -14,11 +14,11 @@ export type Policy = HookPolicy | ClusterHookPolicy;
 export interface PolicyFindings {
   readonly errors: readonly FieldError[];
   readonly warnings: readonly FieldError[];
-  /** Absent: it is about Clusters that are still to come, too. */
+  /** Absent: the policy also applies to future Clusters. */
   readonly selection?: Selection;
 }
 
-/** `old`: what the update would replace. */
+/** `old`: the version that the update would replace. */
 export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
   const schemaErrors = specErrors(policy);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
@@ -27,7 +27,7 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
   const compiled = compilePolicy(policy.kind, policy, served);
   return {
     errors: introduced,
-    // The CRD has admitted what our schema refuses: it is of another version than this operator.
+    // The CRD has admitted what HookPolicy's schema rejects: it is of another version than this operator.
     warnings: [
       ...[...schemaErrors, ...kept].map(({ path, message }) => ({
         path,
@@ -50,8 +50,8 @@ function rulesOf({ spec }: Policy): readonly RuleSpec[] {
 }
 
 /**
- * A policy that is wrong already may be changed as long as no error is added, wherever in the lists it stands now:
- * else nobody could repair one rule, or add another one, before all of them are right.
+ * An invalid policy may be changed as long as no error is added, wherever in the lists it now is: otherwise a user
+ * could not repair or add one rule before all of them are valid.
  */
 function ratchet(
   errors: readonly FieldError[],

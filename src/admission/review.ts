@@ -1,4 +1,4 @@
-/** AdmissionReview of admission.k8s.io/v1: bytes to a change of a policy, and a verdict to bytes. */
+/** AdmissionReview of admission.k8s.io/v1: decodes a policy change and encodes a verdict. */
 
 import { Ajv } from "ajv";
 import { GROUP, type ClusterHookPolicy, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
@@ -7,7 +7,7 @@ import type { Denial } from "./denial.ts";
 
 const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
 
-/** authentication.k8s.io/v1 UserInfo: who sends the request. */
+/** authentication.k8s.io/v1 UserInfo: the user who sends the request. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -29,7 +29,7 @@ export interface Verdict {
   readonly warnings: readonly string[];
 }
 
-/** `review` is absent for whatever is not a create or an update of the object itself: nothing is said of that. */
+/** `review` is absent for anything but a create or an update of the object itself, which is not checked. */
 export interface DecodedReview {
   readonly review?: Review;
 }
@@ -65,7 +65,7 @@ const object = (properties: object, required: readonly string[] = Object.keys(pr
   required,
 });
 
-/** Only what is read is checked; the specs have a schema of their own. */
+/** Checks only the fields that are read; the specs have a schema of their own. */
 const ajv = new Ajv({ allErrors: false, strict: true, strictRequired: false });
 
 const isReview = ajv.compile<RawReview>(
@@ -107,7 +107,7 @@ const isStored = ajv.compile<Stored>(
   }),
 );
 
-/** `undefined`: not a review. Never throws, whatever the bytes. */
+/** `undefined`: not a review. Never throws for any bytes. */
 export function decodeReview(body: Buffer): DecodedReview | undefined {
   const raw = parseJson(body.toString("utf8"));
   if (!isReview(raw)) return undefined;
@@ -119,11 +119,11 @@ export function decodeReview(body: Buffer): DecodedReview | undefined {
   return isObject(before, kind.kind) ? { review: { user: userInfo, object: after, old: before } } : undefined;
 }
 
-/** What is known of a review before it is examined. */
+/** The parts of a review that are known before it is examined. */
 export interface Head {
   /** The answer repeats it. */
   readonly uid: string;
-  /** Who pays for it: the namespace, or the user where there is none. */
+  /** The share of the review: the namespace, or the user if there is none. */
   readonly share: string;
 }
 
@@ -140,7 +140,7 @@ export function readHead(body: Buffer): Head | undefined {
   return { uid, share: namespace === "" ? `user ${userInfo.username}` : `namespace ${namespace}` };
 }
 
-/** The API server has checked the rest of it against the CRD; whether we agree is looked at later. */
+/** The API server has checked the rest against the CRD; HookPolicy's own checks follow later. */
 function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
 }
@@ -166,7 +166,7 @@ export function encodeVerdict(uid: string, { denial, warnings }: Verdict): strin
   });
 }
 
-/** Without the uid of a request the API server takes it for a failed call, for which it has a failurePolicy. */
+/** Without the uid of a request the API server treats the answer as a failed call and applies its failurePolicy. */
 export const NOT_REVIEWED = encodeVerdict("", {
   denial: { code: 400, reason: "BadRequest", message: "not a valid AdmissionReview" },
   warnings: [],

@@ -1,7 +1,7 @@
 /**
- * The validating webhook of policies, a service to their authors: what it says is said when they apply, and the
- * operator decides the same without it. What it cannot judge in time is refused: what is let through once is never
- * looked at again, and the API server would let through what nobody answers.
+ * The validating webhook of policies, a service to their authors: they learn of problems when they apply, and the
+ * operator decides the same without it. A review that cannot be judged in time is refused: an admitted change is never
+ * checked again, and the API server would admit a review without an answer.
  */
 
 import type { Logger } from "../api/logger.ts";
@@ -23,7 +23,7 @@ export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 export interface AdmissionDeps {
   readonly examiner: Examiner;
   readonly turns: Turns;
-  /** Absent where anybody may ask: then nothing is told but what was sent, and whether its author may read. */
+  /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
   readonly log: Logger;
@@ -58,7 +58,7 @@ async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promi
     cost = ms;
     return examined === undefined ? { denial: tooSlow(), warnings: [] } : await judge(examined, deps, signal);
   } finally {
-    turn(cost); // a share works half of the time at most
+    turn(cost); // a share works at most half of the time
   }
 }
 
@@ -98,7 +98,7 @@ async function judgePolicy(
   return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
 }
 
-/** Strangers can have any number of them refused: no log line above debug. */
+/** Any client can have any number of reviews refused: no log line above debug. */
 function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
   log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
   return { denial, warnings: [] };

@@ -1,4 +1,4 @@
-/** What the admission listener serves. */
+/** The paths that the admission listener serves. */
 
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./reviewhandler.ts";
 import { NOT_REVIEWED } from "./review.ts";

@@ -1,16 +1,16 @@
-/** Whoever reaches the port can send a review. */
+/** Limits the size of reviews: any client that reaches the port can send one. */
 
-/** The API server takes objects of up to 1.5 MiB (etcd), and sends the old one, too. */
+/** The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */
 export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
 
 /** Objects, lists and values together. */
 const MAX_NODES = 20_000;
-/** Whoever walks through it may do so by recursion. */
+/** Code that walks through it may recurse. */
 const MAX_DEPTH = 32;
-/** Of names and texts: 16 rules of 16 gates with 500 each. */
+/** Names and texts together: 16 rules of 16 gates with 500 each. */
 const MAX_CHARS = 128 * 1024;
 
-/** Larger than anybody writes, and slow to judge: a KiB of CEL takes milliseconds. */
+/** Larger than any real policy, and slow to judge: a KiB of CEL takes milliseconds. */
 export function isTooLarge(spec: object): boolean {
   const open: [value: unknown, depth: number][] = [[spec, 0]];
   let [nodes, chars] = [0, 0];
@@ -27,7 +27,7 @@ export function isTooLarge(spec: object): boolean {
   return chars > MAX_CHARS;
 }
 
-/** One by one: a list may be a million long. */
+/** Yields one entry at a time: a list may be a million long. */
 function* entriesOf(value: unknown): Generator<readonly [key: string, value: unknown]> {
   if (Array.isArray(value)) for (const item of value) yield ["", item];
   else if (typeof value === "object" && value !== null) {

@@ -1,4 +1,4 @@
-/** Bounds of what is shown to the person who applies a policy. */
+/** Limits of the texts for the user who applies a policy. */
 
 import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
@@ -8,7 +8,10 @@ import type { FieldError } from "../policy/validation/schema.ts";
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 4000;
 
-/** Each of a length that the API server passes on, and printable: no HTTP header can hold a control character. */
+/**
+ * Each warning has a length that the API server passes on and is printable: no HTTP header can hold a control
+ * character.
+ */
 export function joinWarnings(warnings: readonly string[]): string[] {
   const shown: string[] = [];
   let left = MAX_WARNINGS - MAX_WARNING;

@@ -1,13 +1,13 @@
 /**
- * The thread in which reviews are examined: what they cost is paid by nobody who calls a hook. In the shipped program all
- * modules are one file, whose beginning (src/entry.ts) loads this one alone in a thread.
+ * The thread that examines reviews, so that their cost never delays a hook call. In the shipped program all modules are
+ * one file, whose start (src/entry.ts) loads only this module in a thread.
  */
 
 import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
 
 import { examine, type Settings } from "./examine.ts";
 
-/** Above what the largest review takes; beyond it the thread ends, and not the process. */
+/** Above the need of the largest review; beyond it the thread ends, and not the process. */
 const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 };
 
 interface ThreadData {
@@ -22,7 +22,7 @@ export interface Task {
 
 const ROLE = "hookpolicy-reviews";
 
-/** Says "ready" once, and then answers each Task with an Examined. */
+/** Posts "ready" once, and then answers each Task with an Examined. */
 export function startThread(settings: Settings): Worker {
   const data: ThreadData = { role: ROLE, settings };
   return new Worker(new URL(import.meta.url), { workerData: data, resourceLimits: MEMORY, argv: [] });
@@ -37,7 +37,7 @@ function serve(port: MessagePort, settings: Settings): void {
   port.postMessage("ready"); // oxlint-disable-line unicorn/require-post-message-target-origin -- no window
 }
 
-/** The first policy compiles the schema: that is part of the start. */
+/** The first policy compiles the schema, which is part of the start. */
 const WARM_UP = Buffer.from(
   JSON.stringify({
     request: {

@@ -1,4 +1,4 @@
-/** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: another keyword does not compile. */
+/** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: other keywords do not compile. */
 
 export interface CrdSchema {
   readonly type: "array" | "boolean" | "integer" | "object" | "string";
@@ -21,18 +21,18 @@ export interface CrdSchema {
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
-  /** What `pattern` asks for, in words: ours, and not in the shipped CRDs. */
+  /** Describes `pattern` in words: HookPolicy's own keyword, absent from the shipped CRDs. */
   readonly "x-expected"?: string;
 }
 
 export interface ValidationRule {
-  /** CEL over `self`, and `oldSelf` if it is about a change; true when the value is valid. */
+  /** CEL over `self`, and `oldSelf` in a rule about changes; true when the value is valid. */
   readonly rule: string;
   readonly message: string;
-  /** CEL that makes a better message; `message` is for when it fails. */
+  /** CEL that gives a better message; `message` is the fallback if it fails. */
   readonly messageExpression?: string;
   readonly reason?:
     "FieldValueInvalid" | "FieldValueForbidden" | "FieldValueRequired" | "FieldValueDuplicate";
-  /** The field below `self` that is to blame, ".name". */
+  /** The affected field below `self`, such as ".name". */
   readonly fieldPath?: string;
 }

@@ -1,12 +1,12 @@
-/** Who may use one of a few places next: in turn over groups, and within a group over its members. */
+/** Assigns a few places fairly: in turn over groups, and within a group over its members. */
 
-/** Work that waits for a place; the same may wait in several queues, and begins from the first whose turn comes. */
+/** Work that waits for a place; one turn may wait in several queues, and begins from the first that comes to it. */
 export interface Turn {
-  /** Nobody waits for it any more, or it has begun: it takes no place. */
+  /** Whether the turn was given up or has begun: it then takes no place. */
   readonly over: () => boolean;
-  /** Ends when the place is free again; how it ends does not matter. */
+  /** Settles when the place is free again; the outcome does not matter. */
   readonly begin: () => Promise<unknown>;
-  /** It leaves its queues without a place. */
+  /** Called when the turn leaves its queues without a place. */
   readonly drop: () => void;
 }
 
@@ -22,7 +22,7 @@ interface Group {
 
 export class FairTurns {
   readonly #places: number;
-  /** Whose turn was longest ago comes first. */
+  /** The group whose last turn is longest ago comes first. */
   readonly #groups = new Map<string, Group>();
   #underWay = 0;
 
@@ -30,7 +30,7 @@ export class FairTurns {
     this.#places = places;
   }
 
-  /** Begins at once where there is a place. */
+  /** Begins at once if a place is free. */
   queue(group: string, member: string, turn: Turn): void {
     const ofGroup = entry(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
     const ofMember = entry(ofGroup.members, member, () => ({ waiting: new Set(), underWay: 0 }));
@@ -79,7 +79,7 @@ export class FairTurns {
   }
 }
 
-/** Leaves room for one more: who comes new need not wait until somebody else's slow work has ended. */
+/** Leaves room for one more group, so that a new group need not wait for the slow work of the others. */
 function shareOf(places: number, among: ReadonlyMap<string, unknown>): number {
   return Math.max(1, Math.floor(places / (among.size + 1)));
 }

@@ -1,4 +1,4 @@
-/** An object of JSON or YAML whose shape nobody has checked yet. */
+/** A JSON or YAML object of unchecked shape. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function isFields(value: unknown): value is Fields {
@@ -6,8 +6,8 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /**
- * The API server stores no field that is null (apiextensions-apiserver: pkg/apiserver/schema/defaulting), and the
- * schema knows none; an item of a list stays.
+ * The API server stores no null fields (apiextensions-apiserver: pkg/apiserver/schema/defaulting), and the schema has
+ * none; a null item of a list stays.
  */
 export function withoutNulls<T>(value: T): T;
 export function withoutNulls(value: unknown): unknown {

@@ -1,25 +1,28 @@
-/** One table names every hook; routes, discovery, decoding and answers derive from it. */
+/** The table of all hooks, from which routes, discovery, decoding and responses are derived. */
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "./runtimehooks.ts";
 
-/** Which hooks this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
+/** The hooks that this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
 export interface ServedHooks {
   readonly capiVersion: string;
   readonly advertised: ReadonlySet<HookName>;
   readonly blocking: ReadonlySet<HookName>;
   /**
-   * Once an upgrade is marked (AfterClusterUpgrade), BeforeClusterUpgrade is not called again. Cluster API up to 1.11 calls it
-   * again where what comes after the mark fails (exp/topology/desiredstate/desired_state.go, computeControlPlaneVersion).
+   * Whether BeforeClusterUpgrade is not called again once an upgrade is marked (AfterClusterUpgrade). Cluster API up to
+   * 1.11 calls it again if a step after the mark fails (exp/topology/desiredstate/desired_state.go,
+   * computeControlPlaneVersion).
    */
   readonly marksUpgrades: boolean;
-  /** The status of a Cluster shows the versions of its control plane and its workers (Cluster API 1.14). */
+  /** Whether the status of a Cluster shows the versions of its control plane and workers (Cluster API 1.14). */
   readonly showsVersions: boolean;
 }
 
 interface CatalogEntry {
-  /** First Cluster API minor (1.x) that calls the hook. An unknown hook makes older ones refuse the whole discovery. */
+  /**
+   * First Cluster API minor (1.x) that calls the hook. An unknown hook makes older versions reject the whole discovery.
+   */
   readonly since: number;
-  /** First minor that waits while the answer has retryAfterSeconds > 0; absent: it never waits. */
+  /** First minor that waits while the response has retryAfterSeconds > 0; absent: it never waits. */
   readonly blocksSince?: number;
 }
 
@@ -36,10 +39,10 @@ export const CATALOG: Readonly<Record<HookName, CatalogEntry>> = {
   BeforeClusterDelete: { since: 2, blocksSince: 2 },
 };
 
-/** The first minor that looks at its mark of an upgrade before it calls BeforeClusterUpgrade. */
+/** The first minor that checks its mark of an upgrade before it calls BeforeClusterUpgrade. */
 const MARKS_UPGRADES_SINCE = 12;
 
-/** The first minor whose Cluster.status shows the versions of the control plane and of the workers. */
+/** The first minor whose Cluster.status shows the versions of the control plane and the workers. */
 const SHOWS_VERSIONS_SINCE = 14;
 
 /** The set of hooks is fixed per process by `--capi-version` and never detected. */

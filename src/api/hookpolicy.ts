@@ -46,7 +46,7 @@ export type {
   WaitGateSpec,
   WindowGateSpec,
 };
-/** Annotation and label gates differ only in what values they allow. */
+/** Annotation and label gates differ only in the values that they allow. */
 export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
 
 export const GROUP = "hookpolicy.dev";
@@ -55,10 +55,13 @@ export const HOOK_POLICIES = "hookpolicies";
 export const CLUSTER_HOOK_POLICIES = "clusterhookpolicies";
 export const HOOK_OVERRIDES = "hookoverrides";
 
-/** On HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
+/** Set on HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";
 
-/** Rows of status.decisions, results of status.recent, characters of a row's and of a condition's message: bounds of the CRDs. */
+/**
+ * Limits of the CRDs: rows of status.decisions, results of status.recent, characters of a row's and of a condition's
+ * message.
+ */
 export const MAX_DECISIONS = 50;
 export const MAX_RECENT = 10;
 export const MAX_ROW_MESSAGE = 256;
@@ -68,13 +71,13 @@ export const MAX_CONDITION_MESSAGE = 1024;
 export const CONDITION = {
   /** The policy is in force; one that blocks is Ready. */
   Ready: "Ready",
-  /** Something that heals by itself is missing; absent when not. */
+  /** A dependency that recovers without an edit is missing; absent otherwise. */
   Reconciling: "Reconciling",
-  /** Somebody must edit the policy; absent when not. */
+  /** A user must edit the policy; absent otherwise. */
   Stalled: "Stalled",
-  /** No future instant releases by time alone what the policy holds. */
+  /** Time alone will never release what the policy holds. */
   Restrictive: "Restrictive",
-  /** Cluster API does not ask, or not about every hook; absent when it does. */
+  /** Cluster API does not call, or not for every hook; absent when it does. */
   NotCalled: "NotCalled",
   /** The override is in force. */
   Active: "Active",
@@ -86,25 +89,25 @@ export const REASON = {
   Loaded: "Loaded",
   /** Ready False, Stalled: the spec is not valid, and the message says where. */
   InvalidSpec: "InvalidSpec",
-  /** Ready False, Stalled: a rule is about a hook that is not called, or that cannot be held, at `--capi-version`. */
+  /** Ready False, Stalled: a rule names a hook that is not called, or cannot be held, at `--capi-version`. */
   HookNotEnforceable: "HookNotEnforceable",
-  /** Ready False, Reconciling: the API server does not know Clusters. */
+  /** Ready False, Reconciling: the API server does not serve Clusters. */
   ClusterAPINotInstalled: "ClusterAPINotInstalled",
   /** Ready False, Reconciling: the operator may not read Clusters. */
   ClustersForbidden: "ClustersForbidden",
-  /** Restrictive: somebody must do something before what is held goes on. */
+  /** Restrictive: a user must act before the held operations are released. */
   ActionRequired: "ActionRequired",
-  /** Not Restrictive: time alone releases what is held. */
+  /** Not Restrictive: time alone releases the held operations. */
   OpensByTime: "OpensByTime",
   /** Not Restrictive: no rule holds anything. */
   NothingToWaitFor: "NothingToWaitFor",
-  /** NotCalled: the API server does not know ExtensionConfigs. */
+  /** NotCalled: the API server does not serve ExtensionConfigs. */
   RuntimeSDKNotInstalled: "RuntimeSDKNotInstalled",
-  /** NotCalled: no ExtensionConfig leads to the operator. */
+  /** NotCalled: no ExtensionConfig points to the operator. */
   NotRegistered: "NotRegistered",
-  /** NotCalled: Cluster API has not discovered what the ExtensionConfig leads to. */
+  /** NotCalled: Cluster API has not discovered the extension of the ExtensionConfig. */
   NotDiscovered: "NotDiscovered",
-  /** NotCalled: the ExtensionConfig's namespaceSelector leaves out the policy's namespace. */
+  /** NotCalled: the ExtensionConfig's namespaceSelector excludes the policy's namespace. */
   NamespaceNotSelected: "NamespaceNotSelected",
   /** NotCalled: Cluster API has discovered handlers, but none for a hook of the policy. */
   HookNotRegistered: "HookNotRegistered",

@@ -1,10 +1,10 @@
-/** What every part of HookPolicy writes its log through; src/log.ts makes the real one. */
+/** The log interface of all parts of HookPolicy; src/log/processlog.ts implements it. */
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Messages start with a capital and have no final period; what varies goes into the fields
- * (Cluster API's logging guide). Never put a token, a key or a whole object into a field.
+ * Messages start with a capital and have no final period; variable parts belong in the fields (Cluster API's logging
+ * guide). A field never contains a token, a key or a whole object.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;

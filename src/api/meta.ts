@@ -1,4 +1,4 @@
-/** Kubernetes object metadata and the parts of Cluster and Namespace that a policy can look at. */
+/** Kubernetes object metadata, and the parts of Cluster and Namespace that a policy can read. */
 
 import type { HookName } from "./runtimehooks.ts";
 
@@ -16,7 +16,7 @@ export interface ObjectMeta {
   readonly finalizers?: readonly string[];
 }
 
-/** metav1.LabelSelector. Absent and empty both select everything here; the CRDs say where absent is not allowed. */
+/** metav1.LabelSelector. Absent and empty both select everything; the CRDs say where absent is not allowed. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
@@ -39,49 +39,49 @@ export interface Condition {
 }
 
 /**
- * One fixed view of a Cluster, the same for v1beta1 and v1beta2 and for the copy in a hook request:
- * only what HookPolicy uses is kept in memory.
+ * One view of a Cluster, the same for v1beta1, v1beta2 and the copy in a hook request: only the fields that HookPolicy
+ * uses are kept in memory.
  */
 export interface Cluster {
   readonly metadata: ObjectMeta;
   /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
   readonly paused: boolean;
-  /** Absent: not managed by a ClusterClass, and Cluster API calls no hook for it. */
+  /** Absent: not managed by a ClusterClass, so Cluster API calls no hook for it. */
   readonly topology?: ClusterTopology;
-  /** spec.infrastructureRef or spec.controlPlaneRef is set: BeforeClusterCreate has been passed. */
+  /** spec.infrastructureRef or spec.controlPlaneRef is set: BeforeClusterCreate has passed. */
   readonly created: boolean;
-  /** As of the informer. Absent: not known, as for a Cluster that only a hook request has told of. */
+  /** From the informer. Absent: unknown, as for a Cluster that is known only from a hook request. */
   readonly status?: ClusterStatus;
-  /** As the status. Absent: it says nothing about it. */
+  /** From the same source as the status. Absent: the status does not show it. */
   readonly progress?: TopologyProgress;
 }
 
-/** What Cluster API's status says of the hooks that it waits for, and of the steps of an upgrade. */
+/** What Cluster API's status shows about the hooks that it waits for and the steps of an upgrade. */
 export interface TopologyProgress {
-  /** The hook that holds the Cluster, as the condition TopologyReconciled names it for the present generation. */
+  /** The hook that holds the Cluster, as named by the condition TopologyReconciled of the present generation. */
   readonly heldAt?: HookName;
   /** TopologyReconciled is True for the present generation. */
   readonly reconciled?: boolean;
-  /** TopologyReconciled names what comes after the control plane has taken the topology's version, up to Cluster API 1.11. */
+  /** TopologyReconciled names a step after the control plane took the topology's version, up to Cluster API 1.11. */
   readonly begun?: boolean;
-  /** The versions that the control plane has still to take; empty: at most the one that it is taking; absent: not shown. */
+  /** The versions that the control plane still has to take; empty: at most the one in progress; absent: not shown. */
   readonly plan?: readonly string[];
-  /** Of the kubelets of the whole control plane (Cluster API 1.14); absent: not shown, or several. */
+  /** Kubelet version of the whole control plane (Cluster API 1.14); absent: not shown, or several. */
   readonly version?: string;
-  /** Of those of all workers. */
+  /** Kubelet version of all workers. */
   readonly workersVersion?: string;
 }
 
 export interface ClusterTopology {
   readonly className: string;
   readonly version: string;
-  /** From name to value, as JSON: thousands of Clusters are kept, and few policies look at a variable. */
+  /** A JSON object of values by name: thousands of Clusters are kept, and few policies read a variable. */
   readonly variables?: string;
-  /** Of `variables`, in letters, where these have to be unpacked to be counted. */
+  /** Length of the unpacked `variables`, if they have to be unpacked to be counted. */
   readonly variablesLength?: number;
 }
 
-/** As v1beta2 has it, also for v1beta1. */
+/** In the form of v1beta2, for v1beta1 as well. */
 export interface ClusterStatus {
   readonly phase?: string;
   readonly conditions: readonly ClusterCondition[];
@@ -109,10 +109,10 @@ export const CLUSTER_API_GROUP = "cluster.x-k8s.io";
 export const OK_TO_DELETE_ANNOTATION = "runtime.cluster.x-k8s.io/ok-to-delete";
 export const PENDING_HOOKS_ANNOTATION = "runtime.cluster.x-k8s.io/pending-hooks";
 /**
- * The control plane's spec.version while an upgrade is under way, written by Cluster API since 1.12 before it writes its
- * condition (exp/topology/desiredstate/desired_state.go, computeCluster). 1.13 leaves it empty between upgrades.
+ * The control plane's spec.version during an upgrade, written by Cluster API since 1.12 before it writes its condition
+ * (exp/topology/desiredstate/desired_state.go, computeCluster). 1.13 leaves it empty between upgrades.
  */
 export const UPGRADE_STEP_ANNOTATION = "topology.internal.cluster.x-k8s.io/upgrade-step";
-/** Prefix: Cluster API holds an upgrade by itself, without asking anybody. */
+/** Prefix: Cluster API holds an upgrade itself, without calling an extension. */
 export const BEFORE_UPGRADE_ANNOTATION = "before-upgrade.hook.cluster.cluster.x-k8s.io";
 export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";

@@ -1,15 +1,15 @@
-/** Text as it leaves the program: to a terminal, a log, an Event, a condition. */
+/** Makes text printable before it leaves the program: to a terminal, a log, an Event, a condition. */
 
 /**
- * What a terminal obeys, hides or reorders: control characters (C0, DEL, C1), format characters (of direction, without
- * width, tags), line and paragraph separators, and half surrogate pairs.
+ * Characters that a terminal interprets, hides or reorders: control characters (C0, DEL, C1), format characters
+ * (direction, zero width, tags), line and paragraph separators, and lone surrogates.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * `text` on one line, with every unprintable character as JSON escapes it: nothing is lost, and JSON keeps its meaning.
- * Idempotent, since a text takes several exits on its way: a status that carries a stored message must not grow. So two
- * texts can look alike if one of them holds a backslash, which no name and no key in Kubernetes does.
+ * Returns `text` on one line, with every unprintable character escaped as in JSON: nothing is lost, and JSON keeps its
+ * meaning. Idempotent, since a text can pass several outputs: a status that carries a stored message must not grow. Two
+ * texts can look alike if one contains a backslash, which no name or key in Kubernetes does.
  */
 export function printable(text: string): string {
   return replaceUnprintable(text, escapeCharacter);

@@ -5,7 +5,7 @@
 
 export const HOOKS_GROUP_VERSION = "hooks.runtime.cluster.x-k8s.io/v1alpha1";
 
-/** In the order in which Cluster API calls them in a Cluster's life. */
+/** In the order in which Cluster API calls them during a Cluster's life. */
 export const HOOK_NAMES = [
   "BeforeClusterCreate",
   "AfterControlPlaneInitialized",
@@ -20,7 +20,7 @@ export const HOOK_NAMES = [
 
 export type HookName = (typeof HOOK_NAMES)[number];
 
-/** What a call tells beyond the Cluster itself; which fields are set depends on the hook. */
+/** The fields of a call besides the Cluster; which of them are set depends on the hook. */
 export interface HookCall {
   readonly hook: HookName;
   readonly fromKubernetesVersion?: string;
@@ -35,7 +35,7 @@ export type VersionField = Exclude<keyof HookCall, "hook" | "settings">;
 const FROM_TO = ["fromKubernetesVersion", "toKubernetesVersion"] as const;
 const OF_CLUSTER = ["kubernetesVersion"] as const;
 
-/** The fields of the hook's requests that say which version they are about: each request has all of them. */
+/** The version fields of each hook's requests; every request has all of them. */
 export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>> = {
   BeforeClusterCreate: [],
   AfterControlPlaneInitialized: [],
@@ -53,8 +53,8 @@ export interface HookResponse {
   readonly apiVersion: typeof HOOKS_GROUP_VERSION;
   readonly kind: `${HookName}Response`;
   readonly status: "Success" | "Failure";
-  /** Omitted when allowing: Cluster API joins the messages of all handlers, allowed or not. */
+  /** Omitted when released: Cluster API joins the messages of all handlers, whatever their result. */
   readonly message?: string;
-  /** 0: go on. More: blocked, and asked again after that many seconds. An integer (Go decodes into int32). */
+  /** 0: proceed. Otherwise held, and called again after that many seconds. An integer (Go decodes into int32). */
   readonly retryAfterSeconds?: number;
 }

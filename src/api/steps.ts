@@ -1,4 +1,4 @@
-/** Work that can be interrupted after each of its steps. */
+/** Work that can be interrupted after each step. */
 export type Steps<T> = Generator<void, T, void>;
 
 export function atOnce<T>(steps: Steps<T>): T {

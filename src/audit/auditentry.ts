@@ -1,6 +1,6 @@
 /**
- * What the audit log says of one answer (schemas/output/audit.json): what it was made from and why it is as it is.
- * Constants, names and versions only; nothing that was observed of an object, and never more than some 64 KiB.
+ * The audit entry of one answer (schemas/output/audit.json): its inputs and the reasons for the verdict. Contains only
+ * constants, names and versions, nothing observed of an object, and at most some 64 KiB.
  */
 
 import type { HookName } from "../api/runtimehooks.ts";
@@ -25,11 +25,11 @@ export interface AuditEntry {
   readonly hook: HookName;
   readonly targetVersion?: string;
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** Of the last answer of this replica about the same operation; absent: there was none that it remembers. */
+  /** Verdict of this replica's last answer about the same operation; absent: none is remembered. */
   readonly before?: AnswerVerdict;
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
-  /** Absent where nothing was decided. */
+  /** Absent when there was no decision. */
   readonly decision?: AuditDecision;
 }
 
@@ -154,14 +154,14 @@ function describeInputs(
   };
 }
 
-/** Where gates look at objects, and at which: `undefined` means all of them. */
+/** A kind and namespace in which gates look at objects, and the names; `undefined` means all names. */
 interface Place {
   readonly kind: ObjectKind;
   readonly namespace: string;
   readonly names: Set<string | undefined>;
 }
 
-/** Those of the kinds, names and namespaces that the gates on this hook look at; each place is gone through once. */
+/** The objects that the gates on this hook look at; each place is read once. */
 function objectsOf(
   matched: Matched,
   world: World,
@@ -201,7 +201,7 @@ function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta):
   return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
 }
 
-/** Those that hold come first, and what finds no room is counted by the caller. */
+/** Policies that hold come first; the caller counts those that do not fit. */
 function bounded(matched: Matched): AuditPolicy[] {
   const holdingFirst = matched.toSorted((a, b) => Number(b.trace.holds) - Number(a.trace.holds));
   const kept: AuditPolicy[] = [];

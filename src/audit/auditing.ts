@@ -1,4 +1,4 @@
-/** The audit log as --audit-log asks for it. */
+/** Opens the audit log as --audit-log configures it. */
 
 import { hostname } from "node:os";
 import type { Logger } from "../api/logger.ts";
@@ -10,11 +10,11 @@ import type { Metrics } from "../metrics/metrics.ts";
 
 export interface Auditing {
   readonly recorders: readonly AnswerRecorder[];
-  /** What is not written by then, or soon after, is lost. */
+  /** Waits briefly for waiting lines; lines that are not written by then are lost. */
   close(): Promise<void>;
 }
 
-/** `to`: a file, "-" for standard output, absent for none. Rejects where the file can never be written. */
+/** `to`: a file, "-" for standard output, absent for none. Rejects when the file can never be written. */
 export async function openAuditLog(
   to: string | undefined,
   { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
@@ -36,7 +36,7 @@ async function openFile(path: string): Promise<FileTarget> {
   return file;
 }
 
-/** Keeps an answer with each of them. */
+/** Records an answer with each of the recorders. */
 export function recordAll(recorders: readonly AnswerRecorder[]): AnswerRecorder {
   return {
     record: (request, outcome, now) => {

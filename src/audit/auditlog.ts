@@ -1,4 +1,4 @@
-/** One line per changed answer: the proof of what was answered, from what, and why. */
+/** Writes one line per changed answer: what was answered, from which inputs, and why. */
 
 import { hash } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
@@ -12,9 +12,9 @@ import type { HookRequest } from "../hooks/codec.ts";
 import { LastAnswers } from "../hooks/lastanswers.ts";
 
 export interface AuditLogOptions {
-  /** Takes a line with its newline; neither waits nor fails (audit/linewriter.ts). */
+  /** Takes a line with its newline; never waits or fails (audit/linewriter.ts). */
   readonly write: (line: string) => void;
-  /** Names this replica. */
+  /** Name of this replica. */
   readonly instance: string;
   readonly log: Logger;
 }
@@ -22,13 +22,13 @@ export interface AuditLogOptions {
 interface Last {
   readonly version: string | undefined;
   readonly verdict: AnswerVerdict;
-  /** Digest: what many policies say is kilobytes, times all that is remembered. */
+  /** Digest: the text of many policies is kilobytes, for each remembered answer. */
   readonly said: string;
 }
 
 export class AuditLog implements AnswerRecorder {
   readonly #options: AuditLogOptions;
-  /** An answer that is forgotten is written once more. */
+  /** An answer that was evicted is written once more. */
   readonly #last = new LastAnswers<Last>();
 
   constructor(options: AuditLogOptions) {
@@ -44,7 +44,7 @@ export class AuditLog implements AnswerRecorder {
     }
   }
 
-  /** The same answer is recorded already. */
+  /** The same answer is already recorded. */
   repeat(): void {}
 
   forget(clusterUID: string): void {
@@ -66,7 +66,7 @@ export class AuditLog implements AnswerRecorder {
   }
 }
 
-/** Without the seconds, which count down to the next edge, and without policies that have nothing to do with it. */
+/** Leaves out the seconds, which count down to the next edge, and policies that do not match. */
 function saidBy({ verdict, answer, decision }: Outcome): string {
   const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
   const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, matched.map(reasonsOf)];

@@ -1,13 +1,13 @@
 /**
- * Hands lines to a target in the background: whoever writes a line never waits and never fails. What finds no room in
- * the buffer, because the disk is full or the reader gone, is dropped, counted, and told of once.
+ * Writes lines to a target in the background: write() never waits or fails. Lines that do not fit into the buffer,
+ * because the disk is full or the reader is gone, are dropped and counted, and logged once.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "../api/logger.ts";
 
 export interface LineTarget {
-  /** Resolves with the number of bytes taken, which may be fewer; rejects when it could take none. */
+  /** Resolves with the number of bytes written, which may be fewer; rejects when none could be written. */
   write(bytes: Buffer): Promise<number>;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const BATCH_BYTES = 256 * 1024;
 const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 10_000;
-/** What is left then is dropped: an orderly end must not wait for a disk. */
+/** The rest is dropped: a graceful shutdown must not wait for a disk. */
 const CLOSE_MS = 2000;
 
 export class LineWriter {
@@ -33,7 +33,7 @@ export class LineWriter {
   readonly #closing = new AbortController();
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** Lines that were dropped since the last one that was not. */
+  /** Lines dropped since the last line that was written. */
   #dropped = 0;
   #failing = false;
   #pumping: Promise<void> | undefined;
@@ -80,7 +80,7 @@ export class LineWriter {
     return this.#waiting.slice(0, end === -1 ? undefined : Math.max(end, 1));
   }
 
-  /** Whether all of it was taken; only an end of the process lets it be otherwise. */
+  /** Whether the whole batch was written; false only when the writer is closing. */
   async #deliver(batch: Buffer): Promise<boolean> {
     const { target, minRetryMs = MIN_RETRY_MS } = this.#options;
     let rest = batch;

@@ -1,14 +1,14 @@
-/** Where lines go: a file that somebody else may rotate, or a stream such as standard output. */
+/** Targets for lines: a file that another program may rotate, or a stream such as standard output. */
 
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { LineTarget } from "./linewriter.ts";
 
-/** Not blocking: a named pipe that nobody reads must not take a thread of the pool for good. */
+/** Non-blocking: a named pipe without a reader must not occupy a thread of the pool forever. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-/** The group may read: whoever ships logs runs beside, seldom as the same user. */
+/** The group may read: a log shipper runs beside the operator, seldom as the same user. */
 const MODE = 0o640;
-/** Mistakes of whoever starts the operator, which time does not cure; a full disk is none. */
+/** Configuration mistakes, which a retry does not fix; a full disk is not one. */
 const MISTAKES = new Set([
   "ENOENT",
   "ENOTDIR",
@@ -21,8 +21,8 @@ const MISTAKES = new Set([
 ]);
 
 /**
- * Looks before each write whether the file at its path is still the one that is open, so that rotation (rename, with or
- * without a new file; or truncation in place) needs no signal.
+ * Checks before each write whether the path still leads to the open file, so that rotation (rename, with or without a
+ * new file, or truncation in place) needs no signal.
  */
 export class FileTarget implements LineTarget {
   readonly #path: string;
@@ -32,7 +32,7 @@ export class FileTarget implements LineTarget {
     this.#path = path;
   }
 
-  /** Throws an Error of one line where the path can never be written. */
+  /** Throws a one-line Error when the path can never be written. */
   async open(): Promise<void> {
     try {
       await this.#current();
@@ -49,7 +49,7 @@ export class FileTarget implements LineTarget {
     if (bytesWritten === bytes.length) return bytesWritten;
     const after = await file.stat();
     if (!after.isFile() || after.size !== size + bytesWritten) return bytesWritten;
-    // The disk is full: half a line is taken back, or it would stay where the file was rotated meanwhile.
+    // The disk is full: removes the partial line, or it would stay in a file that was rotated meanwhile.
     await file.truncate(size);
     throw new Error(`${this.#path}: no space is left`);
   }
@@ -84,7 +84,7 @@ export class StreamTarget implements LineTarget {
     });
   }
 
-  /** It is the process's, and stays open. */
+  /** The stream belongs to the process and stays open. */
   async close(): Promise<void> {}
 }
 

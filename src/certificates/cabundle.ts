@@ -1,6 +1,7 @@
 /**
- * Keeps the caBundle by which the API server trusts our serving certificate: that of the authorities beside it. Where
- * there are none, or nothing to write them to, nothing is done. Somebody else's injection is left alone.
+ * Keeps the caBundle by which the API server trusts the serving certificate equal to the authorities of that
+ * certificate. Does nothing without authorities or without a target, and leaves a caBundle alone that another
+ * controller injects.
  */
 
 import type { X509Certificate } from "node:crypto";
@@ -14,19 +15,21 @@ import { isConflict, isForbidden, unlessNotFound } from "../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
 import { every } from "../kube/every.ts";
 
-/** An object that names our certificate's authority. */
+/** An object that carries the authority of the serving certificate. */
 export interface CaBundleTarget {
   readonly resource: Resource;
   readonly name: string;
   readonly bundles: (object: KubeObject) => readonly CaBundle[];
-  /** Whoever has these annotations written cares for the object; a prefix, such as "cert-manager.io/inject-". */
+  /**
+   * Prefix of the annotations by which another controller takes care of the object, such as "cert-manager.io/inject-".
+   */
   readonly injectedBy: string;
 }
 
 export interface CaBundle {
   /** JSON pointer. */
   readonly path: string;
-  /** Base64 of PEM; absent: none yet. */
+  /** Base64 of PEM; absent: not set yet. */
   readonly value?: string;
 }
 
@@ -35,14 +38,14 @@ export interface CaBundleOptions {
   readonly targets: readonly CaBundleTarget[];
   /** PEM of the authorities to trust; `undefined`: there are none. */
   readonly authorities: () => string | undefined | Promise<string | undefined>;
-  /** They may be older than what another replica has seen and written, as in a mounted volume. */
+  /** The authorities may be older than those that another replica has seen and written, as in a mounted volume. */
   readonly lagging: boolean;
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /** How often the authorities are looked at, default 5 s. */
+  /** Interval between looks at the authorities, default 5 s. */
   readonly intervalMs?: number;
-  /** How many looks at unchanged authorities make one look at the targets, default 12. */
+  /** The targets are checked on every n-th look at unchanged authorities, default 12. */
   readonly looksPerCheck?: number;
 }
 
@@ -57,7 +60,6 @@ export function validatingWebhookTarget(name: string): CaBundleTarget {
 
 export class CaBundleKeeper {
   readonly #options: CaBundleOptions;
-  /** The same on every look, it is reported once. */
   readonly #trouble = new SayOnce();
   /** The authorities at the last look that left nothing to do. */
   #settled: string | undefined;
@@ -67,13 +69,13 @@ export class CaBundleKeeper {
     this.#options = options;
   }
 
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
     await every({ ms: intervalMs }, signal, async () => await this.look(signal));
   }
 
-  /** One look at the authorities, and at the targets where it is time. */
+  /** Looks once at the authorities, and at the targets when they are due. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#options.leading()) return this.#rest();
     try {
@@ -91,7 +93,7 @@ export class CaBundleKeeper {
     }
   }
 
-  /** Another replica writes meanwhile: what was settled may no more be. */
+  /** While another replica writes, the settled state can become outdated. */
   #rest(): void {
     this.#settled = undefined;
   }
@@ -107,7 +109,7 @@ export class CaBundleKeeper {
     if (outdated.length === 0) return;
     const value = Buffer.from(authority.pem).toString("base64");
     const operations: JsonPatchOperation[] = [
-      // A conflict where somebody has changed the object, and with it perhaps the order of its webhooks.
+      // Gives a conflict when another client has changed the object and perhaps the order of its webhooks.
       { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
       ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
     ];
@@ -115,7 +117,7 @@ export class CaBundleKeeper {
     log.info("Wrote the certificate authority of the serving certificate", { to: nameOf(target) });
   }
 
-  /** Another replica was quicker: the next look tells. Without permission somebody else has to write it. */
+  /** A conflict means that another replica was quicker; the next look shows its result. */
   #complain(error: unknown): void {
     if (isConflict(error)) return;
     const remedy = isForbidden(error)
@@ -133,9 +135,9 @@ interface Authority {
 }
 
 /**
- * The newest authority wins: a replica whose volume has not been updated yet must not put back the old one. One that
- * has ended, or that a clock which was ahead has issued, is of no use to anybody. Who knows the authorities for certain
- * adds the one that is missing, whatever its age: a backup may have been restored.
+ * The newest authority wins: a replica whose volume is not updated yet must not put back an old one. An authority that
+ * has expired, or that was issued by a clock that was ahead, does not count. A replica that is not lagging adds a
+ * missing authority whatever its age: a backup may have been restored.
  */
 function isOutdated(
   { value = "" }: CaBundle,

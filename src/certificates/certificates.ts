@@ -1,4 +1,4 @@
-/** Everything about certificates that the operator runs: what it serves, whom it serves, and who should know of an end. */
+/** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { Logger } from "../api/logger.ts";
 import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
@@ -25,13 +25,13 @@ export interface CertificatesOptions {
   readonly leadership: Leadership;
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
-  /** Exist when something changes. */
+  /** The servers; called only when something changes. */
   readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "clientsChanged">>>;
-  /** All that serve the certificate. */
+  /** All servers that use the serving certificate. */
   readonly serving: () => readonly Pick<HookServer, "setCertificate">[];
 }
 
-/** Whom they answer can be for a client certificate to say. */
+/** The listeners that can require a client certificate. */
 export type Listener = "hooks" | "admission";
 
 export interface TlsOptions {
@@ -91,13 +91,16 @@ export class Certificates {
     this.#caBundle = new CaBundleKeeper({ client, targets, authorities, lagging, leading, log, now });
   }
 
-  /** What the server begins with; rejects with an Error of one line when it could not be trusted or could not tell. */
+  /**
+   * Returns the TLS options to start with; rejects with a one-line Error when no usable certificate or authority
+   * exists.
+   */
   async load(signal: AbortSignal): Promise<TlsOptions> {
     await Promise.all(this.#authorities().map((authority) => authority.load()));
     return { tls: await this.#serving.load(signal), clients: this.#clients };
   }
 
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#serving.run(signal),
@@ -152,7 +155,7 @@ export class Certificates {
     events.tell(text);
   }
 
-  /** People look for its Events there, also when somebody else fills it. */
+  /** Events about the certificate regard this Secret, also when another controller fills it. */
   #secret(): Secret {
     const { webhookSecretName: name } = this.#options.options;
     return { namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
@@ -186,7 +189,7 @@ function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
 const PURPOSE: Readonly<Record<string, string>> = {
   serving: "Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held",
   authority:
-    "nobody trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
+    "no caller trusts HookPolicy's serving certificate, and every Cluster that waits for a hook stays held",
   "client-authority":
     "HookPolicy refuses Cluster API's calls, and every Cluster that waits for a hook stays held",
   "admission-client-authority":
@@ -200,7 +203,7 @@ function expiryEvent(
   const own = self && !name.endsWith("client-authority");
   const remedy = own
     ? "It should have been renewed: the operator's log says why it was not"
-    : "Whoever issues it must renew it; the operator takes up the new file by itself";
+    : "Its issuer must renew it; the operator loads the new file by itself";
   const at = timestamp(notAfter);
   return {
     identity: [secret.namespace, secret.name, name, at, ended].join(" "),

@@ -18,12 +18,12 @@ export interface CertWatcherOptions {
   readonly dir: string;
   readonly certName: string;
   readonly keyName: string;
-  /** The volume may be empty, and the same pair may come another way: neither is worth a line. */
+  /** The volume may be empty, and the same pair may arrive by the API server: neither is logged. */
   readonly optional?: boolean;
   /** Default 5 s; kubelet itself needs up to a minute to update a mounted Secret. */
   readonly intervalMs?: number;
   readonly log: Logger;
-  /** Gets every good pair after the first; when it throws, the pair counts as bad. */
+  /** Called with every valid pair after the first; when it throws, the pair counts as invalid. */
   readonly onChange: (pair: KeyPair) => void;
   readonly now: () => Date;
 }
@@ -37,12 +37,12 @@ export class CertWatcher {
     this.#options = options;
   }
 
-  /** Of the certificate in use; `undefined` before `load`. */
+  /** Validity of the certificate in use; `undefined` before `load`. */
   get validity(): Pick<CheckedPair, "notBefore" | "notAfter"> | undefined {
     return this.#current;
   }
 
-  /** Throws an Error of one line: a server that cannot be trusted by anyone must not look started. */
+  /** Throws a one-line Error: a server that no client can trust must not appear started. */
   async load(): Promise<KeyPair> {
     const pair = checkedOnDisk(await this.#read(), this.#options);
     this.#current = pair;
@@ -50,7 +50,7 @@ export class CertWatcher {
     return { cert: pair.cert, key: pair.key };
   }
 
-  /** Polls until `signal` aborts; never rejects. A bad pair keeps the old certificate in use. */
+  /** Polls until `signal` aborts; never rejects. An invalid pair leaves the old certificate in use. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
     await every({ ms: intervalMs, waitFirst: true }, signal, async () => await this.#poll());

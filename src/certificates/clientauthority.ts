@@ -1,4 +1,6 @@
-/** The authorities of client certificates, followed on disk; and whether a connection shows what they have signed. */
+/**
+ * Follows the authorities of client certificates on disk, and checks whether a connection shows a certificate of them.
+ */
 
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -11,17 +13,17 @@ import { every } from "../kube/every.ts";
 
 export interface ClientAuthorityOptions {
   readonly file: string;
-  /** Which one names the file, for errors. */
+  /** The flag that names the file, for errors. */
   readonly flag: string;
   /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
-  /** Common names that are accepted; none given: every one is. */
+  /** Accepted common names; empty: every name is accepted. */
   readonly names: readonly string[];
   /** Default 5 s. */
   readonly intervalMs?: number;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Gets the content after each good change, when `current` already is it. */
+  /** Called after each valid change, when `current` already has the new content. */
   readonly onChange: () => void;
 }
 
@@ -49,17 +51,17 @@ export class ClientAuthority {
     return this.#current;
   }
 
-  /** Of the authority that ends first. */
+  /** Validity of the authority that expires first. */
   get validity(): ClientValidity | undefined {
     return this.#validity;
   }
 
-  /** Throws an Error of one line: without authorities nobody could be told from anybody. */
+  /** Throws a one-line Error: without authorities, callers cannot be authenticated. */
   async load(): Promise<void> {
     this.#take(await this.#read());
   }
 
-  /** Polls until `signal` aborts; never rejects. What cannot be used keeps the old authorities. */
+  /** Polls until `signal` aborts; never rejects. Unusable content leaves the old authorities in place. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000, log } = this.#options;
     await every({ ms: intervalMs, waitFirst: true }, signal, async () => {
@@ -69,13 +71,13 @@ export class ClientAuthority {
     });
   }
 
-  /** Why calls are refused on this connection; `undefined`: they are answered. */
+  /** Why calls on this connection are refused; `undefined`: they are answered. */
   refusal(socket: TLSSocket): string | undefined {
     const { names, now } = this.#options;
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return "no client certificate";
     if (!socket.authorized) return `client certificate: ${String(socket.authorizationError)}`;
-    // A connection may outlive what was good when it began.
+    // A connection may outlive the certificate that was valid when it began.
     if (certificate.validToDate <= now()) return "client certificate: CERT_HAS_EXPIRED";
     if (names.length === 0) return undefined;
     const { CN } = certificate.toLegacyObject().subject;
@@ -113,7 +115,7 @@ export class ClientAuthority {
   }
 }
 
-/** Throws when there is none, or when one of them cannot be read: OpenSSL would leave it out silently. */
+/** Throws when there is no certificate or one cannot be read: OpenSSL would leave that one out silently. */
 function validityOf(pem: string): ClientValidity {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const [first] = blocks.map(parse).toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());

@@ -1,9 +1,9 @@
-/** Tells once of each certificate that it should have been renewed, and once that it has ended. */
+/** Warns once when a certificate should have been renewed, and once when it has expired. */
 
 import { warningOf } from "./lifetime.ts";
 
 export interface Watched {
-  /** For people: "serving certificate". */
+  /** Name for messages: "serving certificate". */
   readonly name: string;
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -16,7 +16,7 @@ export interface ExpiryWarning extends Watched {
 export class ExpiryAlarm {
   readonly #told = new Set<string>();
 
-  /** The warnings that have not been given yet. */
+  /** Returns the warnings that have not been given yet. */
   look(certificates: readonly Watched[], now: Date): ExpiryWarning[] {
     return certificates
       .filter((each) => warningOf(each) <= now)

@@ -1,4 +1,4 @@
-/** Makes certificates. The library is loaded when the first one is made: most processes never make any. */
+/** Issues certificates. The library is loaded with the first one: most processes never issue any. */
 
 import { webcrypto } from "node:crypto";
 
@@ -10,7 +10,10 @@ import { AUTHORITY_LIFE_MS, BACKDATED_MS, LEAF_LIFE_MS } from "./lifetime.ts";
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 type Library = typeof X509;
 
-/** It may sign serving certificates and no other authority. Two of them never have the same name. */
+/**
+ * Creates an authority that can sign serving certificates but no other authority. Every authority has a name of its
+ * own.
+ */
 export async function createAuthority(now: Date): Promise<KeyPair> {
   const x509 = await load();
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
@@ -32,7 +35,7 @@ export async function createAuthority(now: Date): Promise<KeyPair> {
   return { cert: pemOf(certificate), key: await exportKey(x509, keys.privateKey) };
 }
 
-/** For a server of these DNS names; it ends no later than its authority. */
+/** Issues a certificate for a server of these DNS names; it expires no later than its authority. */
 export async function issueLeaf(
   authority: KeyPair,
   names: readonly [string, ...string[]],
@@ -44,7 +47,7 @@ export async function issueLeaf(
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serialNumber(),
-    // X.509 bounds a common name to 64 characters, and nobody looks at it.
+    // X.509 limits a common name to 64 characters; clients check the alternative names instead.
     subject: [{ CN: [names[0].slice(0, 64)] }],
     issuer: issuer.subject,
     publicKey: keys.publicKey,
@@ -65,7 +68,7 @@ export async function issueLeaf(
 }
 
 async function load(): Promise<Library> {
-  // @peculiar/x509 resolves its parts by decorators and refuses to load without it.
+  // @peculiar/x509 resolves its parts by decorators and does not load without it.
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
   x509.cryptoProvider.set(webcrypto);

@@ -1,6 +1,6 @@
 /**
- * Issues, renews and rotates the operator's own certificates, in two Secrets. Every replica looks at them and serves
- * what is there; one writes, and each write carries the version that it is about.
+ * Issues, renews and rotates the operator's own certificates in two Secrets. Every replica reads them and serves their
+ * content; one replica writes, and each write carries the resourceVersion that it is based on.
  */
 
 import type { X509Certificate } from "node:crypto";
@@ -16,31 +16,31 @@ import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 import { every } from "../kube/every.ts";
 
 export interface TrustReader {
-  /** The objects by which we are called and that do not trust `authority`, as people name them. */
+  /** Names, for people, the objects by which callers reach the operator and that do not trust `authority`. */
   distrusting(authority: X509Certificate, signal: AbortSignal): Promise<readonly string[]>;
 }
 
 export interface KeeperOptions {
   readonly store: SecretStore;
   readonly trust: TrustReader;
-  /** The Secret of the serving certificate; that of its authority is beside it. */
+  /** The Secret of the serving certificate; the Secret of its authority is beside it. */
   readonly secretName: string;
-  /** DNS names to serve under. */
+  /** DNS names of the serving certificate. */
   readonly names: readonly [string, ...string[]];
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Gets what is stored at every look, whoever has made it; it may be no good. */
+  /** Called on every look with the stored pair, whichever process wrote it; the pair may be invalid. */
   readonly onPair: (pair: KeyPair) => void;
-  /** A step was taken here, not by another replica, and what it has written has been read. */
+  /** Called when this process took a step and has read back what it wrote. */
   readonly onStep: (step: Step) => void;
-  /** What a failed look says to do. */
+  /** The remedy to log with the error of a failed look. */
   readonly remedyOf: (error: unknown) => string | undefined;
   /** Default 10 s. */
   readonly intervalMs?: number;
 }
 
-/** What the last look has found, if it came to its end. */
+/** The result of the last look that completed. */
 interface Trusted {
   readonly fingerprint: string;
   readonly since: Date;
@@ -48,7 +48,7 @@ interface Trusted {
 
 export interface Step {
   readonly action: Action;
-  /** Another for each time. */
+  /** A new one for each step. */
   readonly id: string;
   readonly text: string;
 }
@@ -62,7 +62,7 @@ const TEXT = {
   DropOldAuthorities: "Published the certificate authority without the old one",
 } as const;
 
-/** More than the steps from nothing to something: then it is time to look up. */
+/** More steps than a start from nothing needs; then the loop stops until the next look. */
 const MAX_STEPS = 4;
 
 export class CertificateKeeper {
@@ -77,7 +77,7 @@ export class CertificateKeeper {
     this.#options = options;
   }
 
-  /** The authorities to trust, PEM; `undefined` before the Secret has been read. */
+  /** PEM of the authorities to trust; `undefined` before the Secret has been read. */
   get bundle(): string | undefined {
     return this.#stored.serving === undefined ? undefined : bundleOf(this.#stored.serving);
   }
@@ -86,12 +86,12 @@ export class CertificateKeeper {
     return this.#state.authority?.certificate;
   }
 
-  /** Of the serving certificate's Secret. */
+  /** Uid of the serving certificate's Secret. */
   get uid(): string | undefined {
     return this.#stored.serving?.uid;
   }
 
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 10_000 } = this.#options;
     await every({ ms: intervalMs }, signal, async () => {
@@ -99,7 +99,7 @@ export class CertificateKeeper {
     });
   }
 
-  /** Takes the steps that are due now; rejects when the API server does not let it. */
+  /** Takes the steps that are due; rejects when the API server refuses one. */
   async look(signal: AbortSignal): Promise<void> {
     for (let step = 0; step < MAX_STEPS; step++) {
       await this.#gather(signal);
@@ -130,7 +130,7 @@ export class CertificateKeeper {
     this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
   }
 
-  /** Kept in memory only: another leader looks for itself, which makes the wait longer and never shorter. */
+  /** Kept in memory only: a new leader looks for itself, which can only make the wait longer. */
   async #trust(state: State, before: Trusted | undefined, signal: AbortSignal): Promise<Trusted | undefined> {
     const { trust, leading, now } = this.#options;
     const certificate = this.#authorityInUse();
@@ -161,7 +161,7 @@ export class CertificateKeeper {
       ...(serving?.ours === false ? [secretName] : []),
     ];
     if (foreign.length === 0) return false;
-    this.#sayOnce("Leaving the certificates alone, somebody else has made them", {
+    this.#sayOnce("Leaving the certificates alone, HookPolicy did not create them", {
       secrets: foreign,
       remedy:
         "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",

@@ -11,7 +11,7 @@ export interface CheckedPair extends KeyPair {
   readonly notAfter: Date;
 }
 
-/** Throws an Error of one line when the pair could not serve TLS at `now`; it never quotes what the files hold. */
+/** Throws a one-line Error when the pair cannot serve TLS at `now`; the message never quotes the files. */
 export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
   const leaf = parseCertificate(cert);
   if (!leaf.checkPrivateKey(parseKey(key))) throw new Error("the private key does not match the certificate");
@@ -19,7 +19,7 @@ export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
   const notBefore = new Date(leaf.validFrom);
   if (notAfter <= now) throw new Error(`the certificate expired at ${notAfter.toISOString()}`);
   try {
-    createSecureContext({ cert, key, minVersion: "TLSv1.2" }); // the chain too, and key sizes that OpenSSL refuses
+    createSecureContext({ cert, key, minVersion: "TLSv1.2" }); // also checks the chain, and key sizes that OpenSSL rejects
   } catch (error) {
     throw new Error(`TLS refuses the certificate: ${errorText(error)}`, { cause: error });
   }
@@ -27,7 +27,7 @@ export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
 }
 
 function parseCertificate(pem: string): X509Certificate {
-  // X509Certificate also takes DER, which the TLS server does not.
+  // X509Certificate also accepts DER, which the TLS server does not.
   if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("the certificate is not PEM");
   try {
     return new X509Certificate(pem);

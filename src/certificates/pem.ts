@@ -1,8 +1,8 @@
-/** Certificates, and several of them as PEM in one text. */
+/** Parses and joins certificates in PEM. */
 
 import { X509Certificate } from "node:crypto";
 
-/** Those that cannot be read are not there. */
+/** Skips certificates that cannot be read. */
 export function parseCertificates(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {
@@ -14,7 +14,7 @@ export function parseCertificates(pem: string): X509Certificate[] {
   });
 }
 
-/** One text without repetitions, in the order given. */
+/** Joins the certificates in the order given, without duplicates. */
 export function joinCertificates(certificates: readonly X509Certificate[]): string {
   const byFingerprint = new Map(certificates.map((each) => [each.fingerprint256, each.toString()]));
   return [...byFingerprint.values()].map((pem) => `${pem.trim()}\n`).join("");

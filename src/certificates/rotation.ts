@@ -1,7 +1,8 @@
 /**
- * What is to be done next about our own certificates, from what is stored and nothing else: whoever continues after a
- * crash, or on another replica, comes to the same step. The order keeps every client trusting what is served: the new
- * authority is published beside the old one, everybody has it, the serving certificate is swapped, the old one goes.
+ * Computes the next step for the operator's own certificates from the stored state alone, so that another replica, or
+ * the same one after a crash, comes to the same step. The order keeps every client trusting the served certificate:
+ * publish the new authority beside the old one, wait until every client has it, swap the serving certificate, drop the
+ * old authority.
  */
 
 import { issuedAt, KEEP_OLD_AUTHORITY_MS, renewalOf, SETTLE_MS, type Validity } from "./lifetime.ts";
@@ -9,22 +10,22 @@ import { issuedAt, KEEP_OLD_AUTHORITY_MS, renewalOf, SETTLE_MS, type Validity } 
 export interface State {
   /** The Secret of the authority; absent: there is none. */
   readonly authority?: {
-    /** Absent: what it holds cannot sign. */
+    /** Absent: its content cannot sign. */
     readonly certificate?: Validity;
   };
   /** The Secret of the serving certificate; absent: there is none. */
   readonly serving?: {
-    /** Absent: what it holds cannot be served under our names. */
+    /** Absent: its content cannot be served under the operator's names. */
     readonly leaf?: Leaf;
-    /** The authorities that are published. */
+    /** The published authorities. */
     readonly bundle: readonly Validity[];
   };
-  /** Since when all that call us have been seen to trust the authority; absent: not all of them do, or nobody looked. */
+  /** When all callers were first seen to trust the authority; absent: not all of them do, or it was not checked. */
   readonly trustedSince?: Date;
 }
 
 export interface Leaf extends Validity {
-  /** Fingerprint of the published authority that has signed it; absent: none has. */
+  /** Fingerprint of the published authority that signed it; absent: none did. */
   readonly signer?: string;
 }
 
@@ -34,9 +35,9 @@ export type Action =
   | "CreateServing"
   /** Add the authority to the bundle; the serving certificate stays. */
   | "PublishAuthority"
-  /** Nothing to write: the objects that call us do not all trust the authority yet, or not for long enough. */
+  /** Nothing to write: not all callers trust the authority yet, or not for long enough. */
   | "AwaitTrust"
-  /** A new serving certificate, and the authority in the bundle. */
+  /** Issue a new serving certificate and put the authority into the bundle. */
   | "IssueLeaf"
   | "DropOldAuthorities"
   | "None";
@@ -48,7 +49,7 @@ export function nextStep(state: State, now: Date): Action {
   if (certificate === undefined || renewalOf(certificate) <= now) return "ReplaceAuthority";
   if (serving === undefined) return "CreateServing";
   const { leaf, bundle } = serving;
-  // Nobody can trust it as it is: there is nothing to wait for.
+  // No client can trust the current certificate, so there is nothing to wait for.
   if (leaf?.signer === undefined || leaf.notAfter <= now) return "IssueLeaf";
   if (!bundle.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) return "PublishAuthority";
   if (leaf.signer !== certificate.fingerprint) return isSettled(state, now) ? "IssueLeaf" : "AwaitTrust";
@@ -64,7 +65,7 @@ function afterSwap(leaf: Leaf, bundle: readonly Validity[], now: Date): Action {
   return bundle.length > 1 && now.getTime() >= dropAt ? "DropOldAuthorities" : "None";
 }
 
-/** Where nothing is stored yet, whoever comes first may write: the API server takes one of them. */
+/** While nothing is stored, any replica may write: the API server accepts one of them. */
 export function needsLeader(action: Action): boolean {
   return action !== "CreateAuthority" && action !== "CreateServing";
 }

@@ -1,4 +1,4 @@
-/** Takes one step: makes what it needs and writes one Secret. */
+/** Takes one step: creates the certificates that it needs and writes one Secret. */
 
 import type { X509Certificate } from "node:crypto";
 
@@ -15,12 +15,12 @@ import {
   type StoredSecret,
 } from "./stored.ts";
 
-/** What fails otherwise is for the next look, which begins anew. */
+/** Stores the Secrets. Other failures reject, and the next look starts again. */
 export interface SecretStore {
   read(name: string, signal: AbortSignal): Promise<StoredSecret | undefined>;
-  /** False: somebody else was quicker. */
+  /** False: another replica created it first. */
   create(name: string, data: SecretData, signal: AbortSignal): Promise<boolean>;
-  /** False: it has changed since it was read. */
+  /** False: the Secret has changed since it was read. */
   replace(name: string, read: StoredSecret, data: SecretData, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -39,7 +39,7 @@ export function authoritySecretName(secretName: string): string {
   return `${secretName}-ca`;
 }
 
-/** False: somebody else has changed what it was about. */
+/** False: another client has changed the Secret meanwhile. */
 export async function takeStep(action: Writing, at: Workplace): Promise<boolean> {
   switch (action) {
     case "CreateAuthority":
@@ -74,7 +74,7 @@ async function writeServing(
     : await store.replace(secretName, stored.serving, data, signal);
 }
 
-/** The authority first, and beside it those before it. */
+/** The new authority first, then those before it. */
 function published(at: Workplace): X509Certificate[] {
   const old = at.stored.serving === undefined ? [] : parseCertificates(bundleOf(at.stored.serving));
   return [...signingCertificates(at), ...old];

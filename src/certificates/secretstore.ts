@@ -1,4 +1,4 @@
-/** The Secrets of our certificates, in the API server. */
+/** Stores the operator's certificates as Secrets. */
 
 import { isFields } from "../api/fields.ts";
 import type { SecretData, StoredSecret } from "./stored.ts";
@@ -8,7 +8,7 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/kubeerror.ts";
 import type { KubeObject } from "../kube/resource.ts";
 
-/** Of what HookPolicy has made itself. */
+/** Labels of objects that HookPolicy has created. */
 const OURS = { "app.kubernetes.io/managed-by": "hookpolicy" };
 
 export type SecretClient = Pick<KubeClient, "get" | "create" | "mergePatch">;

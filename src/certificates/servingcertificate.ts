@@ -1,4 +1,4 @@
-/** Where the serving certificate comes from: files that somebody else writes, or our own Secrets. */
+/** Provides the serving certificate: from files that another controller writes, or from the operator's own Secrets. */
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,31 +21,31 @@ import { createTrustReader } from "./trust.ts";
 export interface ServingOptions {
   readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
   readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
-  /** The operator's own. */
+  /** The operator's namespace. */
   readonly namespace: string;
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Another pair is to be served to new connections. */
+  /** Called with each new pair; new connections use it. */
   readonly onChange: (pair: KeyPair) => void;
   readonly onStep: (step: Step) => void;
-  /** How often files and Secrets are looked at; default: each has its own. */
+  /** Polling interval for files and Secrets; by default each has its own. */
   readonly intervalMs?: number;
 }
 
 export interface Serving {
-  /** The pair to begin with; rejects with an Error of one line when there is none to be had. */
+  /** Returns the pair to start with; rejects with a one-line Error when none is available. */
   load(signal: AbortSignal): Promise<KeyPair>;
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
-  /** PEM of the authorities that our clients should trust; `undefined`: nobody has said. */
+  /** PEM of the authorities that clients should trust; `undefined`: unknown. */
   authorities(): string | undefined | Promise<string | undefined>;
   certificates(): Watched[];
-  /** Of the Secret that it comes from, where that is known. */
+  /** Uid of the Secret that holds the certificate, where it is known. */
   secretUid(): string | undefined;
 }
 
-/** The start of a Pod may have to wait for the network; after that a restart tells more than a wait. */
+/** A starting Pod may have to wait for the network; after this time a restart shows more than a longer wait. */
 const FIRST_PAIR_BUDGET_MS = 30_000;
 const FIRST_PAIR_INTERVAL_MS = 1_000;
 
@@ -86,15 +86,15 @@ export function authorityFile(dir: string): () => Promise<string | undefined> {
 }
 
 /**
- * Starts from the mounted Secret when there is one, without any API server; on the very first start the volume is
- * empty. What the API server has is the newest; the volume follows it within a minute or so.
+ * Starts from the mounted Secret without the API server; on the very first start the volume is empty. The Secret in the
+ * API server is the newest copy; the volume follows within about a minute.
  */
 class OwnCertificates implements Serving {
   readonly #options: ServingOptions;
   readonly #keeper: CertificateKeeper;
   readonly #watcher: CertWatcher;
   #current: CheckedPair | undefined;
-  /** Somebody serves it; before, there is nobody to tell of another one. */
+  /** Whether load() has returned a pair; only later pairs are reported. */
   #loaded = false;
   #refused = "";
 
@@ -110,7 +110,7 @@ class OwnCertificates implements Serving {
       trust: createTrustReader({ client, service, names, webhooks }),
       secretName: options.webhookSecretName,
       names,
-      // Who has nothing to serve cannot wait for a leader, which perhaps has not either.
+      // A replica without a certificate cannot wait for a leader, which may have none either.
       leading: () => this.#current === undefined || leading(),
       log,
       now,
@@ -177,7 +177,7 @@ class OwnCertificates implements Serving {
       this.#take(checkPair(pair, this.#options.now()));
       this.#refused = "";
     } catch (error) {
-      // One of ours is issued anew; somebody else's is theirs to repair.
+      // HookPolicy replaces a pair of its own that is invalid, and leaves one of another controller alone.
       const refused = errorText(error);
       if (refused !== this.#refused)
         this.#options.log.warn("Not serving the certificate of the Secret", { error });
@@ -185,7 +185,7 @@ class OwnCertificates implements Serving {
     }
   }
 
-  /** Older than what the API server gave, it is the volume that lags behind. */
+  /** A pair from the volume that is older than the API server's is ignored: the volume lags behind. */
   #mounted(pair: KeyPair): void {
     const checked = checkPair(pair, this.#options.now());
     if (this.#current === undefined || checked.notBefore > this.#current.notBefore) this.#take(checked);
@@ -203,7 +203,7 @@ class OwnCertificates implements Serving {
 function noCertificate(cause: unknown): Error {
   const remedy = remedyOf(cause);
   return new Error(
-    `no serving certificate to begin with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
+    `no serving certificate to start with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
     { cause },
   );
 }

@@ -1,4 +1,4 @@
-/** What the flags of `hookpolicy run` say about certificates. */
+/** The certificate flags of `hookpolicy run`. */
 
 export const CERT_MANAGEMENT = ["Self", "Files"] as const;
 export type CertManagement = (typeof CERT_MANAGEMENT)[number];
@@ -11,16 +11,16 @@ export interface CertificateSettings {
   readonly certManagement: CertManagement;
   readonly webhookServiceName: string;
   readonly webhookSecretName: string;
-  /** Absent: hooks are answered whoever calls. */
+  /** Absent: hooks are answered for every caller. */
   readonly clients?: ClientSettings;
-  /** Absent: reviews are answered whoever calls. */
+  /** Absent: reviews are answered for every caller. */
   readonly admissionClients?: ClientSettings;
-  /** Of the operator's own objects. Absent: the Pod's. */
+  /** Namespace of the operator's own objects. Absent: the Pod's. */
   readonly namespace?: string;
 }
 
 export interface ClientSettings {
   readonly caFile: string;
-  /** Common names; none: every certificate of that authority is good. */
+  /** Accepted common names; empty: every certificate of that authority is accepted. */
   readonly names: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What our two Secrets hold, judged: the keys are those of the type kubernetes.io/tls, and ca.crt. */
+/** Judges the content of the two Secrets: the keys of the type kubernetes.io/tls, and ca.crt. */
 
 import { X509Certificate } from "node:crypto";
 
@@ -11,12 +11,12 @@ import type { Leaf, State } from "./rotation.ts";
 export interface StoredSecret {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Made by HookPolicy; somebody else's is left alone. */
+  /** Whether HookPolicy created the Secret; it leaves other Secrets alone. */
   readonly ours: boolean;
   readonly data: SecretData;
 }
 
-/** Not in base64. */
+/** Decoded values, not base64. */
 export type SecretData = Readonly<Record<string, string>>;
 
 export interface Stored {
@@ -28,7 +28,7 @@ export function pairOf({ data }: StoredSecret): KeyPair {
   return { cert: data["tls.crt"] ?? "", key: data["tls.key"] ?? "" };
 }
 
-/** Of the serving certificate's Secret: the authorities that its clients should trust. */
+/** The authorities that clients should trust, from the serving certificate's Secret. */
 export function bundleOf({ data }: StoredSecret): string {
   return data["ca.crt"] ?? "";
 }
@@ -41,7 +41,7 @@ export function servingData({ cert, key }: KeyPair, bundle: readonly X509Certifi
   return { "tls.crt": cert, "tls.key": key, "ca.crt": joinCertificates(bundle) };
 }
 
-/** Without what only a look at other objects can tell. */
+/** Judges the Secrets alone; trustedSince needs a look at other objects. */
 export function judge(
   { authority, serving }: Stored,
   names: readonly string[],
@@ -87,7 +87,10 @@ function usable(pair: KeyPair, now: Date): X509Certificate | undefined {
   }
 }
 
-/** If not, it was issued by a clock that was ahead: its clients refuse it until then, which may be months. */
+/**
+ * A certificate whose life has not begun was issued by a clock that was ahead: clients reject it until then, possibly
+ * for months.
+ */
 function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now;
 }

@@ -1,4 +1,4 @@
-/** Who calls us, and by which authority each trusts our serving certificate. */
+/** Reads which objects call the operator, and by which authority each trusts the serving certificate. */
 
 import type { X509Certificate } from "node:crypto";
 
@@ -14,7 +14,7 @@ import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extensionconfigs
 export interface TrustOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "getPath">;
   readonly service: { readonly namespace: string; readonly name: string };
-  /** The DNS names of the service. */
+  /** The DNS names of the operator's Service. */
   readonly names: readonly string[];
   readonly webhooks: CaBundleTarget;
 }

@@ -1,4 +1,4 @@
-/** What every command has in common: examples, choices, and how it ends. */
+/** Common parts of all commands: examples, choices, and the exit code. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
@@ -8,7 +8,7 @@ import { parseInstant } from "../policy/window/windowcheck.ts";
 export const FAILED = 1;
 export const USAGE = 2;
 
-/** Ends the command with an exit code; an empty message where it has said already what there is to say. */
+/** Ends the command with an exit code; the message is empty if everything was already printed. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: number;
@@ -19,7 +19,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Below the help, in the words of the program as it was called: `kubectl hookpolicy` for the plugin. */
+/** Appends examples to the help, with the program's name as it was called: `kubectl hookpolicy` for the plugin. */
 export function addExamples(command: Command, examples: string): Command {
   return command.addHelpText("after", () => {
     const name = programName(command);
@@ -27,7 +27,7 @@ export function addExamples(command: Command, examples: string): Command {
   });
 }
 
-/** As the program was called, for commands that it prints. */
+/** The program's name as it was called, for printed commands. */
 export function programName(command: Command): string {
   return rootOf(command).name();
 }
@@ -36,7 +36,7 @@ function rootOf(command: Command): Command {
   return command.parent === null ? command : rootOf(command.parent);
 }
 
-/** `-o json` and the like: one of `values`, the first one by default. */
+/** `-o json` and the like: one of `values`, by default the first one. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   const [standard] = values;
   return new Option(flags, description)
@@ -59,7 +59,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** `-f a -f b c`: all of them. */
+/** Collects the values of `-f a -f b c`. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -80,7 +80,7 @@ export function hookName(text: string): HookName {
 
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
-/** Of Kubernetes, in full, as in a Cluster's spec.topology.version. */
+/** A full Kubernetes version, as in a Cluster's spec.topology.version. */
 export function version(text: string): string {
   if (SEMVER.test(text)) return text;
   const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
@@ -88,7 +88,7 @@ export function version(text: string): string {
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
 }
 
-/** "team-a/prod-1": how a Cluster is named on the command line. */
+/** "team-a/prod-1": the name of a Cluster on the command line. */
 export function clusterName(text: string): { readonly namespace: string; readonly name: string } {
   const [namespace = "", name = "", ...rest] = text.split("/");
   if (namespace !== "" && name !== "" && rest.length === 0) return { namespace, name };

@@ -1,6 +1,6 @@
 /**
- * Ten thousand Clusters can come near the same deadline at once. Of what one policy or override is the cause, the first
- * Events of half a minute are written one by one, and the others become one that counts them.
+ * Ten thousand Clusters can approach the same deadline at once. For each cause (a policy or an override), the first
+ * Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
 import { policyName } from "../policy/policyref.ts";
@@ -12,7 +12,7 @@ export interface DatedText {
 }
 
 interface Burst {
-  /** Of what it regards. */
+  /** Namespace of the regarded object. */
   readonly namespace: string;
   readonly from: Date;
   admitted: number;
@@ -23,15 +23,15 @@ interface Burst {
 const LENGTH_MS = 30_000;
 const ONE_BY_ONE = 20;
 const NAMED = 5;
-/** Causes at a time for the Clusters of one namespace; beyond, what comes is not told apart by them. */
+/** Causes at the same time for the Clusters of one namespace; further causes share one burst. */
 const MAX_BURSTS = 100;
 
 export class EventBursts {
   readonly #bursts = new Map<string, Burst>();
-  /** Bursts that a namespace has begun. */
+  /** Number of open bursts by namespace. */
   readonly #begun = new Map<string, number>();
 
-  /** Whether it is to be written by itself; else it is counted. */
+  /** Whether the Event is written by itself; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
     const key = this.#keyOf(text);
     const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);
@@ -44,7 +44,7 @@ export class EventBursts {
     return false;
   }
 
-  /** What was counted in bursts that are over by now. */
+  /** Returns the counted Events of bursts that are over. */
   ended(now: Date): EventText[] {
     const over = [...this.#bursts].filter(([, { from }]) => now.getTime() - from.getTime() >= LENGTH_MS);
     for (const [key, { namespace }] of over) {
@@ -56,7 +56,7 @@ export class EventBursts {
     return over.flatMap(([, burst]) => describeBurst(burst, now));
   }
 
-  /** When the next one is over, in milliseconds; `undefined`: there is none. */
+  /** Milliseconds until the next burst is over; `undefined`: there is none. */
   untilNext(now: Date): number | undefined {
     const [first] = this.#bursts.values();
     return first === undefined ? undefined : Math.max(0, first.from.getTime() + LENGTH_MS - now.getTime());

@@ -1,4 +1,4 @@
-/** Writes Events: only for transitions, never per hook call, and never so many that they are a burden. */
+/** Writes Events: only for transitions, never per hook call, and in limited numbers. */
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
@@ -23,13 +23,13 @@ const EVENTS: Resource = {
   namespaced: true,
 };
 
-/** What one cause brings is bounded (eventbursts.ts); this is for many causes at once, of all namespaces together. */
+/** Each cause is limited by eventbursts.ts; this limit is for many causes at once, across all namespaces. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
-/** Bytes: bound of the API (apis/events/validation: NoteLengthLimit). */
+/** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
-/** - repeated: another replica was quicker. - refused: the namespace is being deleted, and takes none. */
+/** - repeated: another replica was quicker. - refused: the namespace is being deleted and accepts no Event. */
 export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropped";
 
 export interface EventRecorderOptions {
@@ -42,7 +42,7 @@ export interface EventRecorderOptions {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bursts = new EventBursts();
-  /** By namespace: one of them has a place at a time, and each of them one turn in which it waits for it. */
+  /** Namespaces take turns: one writes at a time, and each has at most one turn in the queue. */
   readonly #turns = new FairTurns(1);
   readonly #waiting = new Map<string, DatedText[]>();
   readonly #running = Promise.withResolvers<AbortSignal>();
@@ -55,22 +55,22 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** Neither waits nor throws: an answer can be on its way through here. */
+  /** Never waits or throws: it is called while a hook call is answered. */
   record(transition: Transition): void {
     const { log, now } = this.#options;
     try {
       const text = describeTransition(transition);
-      // That a decision has changed has a line of its own (controller/evaluator.ts).
+      // controller/evaluator.ts logs changed decisions itself.
       if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
       const dated = { text, at: now() };
       if (this.#bursts.admit(dated)) this.#enqueue(dated);
       this.#arrived.resolve();
     } catch (error) {
-      log.error("Failed to tell of a transition", { type: transition.type, error });
+      log.error("Failed to record a transition", { type: transition.type, error });
     }
   }
 
-  /** Of something that is no transition of a policy, and that its teller logs. */
+  /** Records an Event that is not a transition of a policy; the caller logs it. */
   tell(text: EventText): void {
     this.#enqueue({ text, at: this.#options.now() });
   }
@@ -86,7 +86,7 @@ export class EventRecorder {
     this.#takeTurn(namespace);
   }
 
-  /** Where all places are taken, the namespace with the most of them gives up its newest one. */
+  /** When all places are taken, the namespace with the most waiting Events drops its newest one. */
   #makeRoom(own: number): boolean {
     let most: DatedText[] = [];
     for (const waiting of this.#waiting.values()) if (waiting.length > most.length) most = waiting;
@@ -125,7 +125,7 @@ export class EventRecorder {
     await pause(INTERVAL_MS, signal);
   }
 
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { now } = this.#options;
     this.#running.resolve(signal);
@@ -136,7 +136,7 @@ export class EventRecorder {
     await this.#writing;
   }
 
-  /** Of the first Event of a burst, of the end of one, or of `signal`. */
+  /** Resolves with the first Event of a burst, the end of a burst, or `signal`. */
   async #arrival(signal: AbortSignal): Promise<void> {
     const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
     const wake = childOf(signal);
@@ -146,7 +146,7 @@ export class EventRecorder {
     this.#arrived = Promise.withResolvers<void>();
   }
 
-  /** Events are a service, not a promise: one that cannot be written is dropped. */
+  /** Events are best effort: one that cannot be written is dropped. */
   async #write({ text, at }: DatedText, signal: AbortSignal): Promise<void> {
     const { client, log, onResult } = this.#options;
     try {
@@ -166,13 +166,13 @@ export class EventRecorder {
   }
 }
 
-/** A clock that is set must not let a burst wait for ever. */
+/** Bounds the wait, so that a change of the wall clock cannot delay a burst forever. */
 const MAX_REST_MS = 60_000;
 
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
   const { identity, note, regarding, series, ...rest } = text;
   const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
-  // An Event about an object without a namespace lives in "default".
+  // An Event about an object without a namespace belongs in "default".
   const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };
   const event = {
     apiVersion: "events.k8s.io/v1",

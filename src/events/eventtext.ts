@@ -1,4 +1,4 @@
-/** The Kubernetes Event (events.k8s.io/v1) that tells of a transition. */
+/** The Kubernetes Event (events.k8s.io/v1) for a transition. */
 
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
@@ -24,7 +24,7 @@ export interface EventText {
   readonly note: string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
-  /** It stands for so many. */
+  /** How many Events this one represents. */
   readonly series?: { readonly count: number; readonly lastObservedTime: Date };
 }
 
@@ -67,7 +67,7 @@ function released({ policy, policyUID, result }: Of<"Released">): EventText {
     type: "Normal",
     reason: "Released",
     action: hook,
-    note: `${hook} goes on: ${policyName(policy)} does not hold it any more (${reason})`,
+    note: `${hook} proceeds: ${policyName(policy)} does not hold it any more (${reason})`,
     regarding: clusterReference(namespace, cluster, clusterUID),
     related: policyReference(policy, policyUID),
   };
@@ -86,9 +86,9 @@ function deadlineStep({
   const expired = step === 100;
   const holder = `${policyName(policy)}, rule ${rule}`;
   const at = timestamp(deadlineAt);
-  const coming = `${hook} is held by ${holder}; ${step} % of the time until its deadline, ${at}, have passed: ${releases ? "it goes on then" : "it stays held then, too"}`;
+  const coming = `${hook} is held by ${holder}; ${step} % of the time until its deadline, ${at}, have passed: ${releases ? "it proceeds then" : "it stays held then, too"}`;
   const passed = releases
-    ? `${hook} was held by ${holder} until its deadline, ${at}: it goes on when Cluster API asks again`
+    ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
     : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
   return {
     identity: [policyUID, rule, askKey(ask.clusterUID, hook), deadlineAt.getTime(), step].join(" "),
@@ -121,7 +121,7 @@ function overrideUsed({ override, cluster, call, policies }: Of<"OverrideUsed">)
     type: "Warning",
     reason: "OverrideUsed",
     action: call.hook,
-    note: `${call.hook} goes on because of HookOverride ${override.name}, without ${policies.join(", ")}`,
+    note: `${call.hook} proceeds because of HookOverride ${override.name}, without ${policies.join(", ")}`,
     regarding: clusterReference(namespace, name, uid),
     related: {
       apiVersion: `${GROUP}/${VERSION}`,

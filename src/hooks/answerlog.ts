@@ -1,4 +1,7 @@
-/** One log line per call; identical answers collapse, because Cluster API asks every few seconds for days. */
+/**
+ * Logs one line per call; identical answers are combined, because Cluster API repeats a call every few seconds for
+ * days.
+ */
 
 import type { Logger } from "../api/logger.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -7,7 +10,7 @@ import { policyName } from "../policy/policyref.ts";
 import type { Answer, HookRequest } from "./codec.ts";
 import { LastAnswers } from "./lastanswers.ts";
 
-/** The verdict that logs and metrics name: a decision's, or why there was none. */
+/** The verdict in logs and metrics: that of the decision, or why there was none. */
 export type AnswerVerdict =
   Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable" | "Unauthenticated";
 
@@ -15,29 +18,29 @@ export interface Outcome {
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
   readonly decision?: Decision;
-  /** Whether the same request would be answered the same; absent where nobody can tell. */
+  /** Whether the same request would get the same answer; absent where that is unknown. */
   readonly stands?: ((now: Date) => boolean) | undefined;
 }
 
-/** Keeps what was answered. */
+/** Records answers. */
 export interface AnswerRecorder {
   record(request: HookRequest, outcome: Outcome, now: Date): void;
-  /** What was recorded last of the Cluster and hook was answered once more, to the same request. */
+  /** The last recorded answer about the Cluster and hook was repeated, to the same request. */
   repeat(hook: HookName, clusterUID: string, now: Date): void;
-  /** The Cluster is gone. */
+  /** The Cluster is deleted. */
   forget(clusterUID: string): void;
 }
 
 interface Entry {
   readonly line: string;
   readonly fields: Readonly<Record<string, unknown>>;
-  /** Line and fields as one text. */
+  /** Message and fields as one text. */
   readonly said: string;
   loggedAt: number;
   repeated: number;
 }
 
-/** While nothing changes, one line with a count this often. */
+/** An unchanged answer is logged once per interval, with a count. */
 const SUMMARY_EVERY_MS = 10 * 60 * 1000;
 
 export interface AnswerLogOptions {

@@ -1,4 +1,4 @@
-/** Bytes to a hook call, and an answer to bytes. */
+/** Decodes hook requests and encodes responses. */
 
 import { hash } from "node:crypto";
 import { Ajv, type ValidateFunction } from "ajv";
@@ -17,7 +17,7 @@ import { asRequested, viewCluster } from "../policy/cluster.ts";
 
 export interface HookRequest {
   readonly call: HookCall;
-  /** As the request carries it: without status, in v1beta1 or v1beta2. */
+  /** As in the request: without status, in v1beta1 or v1beta2. */
   readonly cluster: Cluster;
 }
 
@@ -25,16 +25,18 @@ type RawRequest = Omit<HookCall, "hook"> & {
   readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
 };
 
-/** A valid request, of which only so much is looked at as has been asked for. */
+/** A valid request; each part is decoded when it is first read. */
 export interface ReceivedRequest {
   readonly clusterUID: string;
-  /** The same for all that ask the same of the same version of the same Cluster. */
+  /** The same for every request about the same operation on the same version of a Cluster. */
   readonly subject: string;
   read(): HookRequest;
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
-/** Bounds of Kubernetes' own: what is longer, or of other letters, is nobody's Cluster, and would be kept and logged. */
+/**
+ * Kubernetes' own limits: longer names or other characters cannot belong to a Cluster, and would be stored and logged.
+ */
 const upTo = (maxLength: number, pattern: string): object => ({
   type: "string",
   minLength: 1,
@@ -43,13 +45,13 @@ const upTo = (maxLength: number, pattern: string): object => ({
 });
 const NAME = upTo(253, "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$");
 const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
-/** Opaque, but nothing that a log or a terminal could take for more than text. */
+/** Opaque, but without characters that a log or a terminal could interpret. */
 const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
 const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
-/** Characters. */
+/** In characters. */
 const MAX_SETTINGS = 64 * 1024;
 
-/** Only what is read is checked: this is the hot path, and Cluster API may add fields in any minor. */
+/** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
 const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
 
 const VALIDATORS = new Map<HookName, ValidateFunction<RawRequest>>(
@@ -86,7 +88,7 @@ function requestSchema(hook: HookName): object {
   };
 }
 
-/** `undefined`: not a request for this hook. Never throws, whatever the bytes. */
+/** `undefined`: not a request for this hook. Never throws for any bytes. */
 export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | undefined {
   const raw = parseJson(body);
   const validate = VALIDATORS.get(hook);
@@ -112,12 +114,12 @@ function parseJson(body: Buffer): unknown {
 
 export interface Answer {
   readonly status: "Success" | "Failure";
-  /** 0: go on. */
+  /** 0: Cluster API proceeds. */
   readonly retryAfterSeconds: number;
   readonly message: string;
 }
 
-/** `waits`: the hook's response type has retryAfterSeconds at this Cluster API version. */
+/** `waits`: the hook's response type has retryAfterSeconds in this Cluster API version. */
 export function encodeResponse(
   hook: HookName,
   { status, retryAfterSeconds, message }: Answer,
@@ -133,20 +135,20 @@ export function encodeResponse(
   return JSON.stringify(response);
 }
 
-/** Static text: what a request held must not come back in a condition. */
+/** Static text: the content of a request must not return in a condition. */
 export function undecodableResponse(hook: HookName, waits: boolean): string {
   const message = `the request is not a valid ${hook}Request`;
   return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
 }
 
-/** What was sent has not been looked at. */
+/** For a body that was not read. */
 export function tooLargeResponse(hook: HookName, waits: boolean): string {
   const message =
     "the request is larger than HookPolicy takes: more than 20 MiB, or more than 32768 values (variables and their fields, labels, annotations)";
   return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
 }
 
-/** Who it is, the operator's log says. */
+/** The operator's log names the client. */
 export function unauthenticatedResponse(hook: HookName, waits: boolean): string {
   const message =
     "the call has no client certificate that HookPolicy accepts (its flags --client-ca-file and --client-cn, Cluster API's --runtime-extension-client-cert-file)";

@@ -1,4 +1,4 @@
-/** One hook call from bytes to bytes. Whatever happens, the answer is a decided one: blocked rather than let go. */
+/** Handles one hook call from bytes to bytes. Whatever fails, the answer is a decided one: hold rather than release. */
 
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
@@ -13,22 +13,20 @@ import {
 } from "./codec.ts";
 import { type Replay, Replays } from "./replays.ts";
 
-/** Where decisions come from (controller/store.ts and controller/confirmation.ts). */
+/** The source of decisions (controller/store.ts and controller/confirmation.ts). */
 export interface DecisionSource {
-  /** Policies, Clusters and Namespaces are all in memory. */
+  /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean;
   /**
-   * Decides at once, or when it is the Cluster's turn: calls about one namespace must not keep those about others
-   * waiting. Where too many of them wait already, `refuse` gives the answer.
+   * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. When
+   * too many of them wait already, `refuse` gives the answer.
    */
   inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
-  /** The decision from memory, in which a question changes nothing. */
+  /** Decides from memory, without changing any state. */
   ask(request: HookRequest, now: Date): Decision;
-  /**
-   * Tells, of what ask() has just decided, whether it would decide the same again. `undefined`: nobody can tell.
-   */
+  /** Returns a function that tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
   standing(request: HookRequest, decision: Decision, at: Date): ((now: Date) => boolean) | undefined;
-  /** The decision against the present: a go needs it, because memory may lag behind. Never rejects. */
+  /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
 }
 
@@ -43,29 +41,28 @@ export interface HandlerDeps {
   readonly metrics: HookMetrics;
   readonly answers: AnswerRecorder;
   readonly log: Logger;
-  /** For what strangers can cause: a warning now and then, however often it happens. */
+  /** For warnings that any caller can cause: logged now and then, however often they happen. */
   readonly complain: Logger["warn"];
   readonly now: () => Date;
 }
 
-/** Short: the reason passes by itself, and Cluster API does not ask earlier whatever changes. */
+/** Short: the reason passes by itself, and Cluster API never calls earlier than told. */
 const SOON_SECONDS = 5;
 
 const TEXT = {
-  NotLoaded: "HookPolicy has not loaded all policies yet and lets nothing go on before it has",
-  NotConfirmed:
-    "HookPolicy lets nothing go on before it has confirmed its decision with the API server, which it could not",
+  NotLoaded: "HookPolicy is still loading policies and holds every Cluster until it has finished",
+  NotConfirmed: "HookPolicy could not confirm the decision with the API server, so the Cluster stays held",
   TooManyCalls:
     "too many calls about this Cluster wait for a decision of HookPolicy, so the Cluster stays held",
   InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
 } as const;
 
 export interface HookHandler {
-  /** The JSON text of the answer; without the digest of the body it is not repeated. */
+  /** Returns the JSON text of the answer; without the digest of the body the answer cannot be repeated. */
   readonly handle: (body: Buffer, digest?: string) => string | Promise<string>;
-  /** The answer to bytes of this digest, if there was one that holds and still stands. */
+  /** Returns the answer to a body with this digest if there was one that holds and still stands. */
   readonly repeat?: (digest: string) => string | undefined;
-  /** The Cluster is gone. */
+  /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;
 }
 
@@ -135,12 +132,12 @@ function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outc
   if (!deps.source.loaded()) return undecided("NotLoaded", true);
   const at = deps.now();
   const decision = deps.source.ask(request, at);
-  // What is decided of an invented Cluster would tell whether the objects that gates look at are there.
+  // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
   if (!decision.holds || decision.basis?.fromRequest === true) return confirm(request, decision, deps);
   return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
 }
 
-/** Memory may say "not yet"; only the present may say "go", and of a Cluster that memory does not have, anything. */
+/** Memory may decide to hold; a release, or any answer about a Cluster that is not in memory, needs a fresh read. */
 async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps): Promise<Outcome> {
   const confirmation = await deps.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(request, confirmation.reason, deps);
@@ -149,7 +146,7 @@ async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps
   return decided(decision);
 }
 
-/** The reason is for the log and the metric: callers are told the same whatever it is. */
+/** The reason is for the log and the metric; the caller gets the same text for every reason. */
 function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): Outcome {
   deps.metrics.unconfirmed(reason);
   deps.log.warn("Holding a Cluster because a release could not be confirmed", {
@@ -160,7 +157,7 @@ function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): O
   return undecided("NotConfirmed", true);
 }
 
-/** Leaves no other trace: the last answer about the Cluster, and what is kept of it, stay as they are. */
+/** Changes nothing else: the last answer about the Cluster and its stored state stay. */
 function refused(request: HookRequest, deps: HandlerDeps, waits: boolean): Answer {
   deps.metrics.unconfirmed("TooManyCalls");
   deps.complain("Holding a Cluster because too many calls about it wait", {
@@ -174,7 +171,7 @@ function nameOf({ cluster: { metadata } }: HookRequest): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** A hook that cannot hold anything: Cluster API stops the whole reconcile on anything but Success. */
+/** Answers a hook that cannot hold: Cluster API stops the whole reconcile on anything but Success. */
 function observe(request: HookRequest, deps: HandlerDeps): Outcome {
   if (!deps.source.loaded()) return undecided("NotLoaded", false);
   const decision = deps.source.ask(request, deps.now());
@@ -189,13 +186,13 @@ function decided(decision: Decision): Outcome {
   return { verdict, decision, answer: holds ? wait : GO };
 }
 
-/** What is not decided is held, where the hook can hold at all. */
+/** Without a decision the answer is to hold, where the hook can hold. */
 function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
   const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
   return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
 }
 
-/** For what goes wrong around a handler. */
+/** For errors around a handler. */
 export function internalErrorResponse(hook: HookName, waits: boolean): string {
   return encodeResponse(hook, undecided("InternalError", waits).answer, waits);
 }

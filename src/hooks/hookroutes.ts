@@ -1,4 +1,4 @@
-/** The paths that are served, made once: the set is fixed per process. */
+/** The served paths, built once: the set is fixed per process. */
 
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
@@ -9,17 +9,17 @@ import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookha
 export interface Routes {
   readonly routes: readonly {
     readonly path: string;
-    /** Only for Cluster API, where clients are told apart at all. */
+    /** Whether only authenticated clients are answered, where client authentication is on. */
     readonly authenticated: boolean;
     handle(body: Buffer, digest?: string): string | Promise<string>;
     readonly repeat?: (digest: string) => string | undefined;
   }[];
-  /** The answer where there is no body to handle, or where handling it has thrown. */
+  /** The answer without a readable body, or after the handler has thrown. */
   readonly undecodable: (
     path: string,
     reason: "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal",
   ) => string;
-  /** What is kept for the next call about a Cluster that is gone. */
+  /** Forgets what is kept for repeated calls about a deleted Cluster. */
   readonly forget: (clusterUID: string) => void;
 }
 
@@ -45,7 +45,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
     },
     undecodable: (path, reason) => {
       const hook = byPath.get(path);
-      // Discovery takes anything: a request that is broken off still learns what is served.
+      // Discovery accepts any body: even an incomplete request is answered with what is served.
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
       if (reason === "internal") return internalErrorResponse(hook, waits);

@@ -1,11 +1,11 @@
 import type { HookName } from "../api/runtimehooks.ts";
 
-/** Anyone who reaches the port can invent Clusters. */
+/** Any client that reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
 
-/** What was recorded last about each Cluster and hook. */
+/** The last recorded answer about each Cluster and hook. */
 export class LastAnswers<T> {
-  /** By uid; where nothing has changed for longest comes first, and goes first. */
+  /** By uid; the entry that has not changed for longest comes first and is evicted first. */
   readonly #byCluster = new Map<string, Map<HookName, T>>();
   #size = 0;
 
@@ -21,7 +21,7 @@ export class LastAnswers<T> {
     if (this.#size > MAX_ANSWERS && oldest.done !== true) this.forget(oldest.value);
   }
 
-  /** Gives what was forgotten. */
+  /** Returns the forgotten answers. */
   forget(clusterUID: string): Iterable<readonly [HookName, T]> {
     const answers = this.#byCluster.get(clusterUID);
     this.#byCluster.delete(clusterUID);

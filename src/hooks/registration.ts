@@ -1,4 +1,4 @@
-/** Whether Cluster API asks this extension at all: what its ExtensionConfigs say. Decisions never look here. */
+/** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
 
 import { type Fields, isFields } from "../api/fields.ts";
 import { REASON } from "../api/hookpolicy.ts";
@@ -8,12 +8,12 @@ import { viewMetadata } from "../policy/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import { compileSelector, type Labels } from "../policy/selector.ts";
 
-/** Of the shipped manifest. */
+/** The name in the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";
 
-/** By what an ExtensionConfig is recognized. */
+/** What identifies an ExtensionConfig as ours. */
 export interface Own {
-  /** The names of all handlers that we have. */
+  /** The names of all handlers of HookPolicy. */
   readonly handlers: ReadonlySet<string>;
   readonly serviceName: string;
 }
@@ -27,15 +27,15 @@ export interface Registration {
   readonly caBundle?: string;
   /** Absent: all namespaces. */
   readonly namespaceSelector?: LabelSelector;
-  /** What Cluster API sends along with each call. */
+  /** The settings that Cluster API sends with each call. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Status of the condition Discovered; absent: nobody has tried. */
+  /** Status of the condition Discovered; absent: discovery was never tried. */
   readonly discovered?: string;
-  /** Of that condition. */
+  /** Message of that condition. */
   readonly message: string;
-  /** The condition is about this generation of the spec. */
+  /** Whether the condition is about this generation of the spec. */
   readonly current: boolean;
-  /** What Cluster API has discovered, the last time that it could. */
+  /** The handlers of the last successful discovery. */
   readonly handlers: readonly Handler[];
 }
 
@@ -77,7 +77,7 @@ function viewSettings(raw: Fields): Record<string, string> {
   );
 }
 
-/** v1alpha1 keeps the new conditions in status.v1beta2; its old one of the same name says the same. */
+/** v1alpha1 keeps the new conditions in status.v1beta2; its old condition of the same name says the same. */
 function discoveredIn(status: Fields): Fields {
   const conditions = [...list(record(status["v1beta2"])["conditions"]), ...list(status["conditions"])];
   return record(conditions.find((each) => record(each)["type"] === "Discovered"));
@@ -103,7 +103,7 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** By names; under other ones, by what was discovered there: nothing but handlers of ours. */
+/** Recognized by name, or else by its discovered handlers, all of which must be ours. */
 export function isOurs(
   { metadata, service, handlers: discovered }: Registration,
   { handlers, serviceName }: Own,
@@ -131,15 +131,15 @@ export const NOT_INSTALLED: NotCalled = {
     "The API server serves no extensionconfigs.runtime.cluster.x-k8s.io: install Cluster API, with its feature gates ClusterTopology and RuntimeSDK. Until then the policy holds nothing",
 };
 
-/** The hooks on which the policy can hold something. */
+/** The hooks on which the policy can hold. */
 function gatedHooks({ rules }: CompiledPolicy): HookName[] {
   const gated = rules.filter(isGated);
   return HOOK_NAMES.filter((hook) => gated.some(({ hooks }) => hooks.has(hook)));
 }
 
 /**
- * Why Cluster API does not ask although the policy would hold something; absent where it asks. `ours`: the
- * ExtensionConfigs that lead here; `namespace`: the labels of a HookPolicy's.
+ * Why Cluster API never calls for this policy; absent where it does. `ours`: the ExtensionConfigs that point to this
+ * operator; `namespace`: the labels of a HookPolicy's namespace.
  */
 export function notCalled(
   policy: CompiledPolicy,

@@ -1,4 +1,4 @@
-/** Cluster API's ExtensionConfigs in memory: whether policies are asked at all. */
+/** Keeps Cluster API's ExtensionConfigs in memory, which show whether policies are called at all. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -29,10 +29,10 @@ const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
   readonly namespaces: Pick<Lister<Namespace>, "get">;
-  /** Of the Service that callers use. */
+  /** Name of the Service that callers use. */
   readonly serviceName: string;
   readonly log: Logger;
-  /** What notCalled() says may be another now. */
+  /** The result of notCalled() may have changed. */
   readonly onChange: () => void;
   readonly tuning?: Partial<InformerTuning>;
 }
@@ -56,7 +56,7 @@ export class Registrations {
     });
   }
 
-  /** What lasts, in one word: another one is a reason to look again, as is onChange. */
+  /** The lasting state in one word; a change is a reason to check again, as is onChange. */
   get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
     const failure = this.informer.failure();
     if (isNotFound(failure)) return "NotServed";
@@ -64,7 +64,9 @@ export class Registrations {
     return this.informer.synced() ? "Known" : "Unknown";
   }
 
-  /** "Unknown" until the first list: what was found before stands. Who may not look says nothing. */
+  /**
+   * "Unknown" until the first list: the earlier result stays. Without permission to read, the result is `undefined`.
+   */
   readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
     switch (this.state) {
       case "Unknown":
@@ -80,7 +82,7 @@ export class Registrations {
     }
   };
 
-  /** Of the ExtensionConfig by which Clusters of the namespace come here; none, where several could be it, and differ. */
+  /** Settings of the ExtensionConfig that calls for Clusters of the namespace; none where several match and differ. */
   readonly settings = (namespace: string): Registration["settings"] => {
     const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
     const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
@@ -89,7 +91,7 @@ export class Registrations {
     return others.every((other) => isDeepStrictEqual(other.settings ?? {}, settings)) ? settings : undefined;
   };
 
-  /** Resolves when it is known what there is, or that it cannot be known, or when `signal` aborts. */
+  /** Resolves when the registrations are known, when they cannot be known, or when `signal` aborts. */
   async whenKnown(signal: AbortSignal): Promise<void> {
     while (this.state === "Unknown" && !signal.aborted)
       await pause(KNOWN_POLL_MS, undefined, { signal }).catch(() => undefined);
@@ -101,8 +103,7 @@ export class Registrations {
   }
 }
 
-/** A KubeError (404) where there is no Cluster API. */
-/** Cluster API discovers again every ten minutes, and writes where something has changed. */
+/** Cluster API rediscovers every ten minutes and writes the status when something has changed. */
 function saysTheSame(a: Registration | undefined, b: Registration | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   const { metadata: _a, ...restA } = a;

@@ -1,7 +1,7 @@
 /**
- * Answers to what is asked again, which is what Cluster API does while it waits: nothing need be decided again while the
- * decision stands, and where it is asked in the very same bytes, nothing need be parsed. Only for answers that hold: a
- * go is confirmed each time.
+ * Repeats answers, because Cluster API repeats its call while it waits. While a decision stands it is not computed
+ * again, and a request with the very same bytes is not even parsed. Only for answers that hold: every release is
+ * confirmed again.
  */
 
 import type { AnswerVerdict } from "./answerlog.ts";
@@ -9,7 +9,7 @@ import type { ReceivedRequest } from "./codec.ts";
 
 type Asked = Pick<ReceivedRequest, "clusterUID" | "subject">;
 
-/** Of the request what it is about. */
+/** The parts of a request that identify what it is about. */
 export interface Replay extends Asked {
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
@@ -19,23 +19,23 @@ export interface Replay extends Asked {
 
 interface Kept {
   readonly replay: Replay;
-  /** Of the last request: there is no use in those before it. */
+  /** Digest of the last request; older ones are of no use. */
   readonly digest: string;
 }
 
 const MAX_REPLAYS = 20_000;
 
-/** Of one hook. */
+/** The replays of one hook. */
 export class Replays {
   readonly #byDigest = new Map<string, Replay>();
-  /** The last answer about each Cluster, by uid, the oldest first. */
+  /** The last answer about each Cluster by uid, the oldest first. */
   readonly #kept = new Map<string, Kept>();
 
   find(digest: string, now: Date): Replay | undefined {
     return this.#standing(this.#byDigest.get(digest), now);
   }
 
-  /** In other bytes, which are those that are expected from now on. */
+  /** Finds the answer to the same request in other bytes, and expects those bytes from now on. */
   findSubject({ clusterUID, subject }: Asked, digest: string, now: Date): Replay | undefined {
     const kept = this.#kept.get(clusterUID);
     if (kept?.replay.subject !== subject) return undefined;
@@ -53,7 +53,10 @@ export class Replays {
     if (this.#kept.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
 
-  /** To be called when another answer is given about the Cluster: only the last one is repeated. Or when it is gone. */
+  /**
+   * Called when another answer is given about the Cluster, because only the last one is repeated, or when it is
+   * deleted.
+   */
   forget(clusterUID: string): void {
     const kept = this.#kept.get(clusterUID);
     if (kept === undefined) return;

@@ -1,6 +1,6 @@
 /** The answer of a SubjectAccessReview or a SelfSubjectAccessReview. */
 
-/** Anything but a plain yes is a no. */
+/** Only an explicit `allowed: true` counts. */
 export function isAllowed(status: unknown): boolean {
   return typeof status === "object" && status !== null && "allowed" in status && status.allowed === true;
 }

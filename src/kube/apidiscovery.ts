@@ -1,11 +1,11 @@
-/** Which resource a kind is stored as, by the API server's discovery (metav1.APIResourceList). */
+/** Finds the resource that stores a kind, by the API server's discovery (metav1.APIResourceList). */
 
 import { isFields } from "../api/fields.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { KubeError } from "./kubeerror.ts";
 import type { Resource } from "./resource.ts";
 
-/** Reasons of the KubeErrors (404, 404, 405) that discoverResource throws besides those of the request. */
+/** Reasons of the KubeErrors (404, 404, 405) that discoverResource throws in addition to those of the request. */
 export const KIND_NOT_SERVED = "KindNotServed";
 export const KIND_TERMINATING = "KindTerminating";
 export const KIND_NOT_WATCHABLE = "KindNotWatchable";
@@ -17,12 +17,12 @@ interface Served {
   readonly verbs: readonly unknown[];
 }
 
-/** Both come from users' policies and become a path. DNS subdomain and label, as in apimachinery. */
+/** Both values come from users' policies and become part of a path. DNS subdomain and label, as in apimachinery. */
 const API_VERSION =
   /^(?:(?<group>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)\/)?(?<version>[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/;
 const MAX_CHARS = 317; // 253, "/" and 63
 
-/** A kind whose objects can be listed and watched; every other one is a KubeError. */
+/** Finds a kind whose objects can be listed and watched; throws a KubeError for every other kind. */
 export async function discoverResource(
   client: Pick<KubeClient, "getPath">,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -44,8 +44,8 @@ export async function discoverResource(
 }
 
 /**
- * Whether the API server serves these objects, in whichever version. That something is missing counts only in an answer
- * that can be nobody else's: one that lists a group which must be there. A 404 would be any proxy's, too.
+ * Whether the API server serves these objects in any version. A missing resource counts only when the answer lists a
+ * group that must exist: a 404 could also come from a proxy.
  */
 export async function servesResource(
   client: Pick<KubeClient, "getPath">,
@@ -76,7 +76,7 @@ function invalid(attempt: string, what: string): KubeError {
   return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
 }
 
-/** Without subresources, which have a kind of their own ("deployments/scale" is a Scale). */
+/** Leaves out subresources, which have a kind of their own ("deployments/scale" is a Scale). */
 function servedIn(attempt: string, body: unknown): readonly Served[] {
   return listOf(attempt, "resources", body)
     .filter(isServed)
@@ -94,8 +94,8 @@ function isServed(value: unknown): value is Served {
 }
 
 /**
- * While a CustomResourceDefinition is deleted, its objects go first and are still served: that they are not
- * there tells nothing then. Discovery offers only these verbs (customresource_discovery_controller.go).
+ * While a CustomResourceDefinition is being deleted, its objects are deleted first and are still served, so missing
+ * objects prove nothing. Discovery then offers only these verbs (customresource_discovery_controller.go).
  */
 function isTerminating(verbs: readonly unknown[]): boolean {
   return verbs.includes("delete") && !["create", "update", "patch"].some((verb) => verbs.includes(verb));

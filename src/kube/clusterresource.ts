@@ -7,7 +7,7 @@ import type { Resource } from "./resource.ts";
 /** Newest first; Cluster API ≤ 1.10 serves only v1beta1. */
 const CLUSTER_VERSIONS = ["v1beta2", "v1beta1"];
 
-/** Which version of Cluster this API server serves; asked again before each list, because upgrades change it. */
+/** The version of Cluster that this API server serves; looked up before each list, because upgrades change it. */
 export class ClusterResource {
   readonly #client: KubeClient;
   #version = "v1beta2";

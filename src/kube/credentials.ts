@@ -4,7 +4,7 @@ import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { KubeError, cleanLine } from "./kubeerror.ts";
 import type { Attempt } from "./kubeerror.ts";
 
-/** SecureContextOptions with what client-node may set beside them. */
+/** SecureContextOptions plus what client-node can set in addition. */
 export type TlsOptions = Pick<SecureContextOptions, "ca" | "cert" | "key" | "pfx" | "passphrase"> & {
   readonly rejectUnauthorized?: boolean;
   readonly servername?: string;
@@ -12,14 +12,14 @@ export type TlsOptions = Pick<SecureContextOptions, "ca" | "cert" | "key" | "pfx
 
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
-  /** What a connection needs; two equal ones may share connections. */
+  /** The TLS options of a connection; connections with equal options may be shared. */
   readonly tls: TlsOptions;
 }
 
 /**
- * Asks client-node for the current credentials: it re-reads the token file every minute, runs exec plugins,
- * refreshes OIDC tokens and reads the CA. What it throws becomes a KubeError with reason Credentials, to be
- * tried again. Over plain http nothing is sent, as in kubectl.
+ * Asks client-node for the current credentials: it re-reads the token file every minute, runs exec plugins, refreshes
+ * OIDC tokens and reads the CA. An error becomes a KubeError with reason Credentials, and the request is retried. Over
+ * plain http no credentials are sent, as in kubectl.
  */
 export async function currentCredentials(config: KubeConfig, attempt: Attempt): Promise<Credentials> {
   const cluster = config.getCurrentCluster();
@@ -30,7 +30,7 @@ export async function currentCredentials(config: KubeConfig, attempt: Attempt): 
     if (config.getCurrentUser() === null) addAnonymousUser(config);
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    // No cause: a plugin's output can be in it.
+    // Without the cause: it can contain a plugin's output.
     throw new KubeError(`${attempt}: credentials: ${problem(error)}`, { code: 0, reason: "Credentials" });
   }
   return { headers: headersOf(options), tls: tlsOf(options) };
@@ -46,7 +46,7 @@ function addAnonymousUser(config: KubeConfig): void {
 }
 
 function problem(error: unknown): string {
-  // JSON.parse quotes what it could not read: here a credential printed by a plugin.
+  // JSON.parse quotes the text that it could not read, which here is a credential printed by a plugin.
   if (error instanceof SyntaxError) return "the credentials plugin did not print JSON";
   const line = cleanLine(error instanceof Error ? error.message : String(error));
   return line === "" ? "the credentials plugin failed" : line;

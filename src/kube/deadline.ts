@@ -8,9 +8,9 @@ export interface Limits {
 }
 
 /**
- * Runs `work` with a signal that fires after `timeoutMs` or when the caller's fires, and rejects then even if
- * `work` never looks at its signal (a credentials plugin that hangs). AbortSignal.any is not used: the
- * caller's signal lives as long as the process, and every request would leave something attached to it.
+ * Runs `work` with a signal that fires after `timeoutMs` or when the caller's signal fires, and rejects then even if
+ * `work` ignores its signal (a credentials plugin that hangs). AbortSignal.any is not used: the caller's signal lives
+ * as long as the process, and every request would leave a listener attached to it.
  */
 export async function withDeadline<T>(
   attempt: Attempt,
@@ -38,7 +38,7 @@ export async function withDeadline<T>(
 
 export interface Child {
   readonly controller: AbortController;
-  /** When the work is over: the parent forgets the child. */
+  /** Detaches the child from its parent when the work is done. */
   release(): void;
 }
 
@@ -75,7 +75,9 @@ export interface BackoffOptions {
   readonly random: () => number;
 }
 
-/** Doubles from `minMs` to `maxMs`, each value taken between half and all of it so that replicas spread. */
+/**
+ * Doubles from `minMs` to `maxMs`; each pause is between half of the value and all of it, so that replicas spread out.
+ */
 export class Backoff {
   readonly #options: BackoffOptions;
   #failures = 0;

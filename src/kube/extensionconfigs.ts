@@ -16,7 +16,7 @@ export async function extensionConfigs(
   return extensionConfigsOf(await client.getPath(RUNTIME_GROUP_PATH, { signal }));
 }
 
-/** `group`: what the API server tells of it. */
+/** `group` is the API server's discovery of the group. */
 export function extensionConfigsOf(group: unknown): Resource {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
   const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };

@@ -1,11 +1,11 @@
 /**
- * List and watch of one kind, for life.
+ * Lists and watches one kind for the life of the process.
  *
- * Not client-node's ListWatch/Watch: in 2.0.1 a 5xx, a dropped socket or a failing credentials plugin ends the
- * informer for good, a throwing handler or plugin ends the process (unhandled rejection), stop() can leave a
- * watch open, bookmarks are never asked for, and events reset its back-off so that it reconnects 19 times a
- * second (kubernetes-client/javascript#596, #447, #1933, #3034, #3052; each seen against a real API server).
- * An informer that is dead without anyone noticing lets stale policies decide.
+ * Not client-node's ListWatch/Watch: in 2.0.1 a 5xx, a dropped socket or a failing credentials plugin ends the informer
+ * for good, a throwing handler or plugin ends the process (unhandled rejection), stop() can leave a watch open,
+ * bookmarks are never requested, and events reset its back-off so that it reconnects 19 times a second
+ * (kubernetes-client/javascript#596, #447, #1933, #3034, #3052; each seen against a real API server). An informer that
+ * dies unnoticed lets stale policies decide.
  */
 import type { Logger } from "../api/logger.ts";
 import type { KubeClient } from "./kubeclient.ts";
@@ -24,26 +24,28 @@ import type { WatchEvent } from "./watchstream.ts";
 
 export interface InformerOptions<T extends Stored> {
   readonly client: Pick<KubeClient, "list" | "watch">;
-  /** A function is asked before every list, for a kind whose served version is found by discovery. */
+  /** A function is called before every list, for a kind whose served version is found by discovery. */
   readonly resource: Resource | ((signal: AbortSignal) => Promise<Resource>);
   /**
-   * Keeps only what is used; runs before anything is stored. A throw skips that object: see Projection. `known`: what a
-   * watch's event follows on; never for a list, after which a restored etcd may count the same generations again.
+   * Keeps only the fields that are used; runs before an object is stored. A throw skips that object: see Projection.
+   * `known`: the copy that a watch event follows; absent for a list, since a restored etcd may count the same
+   * generations again.
    */
   readonly project: (raw: KubeObject, known?: T) => T;
-  /** Called when the store already holds the change; what it throws is logged and stops nothing. */
+  /** Called when the store already holds the change; an error that it throws is logged and stops nothing. */
   readonly onChange?: (change: Change<T>) => void;
   /**
-   * Whether two copies of the same resource version are the same, as far as anybody cares. For kinds where that has to
-   * be asked: a CustomResourceDefinition of another version reads what is stored otherwise. The API server then ends the
-   * watches of the kind and tells no more (apiextensions-apiserver, customresource_handler.go), so the kind is listed
-   * again after every watch: at the latest when the one ends that was opened by a server that knew of it already.
+   * Whether two copies of the same resource version are equal for the consumer. Needed for kinds whose content can
+   * change at the same version: after an update of a CustomResourceDefinition, the API server converts stored objects
+   * differently. It then ends the watches of the kind without events (apiextensions-apiserver,
+   * customresource_handler.go), so the kind is listed again after every watch: at the latest when a watch ends that a
+   * server opened after it knew of the update.
    */
   readonly isSame?: (a: T, b: T) => boolean;
   readonly metadataOnly?: boolean;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
-  /** Milliseconds of a clock that never jumps. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly random?: () => number;
 }
@@ -81,7 +83,7 @@ export class Informer<T extends Stored> {
     this.#recovery = new Recovery({ tuning: this.#tuning, log, now, random });
   }
 
-  /** Until `signal` fires; never rejects. Run once. */
+  /** Runs until `signal` fires; never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
     while (!signal.aborted) {
@@ -99,7 +101,7 @@ export class Informer<T extends Stored> {
     clearTimeout(this.#refreshTimer);
   }
 
-  /** The first list is in the store, and onChange has seen it. Stays true. */
+  /** Whether the first list is in the store and onChange has seen it. Stays true. */
   synced(): boolean {
     return this.#synced;
   }
@@ -130,29 +132,29 @@ export class Informer<T extends Stored> {
     return this.#store.size;
   }
 
-  /** Objects that could not be projected, counted each time. */
+  /** Counts failed projections; an object counts each time it fails. */
   get projectionFailures(): number {
     return this.#projection.failures;
   }
 
-  /** Why the store may be out of date now; undefined while a watch is open. 404: the kind is not served. */
+  /** Why the store may be out of date; undefined while a watch is open. 404: the kind is not served. */
   failure(): KubeError | undefined {
     return this.#recovery.failure;
   }
 
-  /** Since the last list, event or bookmark (since the start, before the first list). */
+  /** Time since the last list, event or bookmark (since the start, before the first list). */
   contactAgeMs(): number {
     return this.#recovery.contactAgeMs();
   }
 
-  /** How often contact was lost and had to be made again. */
+  /** How often contact was lost and re-established. */
   get restarts(): number {
     return this.#recovery.restarts;
   }
 
   /**
-   * The caller has evidence that the store is stale: list again, soon. Many calls make one list, and the watch
-   * goes on until then.
+   * Requests a relist soon, because the caller has evidence that the store is stale. Many calls make one list; the
+   * watch continues until then.
    */
   refresh(): void {
     if (!this.#running || !this.#synced || this.#refreshDue || this.#refreshTimer !== undefined) return;
@@ -191,7 +193,7 @@ export class Informer<T extends Stored> {
     );
   }
 
-  /** Returns when a working watch has ended, or when a refresh is due; throws when there is something to recover from. */
+  /** Returns when a working watch has ended or a refresh is due; throws when recovery is needed. */
   async #follow(position: Position, signal: AbortSignal): Promise<void> {
     if (this.#refreshDue) {
       this.#position = undefined;
@@ -227,7 +229,7 @@ export class Informer<T extends Stored> {
 
   #apply(resource: Resource, event: WatchEvent): void {
     if (event.type === "ERROR") {
-      // Only a list tells what was lost.
+      // Only a list can show what was lost.
       this.#position = undefined;
       throw event.error;
     }
@@ -255,7 +257,7 @@ export class Informer<T extends Stored> {
     }
   }
 
-  /** How long to wait; drops the position when the next attempt must be a list. */
+  /** Returns the pause before the next attempt; drops the position when that attempt must be a list. */
   #recover(error: KubeError, wasWatching: boolean): number {
     if (this.#refreshDue && isAborted(error)) return 0;
     const { relist, pauseMs } = this.#recovery.after(error, wasWatching);

@@ -16,7 +16,7 @@ export interface KubeClientOptions {
   readonly version?: string;
   readonly timeoutMs?: number;
   readonly maxResponseBytes?: number;
-  /** For how long the projection of a list may keep the event loop. */
+  /** How long projecting a list may occupy the event loop before other work runs. */
   readonly sliceMs?: number;
 }
 
@@ -29,18 +29,18 @@ export interface GetOptions extends RequestOptions {
   readonly metadataOnly?: boolean;
 }
 
-/** Which objects of a kind; absent: all. */
+/** Selects objects of a kind; absent: all of them. */
 export interface Scope {
   readonly namespace?: string;
   readonly name?: string;
 }
 
 export interface ListOptions<U> extends GetOptions, Scope {
-  /** Objects per page, at most: large ones come in smaller pages. */
+  /** The most objects per page; pages of large objects are smaller. */
   readonly limit?: number;
-  /** Absent: a consistent read, as new as this call. "0": whatever the API server has in memory. */
+  /** Absent: a consistent read, as new as this call. "0": what the API server has in its cache. */
   readonly resourceVersion?: string;
-  /** Applied page by page, so that a big list never is in memory as a whole. */
+  /** Applied page by page, so that a large list is never in memory as a whole. */
   readonly project?: (raw: KubeObject) => U;
 }
 
@@ -67,25 +67,31 @@ interface Page {
   readonly items: readonly KubeObject[];
   readonly resourceVersion: string;
   readonly continue: string;
-  /** Of the answer. */
+  /** Size of the response. */
   readonly bytes: number;
 }
 
 const JSON_TYPE = "application/json";
 const META = "g=meta.k8s.io;v=v1";
-/** An aggregated API server may know no metadata-only answers: then the whole object is better than a 406. */
+/** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
 
-/** Objects of a page, at first and at most. */
+/** Objects of the first page, and the most of any page. */
 const [FIRST_PAGE, MAX_PAGE] = [100, 500];
-/** An answer is parsed in one piece, so pages are to be of this size; at the most that is given up, one object may be longer. */
+/**
+ * A response is parsed in one piece, so pages aim at PAGE_BYTES. A page above MAX_PAGE_BYTES is requested again with
+ * fewer objects, unless it has only one.
+ */
 const [PAGE_BYTES, MAX_PAGE_BYTES] = [1024 * 1024, 2 * 1024 * 1024];
 const SLICE_MS = 5;
 const MAX_LIST_RESTARTS = 3;
 const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
 
-/** Typed by the caller: objects come back as the API server sent them. Everything that fails throws a KubeError. */
+/**
+ * Reads and writes objects as the API server sends them; the caller provides the types. Every failure throws a
+ * KubeError.
+ */
 export class KubeClient {
   readonly #transport: Transport;
   readonly #sliceMs: number;
@@ -96,7 +102,7 @@ export class KubeClient {
     this.#sliceMs = options.sliceMs ?? SLICE_MS;
   }
 
-  /** As the responses so far show it. */
+  /** The API server's clock, as the responses so far show it. */
   get serverClock(): ServerClock {
     return this.#transport.clock;
   }
@@ -110,8 +116,8 @@ export class KubeClient {
   }
 
   /**
-   * All pages, of one resourceVersion. A 410 between pages (compaction) starts again; a page that is too
-   * large is asked for again with a quarter of the objects.
+   * Reads all pages of one resourceVersion. A 410 between pages (compaction) starts the list again; a page that is too
+   * large is requested again with a quarter of the objects.
    */
   async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
   async list<U>(
@@ -148,7 +154,7 @@ export class KubeClient {
     return watchEvents(attempt, body);
   }
 
-  /** Fails with AlreadyExists where there is one of that name. */
+  /** Fails with AlreadyExists when an object of that name exists. */
   async create(
     resource: Resource,
     value: { readonly metadata: ObjectKey } & object,
@@ -162,7 +168,7 @@ export class KubeClient {
     return object(attempt, await this.#transport.json(request));
   }
 
-  /** As create(), and admission is asked, but nothing is stored. */
+  /** Like create(), with admission but without storing the object (dry run). */
   async tryCreate(resource: Resource, value: { readonly metadata: ObjectKey } & object): Promise<void> {
     const attempt = describe("create", resource, value.metadata);
     const path = `${collectionPath(resource, value.metadata.namespace)}?dryRun=All`;
@@ -170,7 +176,7 @@ export class KubeClient {
     await this.#transport.json({ attempt, method: "POST", path, accept: JSON_TYPE, body });
   }
 
-  /** An object that is a question and never stored, such as a SubjectAccessReview: gives the answer, its status. */
+  /** Posts a review that is never stored, such as a SubjectAccessReview, and returns its status. */
   async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
     const attempt = `create ${resourceName(resource)}`;
     const apiVersion = `${resource.group}/${resource.version}`;
@@ -182,7 +188,7 @@ export class KubeClient {
     return isFields(answer) ? answer["status"] : undefined;
   }
 
-  /** Replaces the status subresource; a conflict when the object changed since `object` was read. */
+  /** Replaces the status subresource; a conflict if the object changed since `object` was read. */
   async replaceStatus(
     resource: Resource,
     value: KubeObject,
@@ -190,7 +196,7 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const attempt = describe("update status of", resource, value.metadata);
     if (!isKubeObject(value)) {
-      // Without one the API server overwrites whatever is there.
+      // Without a resourceVersion the API server overwrites any version.
       throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
     }
     const path = `${objectPath(resource, value.metadata)}/status`;
@@ -211,7 +217,7 @@ export class KubeClient {
     return await this.#patch(resource, key, body, options);
   }
 
-  /** JSON patch (RFC 6902), which can change an item of a list alone; an operation "test" guards the others. */
+  /** JSON patch (RFC 6902), which can change a single item of a list; a "test" operation guards the others. */
   async jsonPatch(
     resource: Resource,
     key: ObjectKey,
@@ -222,7 +228,7 @@ export class KubeClient {
     return await this.#patch(resource, key, body, options);
   }
 
-  /** Asks for deletion: finalizers may keep the object for longer. */
+  /** Requests deletion; finalizers may keep the object longer. */
   async delete(resource: Resource, key: ObjectKey, options: RequestOptions = {}): Promise<void> {
     const attempt = describe("delete", resource, key);
     const path = objectPath(resource, key);
@@ -230,13 +236,13 @@ export class KubeClient {
     await this.#transport.json({ attempt, method: "DELETE", path, accept: JSON_TYPE, signal });
   }
 
-  /** A document that is no object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
+  /** Reads a document that is not an object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
   async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
     const attempt = `get ${path}`;
     return this.#transport.json({ attempt, method: "GET", path, accept: JSON_TYPE, signal: options.signal });
   }
 
-  /** Drops all connections; requests that are under way fail. */
+  /** Drops all connections; requests in flight fail. */
   async close(): Promise<void> {
     await this.#transport.close();
   }
@@ -273,7 +279,7 @@ export class KubeClient {
     }
   }
 
-  /** Calls are answered in between. */
+  /** Yields to the event loop between slices, so that calls are answered. */
   async #inSlices<T>(all: readonly T[], take: (one: T) => void): Promise<void> {
     let end = performance.now() + this.#sliceMs;
     for (const one of all) {
@@ -291,7 +297,7 @@ export class KubeClient {
   ): Promise<Page> {
     const attempt = `list ${resourceName(resource)}`;
     const query = new URLSearchParams({ limit: String(at.limit) });
-    // The API server refuses a resourceVersion beside a continue token.
+    // The API server rejects a resourceVersion together with a continue token.
     if (at.token !== "") query.set("continue", at.token);
     else if (options.resourceVersion !== undefined) query.set("resourceVersion", options.resourceVersion);
     select(query, options);
@@ -305,13 +311,13 @@ export class KubeClient {
   }
 }
 
-/** What is left of a list may be of other sizes: no more than four times as many at once. */
+/** The remaining objects may differ in size, so a page grows by a factor of four at most. */
 function nextLimit(limit: number, { items, bytes }: Page, most: number): number {
   const fitting = Math.floor((items.length * PAGE_BYTES) / bytes);
   return Math.max(1, Math.min(fitting, limit * 4, most));
 }
 
-/** Every kind can be selected by name, and a right to one name is enough for it. */
+/** Every kind can be selected by name, and permission for that one name is enough. */
 function select(query: URLSearchParams, { name }: Scope): void {
   if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
 }
@@ -325,10 +331,10 @@ function object(attempt: Attempt, body: unknown): KubeObject {
   throw new KubeError(`${attempt}: invalid response: not an object`, { code: 0, reason: "InvalidResponse" });
 }
 
-/** An answer without items or resourceVersion is not an empty list. */
+/** A response without items or resourceVersion is not an empty list. */
 function page(attempt: Attempt, body: unknown, bytes: number): Page {
   const metadata = isFields(body) ? body["metadata"] : undefined;
-  // An empty Go slice that nobody made is null.
+  // Go encodes a nil slice as null.
   const items = isFields(body) && body["items"] === null ? [] : isFields(body) && body["items"];
   const version = isFields(metadata) ? metadata["resourceVersion"] : undefined;
   if (!isFields(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {

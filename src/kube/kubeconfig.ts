@@ -8,19 +8,19 @@ import { KubeError, cleanLine } from "./kubeerror.ts";
 export type { KubeConfig };
 
 export interface KubeConfigSource {
-  /** --kubeconfig; given, it is the only place looked at. */
+  /** --kubeconfig; when it is given, no other place is used. */
   readonly kubeconfig?: string;
-  /** --context; absent: the current one. Not for a Pod's service account. */
+  /** --context; absent: the current one. Has no effect with a Pod's service account. */
   readonly context?: string;
-  /** For tests: where the service account files are, instead of "/". */
+  /** For tests: the root of the service account files, instead of "/". */
   readonly root?: string;
 }
 
 const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /**
- * The explicit path, else the Pod's service account, else $KUBECONFIG, else ~/.kube/config.
- * Throws a KubeError with reason InvalidKubeConfig whose one line can be shown to the user as it is.
+ * Loads the explicit path, else the Pod's service account, else $KUBECONFIG, else ~/.kube/config. Throws a KubeError
+ * with reason InvalidKubeConfig whose one-line message can be shown to the user unchanged.
  */
 export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
   if (source.kubeconfig !== undefined) return load([source.kubeconfig], source.context);
@@ -43,7 +43,7 @@ function load(files: readonly string[], context: string | undefined): KubeConfig
   return checked(config, files.join(delimiter));
 }
 
-/** Like kubectl: files of the list $KUBECONFIG that do not exist are skipped, as long as one does. */
+/** Like kubectl: files in $KUBECONFIG that do not exist are skipped if at least one exists. */
 function defaultFiles(): string[] {
   const list = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   if (list.length > 0) {
@@ -78,7 +78,7 @@ function fromFile(file: string): KubeConfig {
   }
 }
 
-/** Never the parser's own message: it quotes the lines around the mistake, and those can hold a token. */
+/** Never the parser's own message: it quotes the lines around the error, which can contain a token. */
 function fileProblem(error: unknown): string {
   if (isFields(error) && error["code"] === "ENOENT") return "no such file";
   if (isFields(error) && typeof error["syscall"] === "string")

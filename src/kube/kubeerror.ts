@@ -1,14 +1,16 @@
 /**
- * The one error class of the API-server adapter. Callers test its meaning (the predicates below), never its text.
- * Messages are one line, bounded, and never hold credentials: what client-node and undici say is cleaned first.
+ * The only error class of the API server adapter. Callers test its meaning (the predicates below), never its text.
+ * Messages are one bounded line without credentials: texts of client-node and undici are cleaned first.
  */
 
 import { isFields } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
-  /** The HTTP status; 0 when no answer came (transport, credentials, abort). */
+  /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
   readonly code: number;
-  /** The reason of the API server's Status ("NotFound", "Conflict"), or one of ours ("Timeout", "TLS", ...). */
+  /**
+   * The reason of the API server's Status ("NotFound", "Conflict"), or one of HookPolicy's own ("Timeout", "TLS", ...).
+   */
   readonly reason: string;
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
@@ -30,7 +32,7 @@ export class KubeError extends Error {
 
 export const isNotFound = (error: unknown): boolean => error instanceof KubeError && error.code === 404;
 
-/** `undefined` where there is no such thing. */
+/** `undefined` when the object does not exist. */
 export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
@@ -40,14 +42,14 @@ export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined
   }
 }
 
-/** The object changed since it was read. Not "AlreadyExists", which is also a 409 and no reason to try again. */
+/** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "Conflict";
 
 export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "AlreadyExists";
 
-/** The resourceVersion is no longer known: list again. */
+/** The API server no longer knows the resourceVersion: a new list is needed. */
 export const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
 
@@ -57,15 +59,15 @@ export const isThrottled = (error: unknown): boolean => error instanceof KubeErr
 
 const NAMESPACE_TERMINATING = "NamespaceTerminating";
 
-/** The namespace is being deleted, and takes nothing new. */
+/** The namespace is being deleted and accepts no new objects. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === NAMESPACE_TERMINATING;
 
-/** Cancelled by our own caller; says nothing about the API server. */
+/** Cancelled by the caller; says nothing about the API server. */
 export const isAborted = (error: unknown): boolean =>
   error instanceof KubeError && error.reason === "Aborted";
 
-/** No answer from the API server itself: transport, credentials, or a proxy that speaks for it (502, 503, 504). */
+/** The API server itself did not answer: transport, credentials, or a proxy in front of it (502, 503, 504). */
 export const isUnreachable = (error: unknown): boolean =>
   error instanceof KubeError &&
   (error.code === 0 ? !NOT_TRANSPORT.has(error.reason) : error.code >= 502 && error.code <= 504);
@@ -77,13 +79,13 @@ const NOT_TRANSPORT: ReadonlySet<string> = new Set([
   "ResponseTooLarge",
 ]);
 
-/** What was attempted, for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */
+/** The operation for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */
 export type Attempt = string;
 
 const MAX_DETAIL = 300;
 const MAX_RETRY_AFTER_SECONDS = 3600;
 
-/** One line, bounded, without anything that looks like a credential. */
+/** Returns one bounded line without anything that looks like a credential. */
 export function cleanLine(text: string): string {
   const line = text
     .replaceAll(/\beyJ[\w-]+\.[\w.-]+/g, "[redacted]")
@@ -114,7 +116,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-/** From a metav1.Status (also the object of a watch's ERROR event); `body` is whatever the server sent. */
+/** From a metav1.Status (also the object of a watch's ERROR event); `body` is what the server sent. */
 export function fromStatus(
   attempt: Attempt,
   httpCode: number,
@@ -137,13 +139,16 @@ export function fromStatus(
   });
 }
 
-/** A Forbidden can have a cause that says more. */
+/** A Forbidden can have a cause with more detail. */
 function hasCause(details: unknown, reason: string): boolean {
   const causes = isFields(details) ? details["causes"] : undefined;
   return Array.isArray(causes) && causes.some((cause) => isFields(cause) && cause["reason"] === reason);
 }
 
-/** The header wins over the Status: priority and fairness sets only the header. A date (RFC 9110) is not used by Kubernetes. */
+/**
+ * The header takes precedence over the Status: priority and fairness sets only the header. Kubernetes never sends a
+ * date (RFC 9110).
+ */
 function retryAfterOf(details: unknown, header: string | undefined): number | undefined {
   const fromBody = isFields(details) ? details["retryAfterSeconds"] : undefined;
   const seconds = header !== undefined && /^\d+$/.test(header) ? Number(header) : fromBody;
@@ -151,7 +156,7 @@ function retryAfterOf(details: unknown, header: string | undefined): number | un
   return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
-/** From whatever a failed request threw; a KubeError passes through as it is. */
+/** Converts what a failed request threw; returns a KubeError unchanged. */
 export function fromTransport(attempt: Attempt, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const root = rootOf(error);
@@ -161,7 +166,7 @@ export function fromTransport(attempt: Attempt, error: unknown): KubeError {
   return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
 }
 
-/** Time to connect is an AggregateError with one entry per address (happy eyeballs); undici wraps causes. */
+/** A failed connect is an AggregateError with one entry per address (happy eyeballs); undici wraps causes. */
 function rootOf(error: unknown): unknown {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors[0];
   if (error instanceof Error && codeOf(error) === "" && error.cause instanceof Error)

@@ -1,10 +1,11 @@
 /**
- * Which replica does the work that is enough once: client-go's leader election over a Lease, with its terms. A leader
- * that cannot renew steps down and goes on as a candidate; the process lives on, because its answers need no leader.
+ * Elects the replica that runs the tasks that only one replica should run: client-go's leader election over a Lease,
+ * with its terms. A leader that cannot renew steps down and becomes a candidate; the process continues, because
+ * answering calls needs no leader.
  *
- * Clocks are never compared: how long ago a Lease was renewed is counted, by a clock that never jumps, from when this
- * process saw the change. Two leaders at once need a replica that stops between leading() and its write for longer
- * than leaseMs - renewMs; as with client-go, what a leader writes must therefore carry the resourceVersion it has seen.
+ * Clocks are never compared: the age of a renewal is measured by a monotonic clock from when this process saw the
+ * change. Two leaders at once require a replica that pauses between leading() and its write for longer than leaseMs -
+ * renewMs; as with client-go, a leader's writes must therefore carry the resourceVersion that it read.
  */
 
 import type { Logger } from "../api/logger.ts";
@@ -15,7 +16,7 @@ import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } 
 import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
 
-/** What singular work asks, before each write. */
+/** What work that needs a leader checks before each write. */
 export interface Leadership {
   leading(): boolean;
 }
@@ -23,21 +24,21 @@ export interface Leadership {
 export interface LeaderElectionOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
   readonly lease: ObjectKey & { readonly namespace: string };
-  /** Of this process alone, also after a restart of its container. */
+  /** Identifies this process alone; another one after a restart of its container. */
   readonly identity: string;
   readonly log: Logger;
   readonly tuning?: Partial<LeaseTuning>;
   /** Milliseconds of a clock that never jumps. */
   readonly now?: () => number;
-  /** For people who read the Lease. */
+  /** The wall clock, for people who read the Lease. */
   readonly date?: () => Date;
   readonly random?: () => number;
 }
 
 export interface LeaseTuning {
-  /** Others take a Lease that they have not seen renewed for so long. */
+  /** Other candidates take a Lease that they have not seen renewed for this long. */
   readonly leaseMs: number;
-  /** Who could not renew for so long leads no more. */
+  /** A leader that could not renew for this long stops leading. */
   readonly renewMs: number;
   readonly retryMs: number;
 }
@@ -53,7 +54,7 @@ const LEASES: Resource = {
   namespaced: true,
 };
 
-/** For a process that is alone. */
+/** For a process without leader election. */
 export const ALWAYS_LEADING: Leadership = { leading: () => true };
 
 /** The part of a LeaseSpec that is used. */
@@ -65,17 +66,17 @@ interface LeaseSpec {
   readonly leaseTransitions: number;
 }
 
-/** As read: whoever may write the Lease can leave anything out. */
+/** As read: any client that may write the Lease can leave fields out. */
 type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
 
 interface Observed {
   readonly object: KubeObject;
   readonly spec: FoundSpec;
-  /** When its spec was first seen to be so. */
+  /** When this process first saw this spec. */
   readonly since: number;
 }
 
-const JITTER = 1.2; // client-go's JitterFactor: candidates must not ask together
+const JITTER = 1.2; // client-go's JitterFactor: candidates must not try at the same moment
 
 export class LeaderElection implements Leadership {
   readonly #options: LeaderElectionOptions;
@@ -84,7 +85,7 @@ export class LeaderElection implements Leadership {
   readonly #date: () => Date;
   readonly #random: () => number;
   #observed: Observed | undefined;
-  /** When the last renewal that succeeded was sent; undefined: the Lease is not ours. */
+  /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
   #renewedAt: number | undefined;
   #saidLeading = false;
   readonly #trouble = new SayOnce();
@@ -98,17 +99,17 @@ export class LeaderElection implements Leadership {
     this.#random = random;
   }
 
-  /** True only while no other replica can have been told the same. */
+  /** True only while no other replica can be leading. */
   leading(): boolean {
     return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
   }
 
-  /** Whose the Lease was when it was last read; undefined: nobody's, or not read yet. */
+  /** The holder at the last read; undefined: none, or not read yet. */
   get holder(): string | undefined {
     return this.#observed?.spec.holderIdentity || undefined;
   }
 
-  /** Until `signal` aborts; then gives the Lease back. Never rejects. */
+  /** Runs until `signal` aborts, then releases the Lease. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { retryMs } = this.#tuning;
     while (!signal.aborted) {
@@ -118,7 +119,7 @@ export class LeaderElection implements Leadership {
     await this.release();
   }
 
-  /** One try to get the Lease or to keep it. */
+  /** Tries once to acquire or renew the Lease. */
   async attempt(signal?: AbortSignal): Promise<void> {
     try {
       await this.#tryAcquireOrRenew(signal);
@@ -129,17 +130,17 @@ export class LeaderElection implements Leadership {
     this.#report();
   }
 
-  /** Others need not wait until it ends. */
+  /** Releases the Lease, so that other candidates need not wait until it expires. */
   async release(): Promise<void> {
     this.#renewedAt = undefined;
     try {
-      // A renewal that was broken off may have been made all the same: then the first try is a conflict.
+      // An aborted renewal may have been stored all the same; the first try is then a conflict.
       for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
         if (await this.#giveBack()) return;
         await this.#read(undefined);
       }
     } catch (error) {
-      this.#options.log.warn("Cannot give the lease back, it ends by itself", { error });
+      this.#options.log.warn("Cannot release the lease, it expires by itself", { error });
     }
   }
 
@@ -153,13 +154,13 @@ export class LeaderElection implements Leadership {
       if (isConflict(error)) return false;
       throw error;
     }
-    this.#options.log.info("Gave the lease back");
+    this.#options.log.info("Released the lease");
     return true;
   }
 
   async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
     const sentAt = this.#now();
-    // Without a read first, as client-go: a conflict tells when somebody else has written.
+    // No read first, as in client-go: a conflict shows that another client has written.
     const known = this.leading() ? this.#observed : undefined;
     const observed = known ?? (await this.#read(signal));
     if (observed !== undefined && this.#isTaken(observed)) {
@@ -168,7 +169,7 @@ export class LeaderElection implements Leadership {
     }
     const written = await this.#take(observed, signal);
     if (written === undefined) {
-      // Somebody was quicker. Leading, if it was, goes on until its time is over or the next read says otherwise.
+      // Another client wrote first. A leader stays leader until its time is over or the next read shows another holder.
       this.#observe(await this.#get(signal));
       if (!this.#isMine()) this.#renewedAt = undefined;
       return;
@@ -184,7 +185,7 @@ export class LeaderElection implements Leadership {
     return this.#observed;
   }
 
-  /** Held by somebody else, who may still believe in it. */
+  /** Another process holds the Lease and may still consider itself the leader. */
   #isTaken({ spec, since }: Observed): boolean {
     const { holderIdentity = "", leaseDurationSeconds } = spec;
     if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
@@ -196,7 +197,7 @@ export class LeaderElection implements Leadership {
     return this.#observed?.spec.holderIdentity === this.#options.identity;
   }
 
-  /** Undefined: somebody else wrote first. */
+  /** `undefined`: another client wrote first. */
   async #take(
     observed: Observed | undefined,
     signal: AbortSignal | undefined,
@@ -207,7 +208,7 @@ export class LeaderElection implements Leadership {
         ? await this.#create(spec, signal)
         : await this.#write(observed.object, spec, signal);
     } catch (error) {
-      // Deleted since: the next attempt creates it.
+      // The Lease was deleted meanwhile; the next attempt creates it.
       if (isNotFound(error)) this.#observed = undefined;
       if (isConflict(error) || isAlreadyExists(error)) return undefined;
       throw error;
@@ -266,7 +267,7 @@ export class LeaderElection implements Leadership {
     );
   }
 
-  /** Half of the time to renew, so that there is a second try. */
+  /** Half of the renewal time, so that there is time for a second try. */
   async #inTime<T>(
     attempt: string,
     signal: AbortSignal | undefined,
@@ -280,7 +281,7 @@ export class LeaderElection implements Leadership {
     const isLeading = this.leading();
     if (isLeading === this.#saidLeading) return;
     this.#saidLeading = isLeading;
-    if (isLeading) log.info("Leading: does the work that is enough once", { identity });
+    if (isLeading) log.info("Leading: runs the tasks that only one replica should run", { identity });
     else log.warn("Not leading any more", { identity, holder: this.holder });
   }
 

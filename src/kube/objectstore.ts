@@ -4,20 +4,20 @@ export interface Stored {
   readonly metadata: ObjectMeta;
 }
 
-/** `old` and `new` with different uids: deleted and created again under the same name. */
+/** When the uids of `old` and `new` differ, the object was deleted and created again under the same name. */
 export interface Change<T> {
   readonly key: string;
   readonly old: T | undefined;
   readonly new: T | undefined;
 }
 
-/** What an informer knows, by key and by namespace. */
+/** The objects that an informer knows, by key and by namespace. */
 export class Store<T extends Stored> {
   #objects = new Map<string, T>();
   #namespaces = new Map<string, Map<string, T>>();
   readonly #isSame: (a: T, b: T) => boolean;
 
-  /** `isSame`: of the same resource version; default: all of them are. */
+  /** `isSame` compares two copies of the same resource version; by default they are equal. */
   constructor(isSame: (a: T, b: T) => boolean = () => true) {
     this.#isSame = isSame;
   }
@@ -38,10 +38,10 @@ export class Store<T extends Stored> {
     return [...(this.#namespaces.get(namespace)?.values() ?? [])];
   }
 
-  /** Undefined when this very object is there already. */
+  /** `undefined` when the store already holds this object. */
   put(key: string, object: T): Change<T> | undefined {
     const old = this.#objects.get(key);
-    // What was told of stays: the next change starts from it.
+    // Keeps the copy that the last change reported: the next change starts from it.
     if (old !== undefined && isSameVersion(old, object) && this.#isSame(old, object)) return undefined;
     this.#objects.set(key, object);
     const namespace = namespaceOf(key);
@@ -61,7 +61,7 @@ export class Store<T extends Stored> {
     return { key, old, new: undefined };
   }
 
-  /** Makes `objects` everything there is, and tells how that differs from before; deletions first. */
+  /** Replaces all objects by `objects` and returns the differences; deletions come first. */
   replace(objects: ReadonlyMap<string, T>): Change<T>[] {
     const gone = [...this.#objects.keys()].filter((key) => !objects.has(key));
     const removed = gone.map((key) => this.remove(key));

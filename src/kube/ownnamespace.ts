@@ -3,10 +3,10 @@
 import { readFileSync } from "node:fs";
 
 const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/** The one of the manifests. */
+/** The namespace in the manifests. */
 const DEFAULT_NAMESPACE = "hookpolicy-system";
 
-/** The one that was configured, else that of the Pod. */
+/** The configured namespace, else that of the Pod, else the default. */
 export function ownNamespace({ namespace }: { readonly namespace?: string }): string {
   return namespace ?? podNamespace() ?? DEFAULT_NAMESPACE;
 }

@@ -7,13 +7,13 @@ export interface Entry<T> {
   /** "" when the object has no name. */
   readonly key: string;
   readonly uid: string;
-  /** Undefined when it could not be projected. */
+  /** Undefined when the projection failed. */
   readonly object: T | undefined;
 }
 
 /**
- * Reduces raw objects to what is stored. An object that cannot be projected exists all the same: until it can,
- * the copy known before (of the same uid) stays, since a policy must not vanish by being unreadable.
+ * Reduces raw objects to what is stored. An object that cannot be projected still exists, so the last known copy (of
+ * the same uid) stays until it can be: a policy must not vanish by becoming unreadable.
  */
 export class Projection<T extends Stored> {
   failures = 0;
@@ -25,7 +25,10 @@ export class Projection<T extends Stored> {
     this.#log = log;
   }
 
-  /** Bound, to be handed over as the projection of a list: that begins anew. `knownIn`: an event goes on from there. */
+  /**
+   * Bound, so that it can be passed as the projection of a list. `knownIn`: the store whose copy a watch event
+   * continues; absent for a list.
+   */
   readonly entry = (raw: KubeObject, knownIn?: Store<T>): Entry<T> => {
     let key = "";
     let uid = "";
@@ -40,7 +43,7 @@ export class Projection<T extends Stored> {
     }
   };
 
-  /** What the store is to hold after a list of `entries`. */
+  /** The contents of the store after a list of `entries`. */
   merge(entries: readonly Entry<T>[], store: Store<T>): Map<string, T> {
     const objects = new Map<string, T>();
     for (const { key, uid, object } of entries) {
@@ -52,7 +55,7 @@ export class Projection<T extends Stored> {
   }
 }
 
-/** They are most of an object's size, and nobody reads them. */
+/** Managed fields are most of an object's size and are not used. */
 function withoutManagedFields(raw: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = raw.metadata as KubeObject["metadata"] & {
     managedFields?: unknown;

@@ -11,26 +11,26 @@ export interface RecoveryOptions {
   readonly random: () => number;
 }
 
-/** What an informer does after a failure. */
+/** How an informer continues after a failure. */
 export interface NextAttempt {
-  /** List again, instead of a watch from the last position. */
+  /** List again instead of watching from the last position. */
   readonly relist: boolean;
   readonly pauseMs: number;
 }
 
-/** So many failures without any event between them, and the next attempt is a list: the position may be bad. */
+/** After this many failures in a row without an event, the next attempt is a list: the position may be bad. */
 const FRUITLESS_WATCHES = 2;
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether an informer is in contact, and how fast it may try to be again. */
+/** Tracks whether an informer is in contact, and how fast it may reconnect. */
 export class Recovery {
   /** Failures so far. */
   restarts = 0;
   failure: KubeError | undefined;
   readonly #options: RecoveryOptions;
-  /** After a failure; reset by a list, or by a watch that worked. */
+  /** The pause after a failure; reset by a list or by a watch that worked. */
   readonly #retry: Backoff;
-  /** Between lists without a working watch between them: a 410 after each of them must not become a storm. */
+  /** The pause between lists without a working watch between them: a 410 after each list must not become a storm. */
   readonly #relists: Backoff;
   #fruitless = 0;
   #contactAt: number;
@@ -65,7 +65,7 @@ export class Recovery {
     this.#openedAt = this.#options.now();
   }
 
-  /** True when the watch lived long enough to count as a working one, however it ended. */
+  /** True when the watch lived long enough to count as working, however it ended. */
   watchEnded(): boolean {
     const lived = this.#options.now() - this.#openedAt >= this.#options.tuning.healthyWatchMs;
     this.#openedAt = Infinity;
@@ -76,18 +76,18 @@ export class Recovery {
     return true;
   }
 
-  /** An event, a bookmark, or the proper end of a working watch. */
+  /** Records contact: an event, a bookmark, or the regular end of a working watch. */
   heard(): void {
     this.#contactAt = this.#options.now();
     this.#fruitless = 0;
   }
 
-  /** `wasWatching`: it is the watch that failed, not the list. */
+  /** `wasWatching`: the watch failed, not the list. */
   after(error: KubeError, wasWatching: boolean): NextAttempt {
     this.restarts++;
     this.#fruitless++;
     const relist = this.#fruitless >= FRUITLESS_WATCHES || isRefusal(error);
-    // The next list has its own spacing; that a position grows too old is not a loss of contact.
+    // Lists have their own spacing, and an expired position is not a loss of contact.
     if (wasWatching && isGone(error)) return { relist, pauseMs: 0 };
     const level = this.failure?.reason === error.reason ? "debug" : "warn";
     this.#options.log[level]("Lost contact with the API server", { error: error.message });
@@ -98,7 +98,7 @@ export class Recovery {
 }
 
 /**
- * Only a list tells what is wrong: the request is not wanted as it is (not served any more, not allowed, too
+ * Errors that only a list can resolve: the API server rejects the request as it is (no longer served, forbidden, too
  * old), or an event may have been lost (an ERROR event has the code of a Status, an unreadable line has none).
  */
 function isRefusal(error: KubeError): boolean {

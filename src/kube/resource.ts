@@ -33,7 +33,7 @@ export function keyOf(key: ObjectKey): string {
   return key.namespace === undefined || key.namespace === "" ? key.name : `${key.namespace}/${key.name}`;
 }
 
-/** The path of all objects, or of those of one namespace. */
+/** The path of all objects, or of those in one namespace. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root =
     resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
@@ -48,8 +48,8 @@ export function objectPath(resource: Resource, key: ObjectKey): string {
 }
 
 /**
- * Names come from users' policies (also computed ones): an empty name would list, and ".." or "/" would
- * leave the collection. The rule of apimachinery's IsValidPathSegmentName.
+ * Names come from users' policies and can be computed: an empty name would list, and ".." or "/" would leave the
+ * collection. This is the rule of apimachinery's IsValidPathSegmentName.
  */
 function segment(resource: Resource, name: string): string {
   if (name === "" || name === "." || name === ".." || /[/%]/.test(name)) {

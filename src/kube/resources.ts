@@ -1,4 +1,4 @@
-/** The kinds that HookPolicy itself uses: its own, and those of Kubernetes. */
+/** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
 import { CLUSTER_HOOK_POLICIES, GROUP, HOOK_OVERRIDES, HOOK_POLICIES, VERSION } from "../api/hookpolicy.ts";
 import type { Resource } from "./resource.ts";

@@ -2,18 +2,18 @@
 
 interface Reading {
   readonly date: number;
-  /** By a clock that is never set (performance.now), as is `received`. */
+  /** By a monotonic clock (performance.now), as is `received`. */
   readonly sent: number;
   readonly received: number;
 }
 
-/** Clocks that differ by less count as the same. */
+/** Clocks that differ by less count as equal. */
 const TOLERANCE_MS = 10_000;
 
 export class ServerClock {
   #last: Reading | undefined;
 
-  /** Of a response to a request that was sent then; anything that is no date is ignored. */
+  /** Reads the Date header of a response to a request that was sent at `sent`; ignores values that are not dates. */
   read(header: unknown, sent: number): void {
     const date = typeof header === "string" ? Date.parse(header) : NaN;
     if (Number.isNaN(date) || (this.#last !== undefined && sent < this.#last.sent)) return;
@@ -21,8 +21,8 @@ export class ServerClock {
   }
 
   /**
-   * By how much `now` is certainly ahead of it; negative: behind; 0 where it could be the same. `undefined`: no
-   * response to a request sent since `since` (performance.now) has told the time.
+   * How far `now` is certainly ahead of the API server's clock; negative: behind; 0: it may be equal. `undefined`: no
+   * response to a request sent since `since` (performance.now) carried a date.
    */
   aheadMs(now: Date, since = -Infinity): number | undefined {
     const last = this.#last;
@@ -33,7 +33,7 @@ export class ServerClock {
     return Math.max(now.getTime() - latest, 0) + Math.min(now.getTime() - earliest, 0);
   }
 
-  /** This machine's clock; the API server's where this one is certainly behind it. */
+  /** This machine's time, or the API server's where this machine is certainly behind it. */
   readonly now = (): Date => {
     const now = new Date();
     const ahead = this.aheadMs(now) ?? 0;

@@ -12,18 +12,18 @@ import type { Attempt } from "./kubeerror.ts";
 export interface HttpRequest {
   readonly attempt: Attempt;
   readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
-  /** Below the server's own path (a proxy such as Rancher's has one), query included. */
+  /** Relative to the server's own path (a proxy such as Rancher's has one), query included. */
   readonly path: string;
   readonly accept: string;
   readonly body?: { readonly type: string; readonly json: unknown };
   readonly signal?: AbortSignal | undefined;
-  /** Absent: those of the transport. */
+  /** Absent: the limit of the transport. */
   readonly maxBytes?: number;
 }
 
 export interface Document {
   readonly value: unknown;
-  /** As it came. */
+  /** Length of the body as received. */
   readonly bytes: number;
 }
 
@@ -36,19 +36,19 @@ export interface TransportOptions {
 interface Pools {
   readonly tlsKey: string;
   readonly requests: Dispatcher;
-  /** A watch holds its connection for minutes: it must never wait for one, nor take one from the requests. */
+  /** A watch holds its connection for minutes: it must neither wait for one nor take one from the requests. */
   readonly watches: Dispatcher;
 }
 
 type Answer = Dispatcher.ResponseData;
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Below kube-apiserver's 90 s, so that we never write into a connection that it is closing. */
+/** Below kube-apiserver's 90 s, so that no request is written to a connection that the server is closing. */
 const IDLE_CONNECTION_MS = 30_000;
 const REQUEST_CONNECTIONS = 16;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Connections to one API server. client-node 2.0.1 itself would open one TLS connection per call. */
+/** Connection pools to one API server. client-node 2.0.1 itself would open one TLS connection per call. */
 export class Transport {
   readonly clock = new ServerClock();
   readonly #config: KubeConfig;
@@ -62,7 +62,7 @@ export class Transport {
     this.#options = options;
   }
 
-  /** One JSON document, within the time-out. */
+  /** Sends a request and parses its JSON response within the timeout. */
   async json(request: HttpRequest): Promise<unknown> {
     return (await this.document(request)).value;
   }
@@ -84,14 +84,14 @@ export class Transport {
     }
   }
 
-  /** A body without an end: the time-out covers the time to its first line only, then `signal` alone ends it. */
+  /** Returns an endless body: the timeout covers the time to its first line, after which only `signal` ends it. */
   async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<Answer["body"]> {
     const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
     const life = childOf(request.signal);
     try {
       const work = (signal: AbortSignal): Promise<Answer> => this.#open(request, signal, life.controller);
       const { body } = await withDeadline(request.attempt, limits, work);
-      // An abort after the last read would otherwise be an error event without a listener.
+      // An abort after the last read would otherwise emit an error event without a listener.
       body.on("error", () => undefined).once("close", () => life.release());
       return body;
     } catch (error) {
@@ -118,7 +118,7 @@ export class Transport {
     await Promise.allSettled(open.map((dispatcher) => dispatcher.destroy()));
   }
 
-  /** Resolves with a 2xx answer whose body must be read or dropped. */
+  /** Resolves with a 2xx response whose body must be read or dropped. */
   async #send(request: HttpRequest, signal: AbortSignal, pool: "requests" | "watches"): Promise<Answer> {
     const { attempt } = request;
     const credentials = await currentCredentials(this.#config, attempt);
@@ -142,7 +142,7 @@ export class Transport {
     throw await refusal(attempt, answer);
   }
 
-  /** The same connections until the CA or the client certificate changes: a restart must not be needed for that. */
+  /** Reuses the pools until the CA or the client certificate changes, so that such a change needs no restart. */
   #poolsFor(tls: TlsOptions): Pools {
     const tlsKey = createHash("sha256").update(JSON.stringify(tls)).digest("hex");
     if (this.#pools?.tlsKey === tlsKey) return this.#pools;
@@ -155,7 +155,7 @@ export class Transport {
     return this.#pools;
   }
 
-  /** Requests and watches that are under way end by themselves; close() does not wait for them. */
+  /** Requests and watches in flight end by themselves; close() does not wait for them. */
   #retire(pools: Pools): void {
     for (const dispatcher of [pools.requests, pools.watches]) {
       this.#retired.add(dispatcher);
@@ -169,7 +169,7 @@ export class Transport {
     const common = {
       connections,
       pipelining: 1,
-      // One dead HTTP/2 connection would take every watch with it, unnoticed.
+      // One dead HTTP/2 connection would stall every watch unnoticed.
       allowH2: false,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       headersTimeout: 0, // withDeadline
@@ -191,7 +191,7 @@ async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   try {
     if (isJson) body = JSON.parse(text);
   } catch {
-    // A proxy's page: its text is the message.
+    // The body is a proxy's page: its text is the message.
   }
   return fromStatus(
     attempt,
@@ -206,7 +206,7 @@ async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number
   let size = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.length;
-    // Leaving the loop destroys the body, and the connection with it.
+    // Leaving the loop destroys the body and its connection.
     if (size > maxBytes) {
       throw new KubeError(`${attempt}: response too large: more than ${maxBytes} bytes`, {
         code: 0,

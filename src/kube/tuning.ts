@@ -1,16 +1,16 @@
 /** Every duration of an informer; the defaults suit production, tests shorten them. */
 export interface InformerTuning {
-  /** Without an event or a bookmark for so long, a watch is stalled: kube-apiserver sends a bookmark every minute. */
+  /** A watch without an event or a bookmark for this long is stalled: kube-apiserver sends a bookmark every minute. */
   readonly idleTimeoutMs: number;
-  /** Between these, per watch and at random: informers must not reconnect together. */
+  /** A random value in this range per watch, so that informers do not reconnect together. */
   readonly watchTimeoutSeconds: readonly [min: number, max: number];
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
-  /** A watch that lived so long was a working one. */
+  /** A watch that lived this long counts as working. */
   readonly healthyWatchMs: number;
-  /** refresh() lists at most this often; more than healthyWatchMs, or its lists look like a storm. */
+  /** refresh() lists at most this often; longer than healthyWatchMs, or its lists look like a storm. */
   readonly refreshIntervalMs: number;
-  /** For finding the served version, before a list. */
+  /** For discovering the served version before a list. */
   readonly resolveTimeoutMs: number;
 }
 

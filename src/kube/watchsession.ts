@@ -13,11 +13,14 @@ export interface WatchSession extends Scope {
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
-  /** What it throws ends the watch and is thrown on. */
+  /** An error that it throws ends the watch and is rethrown. */
   readonly onEvent: (event: WatchEvent) => void;
 }
 
-/** One watch, from its request to its end. Returns when the server ends it; throws a KubeError when it breaks or stalls. */
+/**
+ * Follows one watch from its request to its end. Returns when the server ends it; throws a KubeError when it breaks or
+ * stalls.
+ */
 export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
   const { resource, idleTimeoutMs, onEvent } = session;
   const life = childOf(session.signal);

@@ -6,13 +6,13 @@ import type { KubeObject } from "./resource.ts";
 export type WatchEvent =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubeObject }
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string }
-  /** The server gives this watch up, or sent something that cannot be read: an event may be lost. */
+  /** The server ended this watch with an error or sent an unreadable line: an event may be lost. */
   | { readonly type: "ERROR"; readonly error: KubeError };
 
-/** etcd takes objects of 1.5 MiB; a longer line is no event of ours. */
+/** etcd accepts objects of up to 1.5 MiB; a longer line is not an event. */
 const MAX_EVENT_CHARS = 16 * 1024 * 1024;
 
-/** One event per line. Throws a KubeError when the connection breaks; just ends when the server ends it. */
+/** Yields one event per line. Throws a KubeError when the connection breaks; ends when the server ends it. */
 export async function* watchEvents(
   attempt: Attempt,
   body: AsyncIterable<Uint8Array>,
@@ -35,12 +35,12 @@ export async function* watchEvents(
   } catch (error) {
     throw fromTransport(attempt, error);
   }
-  // Half a line at the end is a cut connection: the event comes again after the last resourceVersion.
+  // Half a line at the end means that the connection was cut: the next watch repeats the event.
 }
 
-/** Lines as their ends come; a line is joined once, when all of it is there. */
+/** Splits chunks into lines; each line is joined once, when it is complete. */
 class Lines {
-  /** Letters of a line whose end has not come. */
+  /** Length of the incomplete line. */
   pending = 0;
   #pieces: string[] = [];
 

@@ -9,14 +9,14 @@ export interface Result {
 }
 
 export interface WorkQueueOptions {
-  /** Brings one object to its spec; reads the newest copy itself. What it throws is tried again. */
+  /** Brings one object to its spec; reads the newest copy itself. When it throws, the key is retried. */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Result | undefined>;
   readonly log: Logger;
-  /** Keys at a time; never the same key twice, and of one group only so many that a place is left for another one. */
+  /** Keys reconciled at the same time; never the same key twice, and one group always leaves a worker for another. */
   readonly concurrency?: number;
   /** Groups take turns; absent: each key is a group of its own. */
   readonly groupOf?: (key: string) => string;
-  /** Whether the key comes before the others of its group, as of when it was added last. */
+  /** Whether the key precedes the others of its group, as of its last add. */
   readonly isUrgent?: (key: string) => boolean;
   /** For metrics. */
   readonly onError?: (key: string, error: unknown) => void;
@@ -25,12 +25,12 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
 }
 
-/** A conflict is cured by reading again; only a key that keeps conflicting is slowed down. */
+/** Reading the object again resolves a conflict; only a key that keeps conflicting is slowed down. */
 const CONFLICT_MS = 50;
 const QUICK_CONFLICTS = 5;
-/** "At once" every time would be a hot loop. */
+/** A requeue without any pause would be a hot loop. */
 const MIN_REQUEUE_MS = 10;
-/** Of four, one group alone has two. */
+/** With four workers, one group can use at most two. */
 const CONCURRENCY = 4;
 /** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -40,7 +40,7 @@ interface Delayed {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Keys that wait, each in the order added. */
+/** Waiting keys, each list in the order of adding. */
 interface Group {
   readonly urgent: Set<string>;
   readonly others: Set<string>;
@@ -49,7 +49,7 @@ interface Group {
 const NONE: Group = { urgent: new Set(), others: new Set() };
 
 /**
- * Keys that want work, each at most once; a key added while it is worked on is worked on again afterwards
+ * Keys that need work, each at most once; a key that is added while it is reconciled is reconciled again afterwards
  * (the semantics of controller-runtime's queue).
  */
 export class WorkQueue {
@@ -58,7 +58,7 @@ export class WorkQueue {
   readonly #turns: FairTurns;
   readonly #groups = new Map<string, Group>();
   readonly #processing = new Set<string>();
-  /** Added while processing. */
+  /** Keys added while they are processed. */
   readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
@@ -72,7 +72,7 @@ export class WorkQueue {
     this.#backoff = { minMs, maxMs, random };
   }
 
-  /** Keys that are ready and wait for a worker. */
+  /** Number of keys that are ready and wait for a worker. */
   get depth(): number {
     let depth = this.#dirty.size;
     for (const { urgent, others } of this.#groups.values()) depth += urgent.size + others.size;
@@ -84,7 +84,7 @@ export class WorkQueue {
     else this.#wait(key);
   }
 
-  /** Adds the key later; of several wishes the earliest counts. */
+  /** Adds the key later; the earliest of several times counts. */
   addAfter(key: string, ms: number): void {
     if (!(ms > 0)) return this.add(key);
     if (this.#signal?.aborted === true) return;
@@ -105,7 +105,7 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** Works until `signal` fires, then until what is under way has ended. Never rejects. Run once. */
+  /** Runs until `signal` fires and reconciles in progress have ended. Never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     const stopped = Promise.withResolvers<void>();
@@ -131,7 +131,7 @@ export class WorkQueue {
     if (!waits && this.#signal !== undefined) this.#takeTurn(name, key);
   }
 
-  /** As many turns as keys wait: each is for the key of the group that comes first by then. */
+  /** There are as many turns as waiting keys: each takes the first key of the group at that moment. */
   #takeTurn(group: string, member: string): void {
     this.#turns.queue(group, member, {
       over: () => this.#signal?.aborted === true,
@@ -165,7 +165,7 @@ export class WorkQueue {
     if (!signal.aborted) this.#settle(key, outcome);
   }
 
-  /** The only place that decides about another attempt, and that logs an error. */
+  /** The only place that schedules a retry and logs an error. */
   #settle(key: string, outcome: { readonly result: Result | undefined } | { readonly error: unknown }): void {
     if (!("error" in outcome)) {
       this.forget(key);
@@ -193,7 +193,7 @@ export class WorkQueue {
     const { log, onError } = this.#options;
     const fields = { key, error: error instanceof Error ? error.message : String(error), retryInMs };
     if (isConflict(error)) log.debug("Object changed meanwhile", fields);
-    // A stack tells something about a mistake of ours, and nothing about an answer of the API server.
+    // A stack helps with a bug, but not with an error that the API server returned.
     else if (error instanceof KubeError) log.error("Reconcile failed", fields);
     else
       log.error("Reconcile failed", { ...fields, stack: error instanceof Error ? error.stack : undefined });

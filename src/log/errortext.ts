@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 
 const MAX_CAUSES = 4;
 
-/** The messages of an error and of its causes in one text; errors without a message are told by their code. */
+/** Joins the messages of an error and its causes; an error without a message is described by its code. */
 export function errorText(error: unknown): string {
   const parts: string[] = [];
   let current = error;
@@ -16,7 +16,7 @@ export function errorText(error: unknown): string {
 
 function ownText(error: Error): string {
   if (error.message !== "") return error.message;
-  // A refused connection to a name with several addresses: an AggregateError with an empty message.
+  // A refused connection to a name with several addresses is an AggregateError with an empty message.
   if (error instanceof AggregateError) return error.errors.map((each) => errorText(each)).join("; ");
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

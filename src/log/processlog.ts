@@ -1,4 +1,4 @@
-/** The process log: one line per entry, as text for people or JSON for collectors, on winston. */
+/** The process log on winston: one line per entry, as text for people or JSON for collectors. */
 
 import { createLogger as createWinston, format, transports } from "winston";
 
@@ -20,7 +20,7 @@ export interface LogOptions {
 }
 
 export interface ClosableLogger extends Logger {
-  /** Resolves when everything that was logged has been handed to the stream, or the stream is broken. */
+  /** Resolves when every entry has been handed to the stream, or the stream is broken. */
   close(): Promise<void>;
 }
 
@@ -28,19 +28,19 @@ interface Entry {
   readonly ts: string;
   readonly level: LogLevel;
   readonly msg: string;
-  /** Later ones win. */
+  /** Later fields win. */
   readonly fields: readonly LogFields[];
 }
 
 /** Longer strings are cut: one hostile value must not become a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
 
-/** A cut must not leave half a character behind. */
+/** A cut must not leave half of a surrogate pair behind. */
 const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
-/** The logging methods never throw, whatever the fields hold and also when nobody reads the stream any more. */
+/** The logging methods never throw, whatever the fields hold, even when the stream's reader is gone. */
 export function createLogger(options: LogOptions): ClosableLogger {
   const stream = options.stream ?? process.stdout;
   survivePipeErrors(stream);
@@ -92,7 +92,7 @@ function quoted(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The fields as values that JSON can carry; an error becomes its text, and at debug also its stack. */
+/** Converts the fields to JSON values; an error becomes its text, and at debug also its stack. */
 function plainFields(sources: readonly LogFields[], withStack: boolean): Map<string, unknown> {
   const plain = new Map<string, unknown>();
   for (const fields of sources) {
@@ -134,7 +134,7 @@ function cut(text: string): string {
 
 const guarded = new WeakSet<NodeJS.WritableStream>();
 
-/** Without a listener, the reader of a pipe going away (EPIPE) would end the process. */
+/** Without a listener, EPIPE from a pipe whose reader is gone would end the process. */
 export function survivePipeErrors(stream: NodeJS.WritableStream): void {
   if (guarded.has(stream)) return;
   guarded.add(stream);

@@ -1,4 +1,4 @@
-/** Who is protected: gauges of what Cluster API asks about, and of what it never does. */
+/** Gauges of the Clusters that Cluster API calls about, and of those that it never calls about. */
 
 import type { Cluster } from "../api/meta.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
@@ -14,7 +14,7 @@ export interface Coverage {
   readonly notCalled: (policy: CompiledPolicy) => Unavailable | "Unknown" | undefined;
 }
 
-/** Counts only: who creates Clusters and policies must not be able to create series. */
+/** Counts only: users who create Clusters and policies must not be able to create series. */
 export function followCoverage(metrics: Metrics, coverage: Coverage): void {
   metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
   metrics.clusters.follow(() => countClusters(coverage));

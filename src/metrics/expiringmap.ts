@@ -1,4 +1,4 @@
-/** Values by key, each for its own time; of more than `limit` the oldest goes. */
+/** Values by key, each with its own expiry; beyond `limit` the oldest is dropped. */
 export class ExpiringMap<V> {
   readonly #limit: number;
   /** In milliseconds. */

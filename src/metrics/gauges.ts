@@ -1,4 +1,4 @@
-/** Gauges that mirror what is in memory: read when they are scraped, and at no other time. */
+/** Gauges that mirror state in memory: they are read only when they are scraped. */
 
 import { setImmediate } from "node:timers/promises";
 
@@ -28,7 +28,7 @@ export interface Memory {
   readonly now: () => Date;
 }
 
-/** Of one metric by policy: tenants create policies, and whoever scrapes pays for each series. */
+/** Series of one metric by policy: tenants create policies, and each series costs every scrape. */
 const MAX_SERIES = 1000;
 
 export function followMemory(metrics: Metrics, { store, queue, named, objects, now }: Memory): void {
@@ -44,7 +44,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
 }
 
-/** What one scrape says of the policies, for all metrics at once. */
+/** What one scrape reports about the policies, for all metrics at once. */
 interface Survey {
   /** Distinct Clusters that at least one policy holds, by uid. */
   readonly held: Map<HookName, Set<string>>;
@@ -67,7 +67,7 @@ class Series<Label extends string> {
 
 function followPolicies(metrics: Metrics, store: DecisionStore): void {
   let underWay: Promise<Survey> | undefined;
-  // Of one scrape, all metrics are read at the same time.
+  // All metrics of one scrape are read at the same time.
   const survey = async (): Promise<Survey> =>
     await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
   metrics.heldClusters.follow(async () =>
@@ -88,10 +88,12 @@ function followPolicies(metrics: Metrics, store: DecisionStore): void {
   });
 }
 
-/** Of the event loop at a time: hooks are answered meanwhile. */
+/** Time on the event loop per slice: hooks are answered in between. */
 const SLICE_MS = 5;
 
-/** ClusterHookPolicies first, and what is in memory for longest: no tenant crowds out others. */
+/**
+ * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
+ */
 async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   const survey: Survey = {
     held: new Map(),
@@ -139,7 +141,7 @@ function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[
   return [...counts.values()];
 }
 
-/** What a deadline has released is reported, too, until it has ended; it is not held any more. */
+/** An operation that a deadline has released is reported until it ends, but is not held any more. */
 function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
   const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
   for (const { hook, verdict } of entry.held.values()) {
@@ -163,7 +165,7 @@ function increment<Label extends string>(
 function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
   const oldest = new Map<HookName, string>();
   for (const { hook, holds, firstAsked } of entry.held.values()) {
-    // Of one format, in which the earlier is the smaller; to parse ten thousand keeps calls waiting.
+    // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
     if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
   }
   return [...oldest].map(([hook, asked]) => ({
@@ -179,7 +181,7 @@ function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[
   }));
 }
 
-/** How many operations have passed which part of their deadline. */
+/** Counts the operations that have passed each step of their deadline. */
 function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
   const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
   if (steps.length === 0) return [];

@@ -1,4 +1,4 @@
-/** What HookPolicy tells Prometheus. No series is ever labelled by Cluster: a fleet has too many. */
+/** The Prometheus metrics of HookPolicy. No series has a label for a Cluster: a fleet has too many. */
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -11,9 +11,9 @@ export interface Sample<Label extends string> {
   readonly value: number;
 }
 
-/** A gauge that is read when it is scraped, and at no other time. */
+/** A gauge that is read only when it is scraped. */
 export interface Mirror<Label extends string> {
-  /** `read` runs once per scrape and gives every series; a series that it no longer gives is gone. */
+  /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
   follow(read: () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>): void;
 }
 
@@ -49,9 +49,9 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** From a decision made in memory to one that waited for Cluster API's whole time budget. */
+/** From a decision in memory to one that used all of Cluster API's timeout. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** From a decision of the same turn of the event loop to one that ten thousand others were ahead of. */
+/** From a decision in the same turn of the event loop to one behind ten thousand others. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
@@ -60,7 +60,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: "hookpolicy_build_info",
-    help: "Always 1; the labels tell what runs.",
+    help: "Always 1; the labels show the versions.",
     labelNames: ["version", "capi_version", "node_version"],
     registers: [registry],
   }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
@@ -79,7 +79,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   };
 }
 
-/** A series that begins with its first mistake shows no increase, and an alert would miss that one. */
+/** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
 function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
   for (const hook of HOOK_NAMES) {
     for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
@@ -197,7 +197,7 @@ function controllerMetrics(
     }),
     leader: mirror(registry, {
       name: "hookpolicy_leader",
-      help: "Whether this replica does the work that is enough once: 1 or 0.",
+      help: "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
       labelNames: [],
     }),
   };
@@ -291,10 +291,10 @@ function mirror<Label extends string>(
     ...configuration,
     registers: [registry],
     async collect(): Promise<void> {
-      // Before the reset: another scrape may read meanwhile.
+      // Before the reset: another scrape may read in the meantime.
       const samples = (await read?.()) ?? [];
       gauge.reset();
-      // Without labels a gauge starts at 0; what is not known is not 0.
+      // A gauge without labels starts at 0; an unknown value is not 0.
       if (configuration.labelNames.length === 0) gauge.remove();
       for (const { labels, value } of samples) gauge.set(labels, value);
     },
@@ -306,7 +306,7 @@ function mirror<Label extends string>(
   };
 }
 
-/** For what somebody else counts. */
+/** For a count that is kept elsewhere. */
 function mirrorCounter<Label extends string>(
   registry: Registry,
   configuration: MirrorConfiguration<Label>,

@@ -1,4 +1,4 @@
-/** Serves what Prometheus scrapes: over HTTPS to clients that the guard allows, or in plain HTTP to everybody. */
+/** Serves the metrics to Prometheus: over HTTPS to clients that the guard allows, or in plain HTTP to every client. */
 
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
@@ -30,7 +30,7 @@ export interface SecureMetricsOptions extends MetricsOptions {
 }
 
 export interface SecureMetricsServer extends PageServer {
-  /** For new connections; throws and keeps the old certificate when the pair does not fit. */
+  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
   setCertificate(pair: KeyPair): void;
 }
 
@@ -54,7 +54,7 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
   });
   const complain = sparing(log);
   const connections = new Connections(server, MAX_CONNECTIONS, () =>
-    complain("Too many connections for metrics, ending those that ask nothing", { limit: MAX_CONNECTIONS }),
+    complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
   );
   const asked = new WeakMap<IncomingMessage, Connection>();
   server.on("request", (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Decides who may read /metrics: clients with a bearer token that the API server accepts (TokenReview), of a user who may
- * `get` that path (SubjectAccessReview). The rule and the times of the caches are those of controller-runtime,
+ * Decides which clients may read /metrics: those with a bearer token that the API server accepts (TokenReview), of a
+ * user who may `get` that path (SubjectAccessReview). The rule and the cache times are those of controller-runtime,
  * WithAuthenticationAndAuthorization in pkg/metrics/filters. While the API server does not answer, nothing is served.
  *
  * Every client that reaches the port can cause reviews. Each address therefore has turns of its own, and addresses that
@@ -13,7 +13,7 @@ import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log/sparing.ts";
 import { ExpiringMap } from "./expiringmap.ts";
 
-/** As a TokenReview names it; all but the name only goes back to the API server. */
+/** As in a TokenReview; every field except the name is only passed back to the API server. */
 export interface User {
   readonly username: string;
   readonly uid?: unknown;
@@ -21,7 +21,7 @@ export interface User {
   readonly extra?: unknown;
 }
 
-/** Asks the API server; rejects when it does not answer. */
+/** Sends reviews to the API server; rejects when it does not answer. */
 export interface ScrapeReviewer {
   /** `undefined`: the API server does not accept the token. */
   userOf(token: string): Promise<User | undefined>;
@@ -29,7 +29,7 @@ export interface ScrapeReviewer {
 }
 
 export interface ReviewTurns {
-  /** `undefined`: there are too many. What it gives is to be called once, when the review is over. */
+  /** `undefined`: there are too many reviews. The returned function must be called once, when the review is over. */
   take(share: string): Promise<((restMs: number) => void) | undefined>;
 }
 
@@ -38,7 +38,7 @@ export interface ScrapeGuardOptions {
   /** By client address. */
   readonly turns: { readonly readers: ReviewTurns; readonly others: ReviewTurns };
   readonly log: Logger;
-  /** In milliseconds. */
+  /** A monotonic clock in milliseconds. */
   readonly clock: () => number;
 }
 
@@ -52,20 +52,20 @@ type Verdict = Refusal | "allowed";
 
 export interface Refusal {
   readonly code: 401 | 403 | 429 | 500;
-  /** For the client; without anything that it has sent. */
+  /** The text for the client; repeats nothing that the client has sent. */
   readonly message: string;
 }
 
 interface Identity {
   readonly username: string;
-  /** Of everything that an authorizer sees of the user. */
+  /** Covers everything about the user that an authorizer sees. */
   readonly key: string;
 }
 
 const SECOND_MS = 1000;
 /** DelegatingAuthenticatorConfig.CacheTTL */
 const ACCEPTED_MS = 60 * SECOND_MS;
-/** Shorter than there: the API server may have refused because of trouble of its own. */
+/** Shorter than in controller-runtime: the API server may have refused because of trouble of its own. */
 const REFUSED_MS = 10 * SECOND_MS;
 /** DelegatingAuthorizerConfig.AllowCacheTTL and DenyCacheTTL */
 const [ALLOWED_MS, DENIED_MS] = [300 * SECOND_MS, 30 * SECOND_MS];
@@ -82,7 +82,7 @@ const FAILED: Refusal = { code: 500, message: "internal error" };
 export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
   readonly #complain: Readonly<Record<Refusal["code"], Logger["warn"]>>;
-  /** By the digest of the token; the token itself is not remembered. */
+  /** By the digest of the token; the token itself is not kept. */
   readonly #accepted: ExpiringMap<Identity>;
   readonly #refused: ExpiringMap<true>;
   readonly #access: ExpiringMap<boolean>;
@@ -100,7 +100,7 @@ export class ScrapeGuard {
     this.#readers = new ExpiringMap(MAX_READERS, clock);
   }
 
-  /** `undefined`: to be answered. Never rejects. */
+  /** `undefined`: the scrape is answered. Never rejects. */
   async refusal({ authorization, address }: Scrape): Promise<Refusal | undefined> {
     const token = bearerToken(authorization);
     if (token === undefined) return this.#tell(NO_TOKEN, address);
@@ -130,7 +130,7 @@ export class ScrapeGuard {
     }
   }
 
-  /** Requests that show the same token meanwhile share the review. */
+  /** Concurrent requests with the same token share one review. */
   async #once(digest: string, token: string): Promise<Verdict> {
     const found = this.#remembered(digest) ?? this.#underWay.get(digest);
     if (found !== undefined) return await found;
@@ -167,7 +167,7 @@ export class ScrapeGuard {
   }
 
   #tell(refusal: Refusal, address: string): Refusal {
-    // The log already has the reason of a failure.
+    // The log already has the reason of a failed review.
     if (refusal !== FAILED) {
       this.#complain[refusal.code]("Refused to serve /metrics", { reason: refusal.message, address });
     }
@@ -175,7 +175,7 @@ export class ScrapeGuard {
   }
 }
 
-/** As k8s.io/apiserver reads it: pkg/authentication/request/bearertoken. */
+/** Parses the header as k8s.io/apiserver does: pkg/authentication/request/bearertoken. */
 function bearerToken(authorization = ""): string | undefined {
   const [scheme = "", token = ""] = authorization.trim().split(" ", 2);
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;

@@ -1,4 +1,4 @@
-/** Asks the API server who may scrape the metrics. */
+/** Asks the API server which clients may scrape the metrics. */
 
 import { Turns } from "../server/turns.ts";
 import { isFields } from "../api/fields.ts";
@@ -13,11 +13,11 @@ import { isAllowed } from "../kube/accessreview.ts";
 export interface ScrapeOptions {
   readonly client: Pick<KubeClient, "review">;
   readonly log: Logger;
-  /** In milliseconds; default: that of the process. */
+  /** In milliseconds; default: the process's monotonic clock. */
   readonly clock?: () => number;
 }
 
-/** Each address has one review at a time; a replica of Prometheus needs one a minute. */
+/** Each address has one review at a time; a Prometheus replica needs one per minute. */
 const OTHERS = { atOnce: 2, waiting: 32, waitingOfOne: 4, waitMs: 1_500, perSecond: 1, burst: 10 };
 const READERS = { ...OTHERS, perSecond: 5 };
 
@@ -59,7 +59,7 @@ class ApiServerScrapeReviewer implements ScrapeReviewer {
   }
 }
 
-/** Without the API server's text, which could quote the token. */
+/** Drops the API server's text, which could quote the token. */
 function withoutAnswer(error: unknown, resource: Resource): unknown {
   if (!(error instanceof KubeError) || error.code === 0) return error;
   const remedy = isForbidden(error) ? "; apply the ClusterRole hookpolicy-metrics-auth of the manifests" : "";

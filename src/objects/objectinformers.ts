@@ -1,4 +1,4 @@
-/** The objects of the kinds that policies name, in memory and as they are at present. */
+/** The objects of the kinds that policies name, from memory or by a fresh read. */
 
 import { once } from "node:events";
 import type { Logger } from "../api/logger.ts";
@@ -21,27 +21,27 @@ import { type ObjectClient, ObjectWatch, viewObject } from "./objectwatch.ts";
 export interface ObjectInformersOptions {
   readonly client: ObjectClient;
   readonly log: Logger;
-  /** An object of this kind changed. `namespace` is undefined where the kind is cluster-scoped. */
+  /** Called when an object of this kind changed. `namespace` is undefined for a cluster-scoped kind. */
   readonly onChange: (kind: ObjectKind, namespace: string | undefined) => void;
-  /** Whether objects of this kind can be found changed, or all of them may have. */
+  /** Called when objects of this kind became available or unavailable, or when all of them may have changed. */
   readonly onAvailability: (kind: ObjectKind) => void;
   readonly tuning?: Partial<InformerTuning>;
 }
 
 export interface ObjectRead {
   readonly whole: boolean;
-  /** Only this object. */
+  /** Reads only this object. */
   readonly name?: string;
 }
 
 interface Entry {
   readonly kind: ObjectKind;
-  /** What answers, until `wanted` can. */
+  /** The watch that answers until `wanted` can. */
   serving: ObjectWatch;
   wanted: ObjectWatch;
 }
 
-/** Policies must not make the operator watch the world. */
+/** Bounds the kinds that policies can make the operator watch. */
 const MAX_KINDS = 50;
 
 export class ObjectInformers implements ObjectReader {
@@ -57,8 +57,8 @@ export class ObjectInformers implements ObjectReader {
   }
 
   /**
-   * Exactly these kinds are watched from now on: starts, stops, or restarts what differs. Where there are more
-   * than 50, the first ones are, so that their order is for the caller to choose.
+   * Watches exactly these kinds from now on: starts, stops or restarts watches that differ. Of more than 50 kinds the
+   * first 50 are watched; the caller chooses the order.
    */
   want(demands: Iterable<ObjectDemand>): void {
     const wanted = [...mergeDemands(demands)].filter(([, { kind }]) => !isSecret(kind));
@@ -75,7 +75,7 @@ export class ObjectInformers implements ObjectReader {
     }
   }
 
-  /** From memory. Objects without `raw` are of a kind that is not read as a whole (yet). */
+  /** Finds objects in memory. Objects without `raw` are of a kind that is not (yet) read as a whole. */
   find(kind: ObjectKind, namespace: string): FoundObjects {
     if (isSecret(kind)) return SECRETS_REFUSED;
     const key = objectKindKey(kind);
@@ -84,8 +84,8 @@ export class ObjectInformers implements ObjectReader {
   }
 
   /**
-   * A consistent read of the present. Refusals are answers, as of find(); other failures reject with a KubeError.
-   * Discovery also after the objects were read: that they are gone tells nothing when their kind is, too.
+   * Reads the present objects consistently. Refusals are results, as in find(); other failures reject with a KubeError.
+   * Discovery runs again after the read: missing objects prove nothing when their kind is missing too.
    */
   async read(kind: ObjectKind, namespace: string, options: ObjectRead): Promise<FoundObjects> {
     if (isSecret(kind)) return SECRETS_REFUSED;
@@ -103,25 +103,25 @@ export class ObjectInformers implements ObjectReader {
     } catch (error) {
       const refusal = refusalOf(kind, error, asked);
       if (refusal === undefined) throw error;
-      // A watch that is open goes on when the right to read is gone: a list tells memory, too.
+      // An open watch continues after the right to read is gone; a relist tells memory, too.
       this.#entries.get(objectKindKey(kind))?.serving.informer.refresh();
       return refusal;
     }
   }
 
-  /** Every wanted kind has been read or refused, or `signal` has aborted; never rejects. */
+  /** Resolves when every wanted kind was read or refused, or when `signal` aborts; never rejects. */
   async whenAnswered(signal: AbortSignal): Promise<void> {
     const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort");
     while (!signal.aborted && [...this.#entries.values()].some(({ serving }) => !serving.answered))
       await Promise.race([this.#announced.promise, stopped]);
   }
 
-  /** With a name for metrics that is unique and known before discovery, such as Backup.v1.velero.io. */
+  /** The informers with a name for metrics that is unique and known before discovery, such as Backup.v1.velero.io. */
   *informers(): Iterable<readonly [resource: string, informer: Informer<WatchedObject>]> {
     for (const { kind, serving } of this.#entries.values()) yield [qualifiedKind(kind), serving.informer];
   }
 
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     for (const { wanted } of this.#entries.values()) this.#start(wanted, signal);
@@ -139,7 +139,7 @@ export class ObjectInformers implements ObjectReader {
     try {
       return [await client.get(resource, { namespace, name }, { metadataOnly })];
     } catch (error) {
-      // Of the object or of its kind: the discovery that follows tells.
+      // Either the object or its kind is missing: the discovery that follows shows which.
       if (isNotFound(error)) return [];
       throw error;
     }

@@ -1,4 +1,7 @@
-/** Why the objects that a gate names cannot be known, in words for users: the same at every replica, without observed values. */
+/**
+ * Why the objects that a gate names are unknown, in words for users: the same on every replica, without observed
+ * values.
+ */
 
 import { isForbidden, isNotFound, KubeError } from "../kube/kubeerror.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/apidiscovery.ts";
@@ -35,7 +38,7 @@ export function tooManyKinds({ apiVersion, kind }: ObjectKind, limit: number): R
   };
 }
 
-/** Undefined when the error says nothing that lasts, such as being out of contact. */
+/** Undefined when the error is temporary, such as a loss of contact. */
 export function refusalOf(
   { apiVersion, kind }: ObjectKind,
   error: unknown,

@@ -25,19 +25,19 @@ export interface ObjectWatchOptions extends ObjectDemand {
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
   readonly onChange: (namespace: string | undefined) => void;
-  /** find() answers otherwise now, for all namespaces. */
+  /** The result of find() changed for all namespaces. */
   readonly onAvailability: () => void;
 }
 
 /**
- * All objects of one kind. A refusal (403, 404) lasts until a watch is open again, whatever fails in between;
- * losing contact is none, and then memory answers: a release is confirmed by a read anyway.
+ * All objects of one kind. A refusal (403, 404) lasts until a watch is open again, whatever fails in between. A loss of
+ * contact is not a refusal: memory then answers, since every release is confirmed by a read anyway.
  */
 export class ObjectWatch {
   readonly whole: boolean;
   readonly informer: Informer<WatchedObject>;
   readonly #options: ObjectWatchOptions;
-  /** What the watch that is or was open is for. */
+  /** The resource of the watch that is or was open. */
   #resource: Resource | undefined;
   #refusal: Refusal | undefined;
   #life: Child | undefined;
@@ -58,7 +58,7 @@ export class ObjectWatch {
     });
   }
 
-  /** Until stop() or `signal`; never rejects. Run once. */
+  /** Runs until stop() or `signal`; never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#life = childOf(signal);
     await this.informer.run(this.#life.controller.signal);
@@ -69,7 +69,7 @@ export class ObjectWatch {
     this.#life?.controller.abort();
   }
 
-  /** The API server has said something about the kind that lasts. */
+  /** Whether the API server has either listed the kind or refused it. */
   get answered(): boolean {
     return this.#refusal?.reason !== OBJECTS_NOT_LOADED;
   }
@@ -131,7 +131,7 @@ export class ObjectWatch {
     this.#options.onAvailability();
   }
 
-  /** What changes while nothing can be found is told by onAvailability, once, and not object by object. */
+  /** Changes while find() returns a refusal are reported once by onAvailability, not object by object. */
   #changed({ old, new: object }: Change<WatchedObject>): void {
     if (this.#refusal === undefined) this.#options.onChange((object ?? old)?.metadata.namespace);
   }
@@ -139,7 +139,7 @@ export class ObjectWatch {
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Items of a list have no apiVersion and kind where the kind is a built-in one. */
+/** Items of a list have no apiVersion and kind for a built-in kind. */
 export function viewObject(kind: ObjectKind, raw: KubeObject, whole: boolean): WatchedObject {
   const metadata = viewMetadata(raw.metadata);
   if (!whole) return { metadata };
@@ -149,7 +149,7 @@ export function viewObject(kind: ObjectKind, raw: KubeObject, whole: boolean): W
   };
 }
 
-/** Nobody decides by managedFields and the last applied copy, and they are most of an object's size. */
+/** No decision uses managedFields and the last-applied copy, which are most of an object's size. */
 function lean(raw: KubeObject["metadata"] & { readonly managedFields?: unknown }): Record<string, unknown> {
   const { managedFields: _, annotations, ...metadata } = raw;
   if (annotations === undefined) return metadata;

@@ -1,4 +1,4 @@
-/** What the webhook of policies needs to know, from the controller's memory and from the API server. */
+/** Provides what the policy webhook needs from the controller's memory and from the API server. */
 
 import { setImmediate } from "node:timers/promises";
 
@@ -30,7 +30,7 @@ import { compileSelector } from "../policy/selector.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/objectrefusal.ts";
 import type { Lister } from "../controller/ports.ts";
 
-/** The controller's, read only. */
+/** The controller's memory, read only. */
 export interface Memory {
   readonly store: Pick<DecisionStore, "loaded" | "policies">;
   readonly clusters: Lister<Cluster>;
@@ -39,10 +39,10 @@ export interface Memory {
 
 export interface AdmissionOptions {
   readonly memory: Memory;
-  /** Of its own: whoever calls the webhook must not use up the connections by which releases are confirmed. */
+  /** A client of its own: callers of the webhook must not use up the connections that confirm releases. */
   readonly client: ReviewClient;
   readonly settings: Settings;
-  /** Whether only the API server is answered; else whoever asks is told nothing of what is in memory. */
+  /** Whether only the API server is answered; otherwise answers reveal nothing from memory. */
   readonly authenticated: boolean;
   readonly log: Logger;
 }
@@ -50,9 +50,9 @@ export interface AdmissionOptions {
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 export interface Admission extends AdmissionRoutes {
-  /** Starts what the first review needs. Never rejects. */
+  /** Loads what the first review needs. Never rejects. */
   warm(): Promise<void>;
-  /** Nothing is answered any more. */
+  /** Stops answering. */
   close(): Promise<void>;
 }
 
@@ -112,10 +112,10 @@ function selectorsOf({
     : { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
 }
 
-/** Of the event loop at a time, and together; a warning is not worth more. */
+/** Time on the event loop per slice and in total; a warning is not worth more. */
 const [SLICE_MS, ALL_SLICES_MS] = [5, 100];
 
-/** Hooks are answered meanwhile. Also true when it cannot be told in time. */
+/** Whether some item matches, with hooks answered in between. Also true when the time does not suffice. */
 async function someOf<T>(items: Iterable<T>, isOne: (item: T) => boolean): Promise<boolean> {
   let [spent, begun] = [0, performance.now()];
   for (const item of items) {
@@ -136,14 +136,17 @@ const SELF_REVIEWS: Resource = {
   kind: "SelfSubjectAccessReview",
 };
 
-/** Questions at a time: a review can have hundreds, and the API server has others to serve. */
+/**
+ * Concurrent reviews sent to the API server: one admission review can need hundreds, and the API server has other
+ * clients.
+ */
 const MAX_QUESTIONS = 4;
 
 export class ApiServerReviewer implements AccessReviewer {
   readonly #client: ReviewClient;
   readonly #tellsOwn: boolean;
 
-  /** `tellsOwn`: whether what the operator itself may not read is a problem to tell. */
+  /** `tellsOwn`: whether to report what the operator itself may not read. */
   constructor(client: ReviewClient, { tellsOwn }: { readonly tellsOwn: boolean }) {
     const few = atMost(MAX_QUESTIONS);
     this.#client = {
@@ -173,7 +176,7 @@ export class ApiServerReviewer implements AccessReviewer {
     return await this.#isAllowed(SUBJECT_REVIEWS, spec, signal);
   }
 
-  /** As the watch would be refused: it is not there yet, for a kind that no policy has named before. */
+  /** Checks the operator's own permission as the watch would need it: a new kind has no watch yet. */
   async #ownProblem(kind: ObjectKind, resource: Resource, signal: AbortSignal): Promise<string | undefined> {
     const { group, plural } = resource;
     const verbs = ["list", "watch", "get"] as const;
@@ -194,7 +197,7 @@ export class ApiServerReviewer implements AccessReviewer {
   }
 }
 
-/** Runs so many at a time; the others wait for their turn. */
+/** Runs at most that many at the same time; the others wait for their turn. */
 function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;

@@ -1,4 +1,4 @@
-/** What the controller needs from the API server, said with the Kubernetes adapter. */
+/** What the controller needs from the API server, implemented with the Kubernetes adapter. */
 
 import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
 import type { LiveReader, PolicyWriter } from "../controller/ports.ts";

@@ -1,4 +1,4 @@
-/** Plugs informers, decision store, work queue and reconciler together. */
+/** Connects informers, decision store, work queue and reconciler. */
 
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -42,7 +42,7 @@ export interface ControllerOptions {
   readonly client: KubeClient;
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
-  /** Of the Service that callers use. */
+  /** Name of the Service that callers use. */
   readonly serviceName: string;
   readonly metrics: Metrics;
   readonly events: Pick<EventRecorder, "record">;
@@ -54,7 +54,7 @@ export interface Controller {
   readonly memory: Memory & { readonly store: DecisionStore };
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -66,18 +66,18 @@ interface Informers {
   readonly overrides: Informer<HookOverride>;
 }
 
-/** Somebody else wrote a status: look, but do not hurry, and do not answer a write with a write. */
+/** Another client wrote a status: check it later, so that writes do not answer writes. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
 const AVAILABILITY_POLL_MS = 1000;
-/** What gates look at is a part of memory, but no kind may keep the others' Clusters waiting for long. */
+/** Objects that gates look at belong to memory, but no kind may delay the Clusters of other kinds for long. */
 const OBJECTS_BUDGET_MS = 5000;
 
 export function createController(options: ControllerOptions): Controller {
   const { client, served, maxOverrideMs, serviceName, metrics, events, log } = options;
-  // Memory's clocks: what begins while this machine's clock is behind must not have begun too early.
+  // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
   const clusterResource = new ClusterResource(client);
-  // Informers, store and queue call each other; each is only called once all of them are there.
+  // Informers, store and queue call each other; each is called only when all of them exist.
   const objects = createObjects(options, () => store);
   const api = new ApiServer(client, clusterResource, objects);
   const lookAgain = (namespace?: string): void => {
@@ -151,7 +151,10 @@ function createQueue(
   });
 }
 
-/** A flood of statuses must not keep it waiting: a policy without it vanishes before the Clusters that it holds. */
+/**
+ * A flood of statuses must not delay it: a policy without its finalizer vanishes before it releases the Clusters that
+ * it holds.
+ */
 function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
   const entry = policies.get(key);
   return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);
@@ -253,7 +256,7 @@ function nameInformers(informers: Informers): readonly Named[] {
   ];
 }
 
-/** No call waits for it: policies decide without knowing whether they are asked. */
+/** No call waits for it: decisions do not depend on the registrations. */
 function nameOf({ informer }: Registrations): Named {
   return ["extensionconfigs.runtime.cluster.x-k8s.io", informer];
 }
@@ -265,9 +268,9 @@ interface Parts {
   readonly named: readonly Named[];
   readonly store: DecisionStore;
   readonly queue: WorkQueue;
-  /** All policies. */
+  /** Re-evaluates all policies. */
   readonly lookAgain: () => void;
-  /** What ExtensionConfigs say, or whether they can be read, is another now. */
+  /** The ExtensionConfigs, or the right to read them, changed. */
   readonly registered: () => void;
   readonly log: Logger;
 }
@@ -307,20 +310,20 @@ function watchAvailability({ informers, registrations, lookAgain, registered, lo
 }
 
 /**
- * Rejects when it is stopped. Objects and ExtensionConfigs, too, but not for long: a gate that cannot be evaluated would
- * stop the waits that the status remembers.
+ * Rejects when it is stopped. Waits also for objects and ExtensionConfigs, but not for long: a gate that is not
+ * evaluable would stop the waits that the status remembers.
  */
 async function whenRead({ named, objects, registrations, store }: Parts, signal: AbortSignal): Promise<void> {
   await Promise.all(named.map(([, informer]) => informer.whenSynced(signal)));
   if (!signal.aborted) await Promise.race([store.compiled(), once(signal, "abort")]);
-  // What they demand is told at the end of a turn.
+  // The demands are collected at the end of a turn.
   await nextTurn();
   const budget = AbortSignal.any([signal, AbortSignal.timeout(OBJECTS_BUDGET_MS)]);
   await Promise.all([objects.whenAnswered(budget), registrations.whenKnown(budget)]);
   signal.throwIfAborted();
 }
 
-/** Of the event loop, at its end: what wants it may come by the thousand. */
+/** Runs the work at the end of a turn of the event loop: requests for it may come by the thousand. */
 function oncePerTurn(work: () => void): () => void {
   let isDue = false;
   return () => {
@@ -333,7 +336,7 @@ function oncePerTurn(work: () => void): () => void {
   };
 }
 
-/** Calls `react` when what `read` gives is another value than the last time (at first: than undefined). */
+/** Calls `react` when `read` returns another value than the last time (at first: than undefined). */
 function onChange<T>(read: () => T | undefined, react: (value: T | undefined) => void): () => void {
   let last: T | undefined;
   return () => {
@@ -344,16 +347,17 @@ function onChange<T>(read: () => T | undefined, react: (value: T | undefined) =>
   };
 }
 
-/** What users are told: the API server is clear about it, and it lasts. Being out of contact is neither. */
+/** The message for users when the API server definitely and permanently refuses; a loss of contact is neither. */
 function clustersUnavailable(clusters: Informer<Cluster>): { reason: string; message: string } | undefined {
   const failure = clusters.failure();
   if (isNotFound(failure)) {
     const message =
-      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Nothing is let go";
+      "The API server serves no clusters.cluster.x-k8s.io: install Cluster API. Until then nothing is released";
     return { reason: REASON.ClusterAPINotInstalled, message };
   }
   if (isForbidden(failure)) {
-    const message = "The operator may not list and watch clusters.cluster.x-k8s.io. Nothing is let go";
+    const message =
+      "The operator may not list and watch clusters.cluster.x-k8s.io. Until then nothing is released";
     return { reason: REASON.ClustersForbidden, message };
   }
   return undefined;

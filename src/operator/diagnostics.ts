@@ -24,7 +24,7 @@ export interface DiagnosticsOptions {
 export interface Diagnostics {
   listen(): Promise<void>;
   close(): Promise<void>;
-  /** Those that serve the certificate. */
+  /** The servers that use the serving certificate. */
   readonly secure: readonly Pick<HookServer, "setCertificate">[];
 }
 
@@ -34,7 +34,7 @@ const REVIEW_MS = 4_000;
 export function createDiagnostics(own: DiagnosticsOptions): Diagnostics {
   const { options, checks, metrics, kubeConfig, tls, log } = own;
   const { healthAddress, diagnosticsAddress: address, metricsSecure } = options;
-  // A client of its own: scrapes must not use up the connections by which releases are confirmed.
+  // A client of its own: scrapes must not use up the connections that confirm releases.
   const client = new KubeClient(kubeConfig, { version: VERSION, timeoutMs: REVIEW_MS });
   const health =
     healthAddress === undefined ? [] : [createHealthServer({ address: healthAddress, checks, log })];

@@ -11,15 +11,15 @@ import type { Options } from "./options.ts";
 const LEASE = "hookpolicy";
 
 export interface RunningLeadership extends Leadership {
-  /** Until `signal` aborts; never rejects. */
+  /** Runs until `signal` aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Without --leader-elect every process believes to be alone. */
+/** Without --leader-elect every process considers itself the only one. */
 export function createLeadership(options: Options, client: KubeClient, log: Logger): RunningLeadership {
   if (!options.leaderElect) return { ...ALWAYS_LEADING, run: async () => undefined };
   const lease = { namespace: ownNamespace(options), name: LEASE };
-  // Not the Pod's name alone: a container that was restarted must not take its old lease for its own.
+  // More than the Pod's name: a restarted container must not take its old lease for its own.
   const identity = `${hostname()}_${randomUUID()}`;
   return new LeaderElection({ client, lease, identity, log });
 }

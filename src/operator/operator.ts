@@ -1,4 +1,4 @@
-/** Builds the operator and decides what starts first and what stops last. */
+/** Builds the operator and defines the order of its start and its shutdown. */
 
 import { setTimeout } from "node:timers/promises";
 import { MAX_REVIEW_BYTES } from "../admission/reviewsize.ts";
@@ -25,14 +25,16 @@ import { Readiness } from "./readiness.ts";
 
 export interface OperatorDeps {
   readonly log: Logger;
-  /** Aborted: become not ready, answer for --shutdown-delay-duration, finish what is under way, return. */
+  /** When it aborts: become not ready, answer for --shutdown-delay-duration, finish what is in flight, return. */
   readonly signal: AbortSignal;
 }
 
-/** Above what Cluster API waits for an answer. The Deployment's terminationGracePeriodSeconds has to hold it. */
+/**
+ * Above the time that Cluster API waits for an answer. The Deployment's terminationGracePeriodSeconds must exceed it.
+ */
 export const DRAIN_MS = 15_000;
 
-/** A review holds two objects. API servers are few, and each keeps few connections. */
+/** A review contains two objects. There are few API servers, and each keeps few connections. */
 const ADMISSION_LIMITS = { bodyBytes: MAX_REVIEW_BYTES, bodiesBytes: 4 * MAX_REVIEW_BYTES, connections: 256 };
 
 /** Runs until `signal` aborts; rejects when the operator cannot start. */
@@ -75,7 +77,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const servers = createServers(options, { hooks, admission, tls, clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
   metrics.certificateExpiry.follow(() => certificates.expiries());
-  // Discovery first: it needs nothing else, and Cluster API's start depends on it.
+  // The hook server comes first: discovery needs nothing else, and Cluster API's start depends on it.
   const { port } = await servers.hooks.listen();
   await servers.admission.listen();
   readiness.listening();
@@ -85,7 +87,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   log.info("Serving Cluster API's lifecycle hooks", { port, capiVersion, version: VERSION });
   if (options.leaderElect) metrics.leader.follow(() => [{ labels: {}, value: Number(leadership.leading()) }]);
   const singular = leadership.run(signal);
-  // As long as calls are answered, they are answered from what is known now, and reach the status.
+  // While calls are answered, the controller keeps memory and status current.
   const answering = new AbortController();
   const parts = Promise.all([controller, certificates, events].map((part) => part.run(answering.signal)));
   await aborted(signal);
@@ -126,7 +128,7 @@ function createServers(
   };
 }
 
-/** The endpoint goes from the nodes while calls that still come here are answered. */
+/** Keeps answering the calls that still arrive while the nodes remove the endpoint. */
 async function stopServing(servers: readonly HookServer[], { shutdownDelayMs }: Options): Promise<void> {
   for (const server of servers) server.shedConnections();
   await setTimeout(shutdownDelayMs);

@@ -1,4 +1,4 @@
-/** The flags of `hookpolicy run`: names, defaults and texts in one table, and what is made of them. */
+/** The flags of `hookpolicy run`: names, defaults and texts in one table, and their parsed values. */
 
 import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log/processlog.ts";
@@ -6,7 +6,7 @@ import { parseDuration } from "../policy/duration.ts";
 import { isHost, parseAddress, type Address } from "../server/address.ts";
 
 export interface Options extends CertificateSettings {
-  /** Absent: as kubectl finds it, or the Pod's service account. */
+  /** Absent: the same search as kubectl, or the Pod's service account. */
   readonly kubeconfig?: string;
   /** Absent: all interfaces. */
   readonly webhookHost?: string;
@@ -16,7 +16,7 @@ export interface Options extends CertificateSettings {
   readonly healthAddress?: Address;
   /** Absent: not served. */
   readonly diagnosticsAddress?: Address;
-  /** Over HTTPS, to whom the API server allows it; else to everybody. */
+  /** Served over HTTPS to clients that the API server allows; otherwise to every client. */
   readonly metricsSecure: boolean;
   /** "-": standard output. Absent: none is written. */
   readonly auditLog?: string;
@@ -29,27 +29,27 @@ export interface Options extends CertificateSettings {
   readonly maxOverrideMs: number;
 }
 
-/** `text` is `1.<minor>`, whatever was typed. */
+/** `text` is always `1.<minor>`. */
 export interface CapiVersion {
   readonly minor: number;
   readonly text: string;
 }
 
-/** Something typed on the command line is wrong; the message is one line for the person who typed it. */
+/** A value on the command line is wrong; the message is one line for the user who typed it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
 export interface Flag {
   readonly argument: string;
-  /** What the flag means without a value; absent: it needs one. */
+  /** The value of the flag when it is given without one; absent: a value is required. */
   readonly bare?: string;
   readonly default?: string;
   readonly description: string;
   readonly group: string;
 }
 
-/** The names are those of Cluster API's own managers where they have the flag too. */
+/** The names are those of Cluster API's own managers for flags that they have too. */
 export const FLAGS = {
   "capi-version": {
     argument: "version",
@@ -107,7 +107,7 @@ export const FLAGS = {
     argument: "who",
     default: "Files",
     description:
-      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: somebody else, into --webhook-cert-dir",
+      "who issues the serving certificate. Self: the operator, into Secrets of its namespace, also renewing it; Files: another controller, into --webhook-cert-dir",
     group: "Hook server:",
   },
   "webhook-service-name": {
@@ -126,7 +126,7 @@ export const FLAGS = {
   "client-ca-file": {
     argument: "file",
     description:
-      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: everybody may call",
+      "authorities of client certificates, PEM, followed while running: hooks are refused without such a certificate, discovery needs none; default: every client may call",
     group: "Hook server:",
   },
   "client-cn": {
@@ -144,7 +144,7 @@ export const FLAGS = {
   "admission-client-ca-file": {
     argument: "file",
     description:
-      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: everybody may ask, and is told less",
+      "authorities of the API server's client certificate, PEM, followed while running: without such a certificate nothing is answered; default: every client may call, and is told less",
     group: "Admission server:",
   },
   "admission-client-cn": {
@@ -156,7 +156,8 @@ export const FLAGS = {
     argument: "boolean",
     bare: "true",
     default: "false",
-    description: "one replica does what is enough once, such as renewing certificates; all of them answer",
+    description:
+      "one replica runs the tasks that only one should run, such as renewing certificates; all of them answer",
     group: "Replicas:",
   },
   namespace: {
@@ -168,7 +169,7 @@ export const FLAGS = {
     argument: "duration",
     default: "0s",
     description:
-      "from SIGTERM on not ready but still answering for so long, until no node routes here any more",
+      "how long the operator still answers after SIGTERM, not ready any more, until no node routes here any more",
     group: "Replicas:",
   },
   "health-addr": {
@@ -188,7 +189,7 @@ export const FLAGS = {
     bare: "true",
     default: "true",
     description:
-      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to everybody",
+      "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to every client",
     group: "Diagnostics:",
   },
   "audit-log": {
@@ -213,13 +214,13 @@ export const FLAGS = {
 
 export type FlagName = keyof typeof FLAGS;
 
-/** What was typed; a flag that is absent has its default. */
+/** The values as typed; a flag that is absent has its default. */
 export type FlagValues = { readonly [name in FlagName]?: string | undefined };
 
 const BOOLEANS = ["true", "false"] as const;
 const OLDEST_CAPI_MINOR = 2; // the first with the Runtime SDK
 
-/** Throws a UsageError for the first value that is wrong. */
+/** Throws a UsageError for the first wrong value. */
 export function parseOptions(values: FlagValues): Options {
   const text = (name: FlagName): string => {
     const flag: Flag = FLAGS[name];
@@ -325,7 +326,7 @@ function parseDurationFlag(name: FlagName, text: string): number {
   return duration;
 }
 
-/** A minor that is not out yet is taken: it calls at least the hooks that are known. */
+/** Accepts a minor version that is not released yet: it calls at least the known hooks. */
 function parseCapiVersion(text: string): CapiVersion {
   const [, digits] = /^v?1\.(0|[1-9]\d{0,3})(?:\.\d+(?:-[\w.]+)?)?$/.exec(text) ?? [];
   const minor = Number(digits ?? -1);

@@ -1,14 +1,14 @@
-/** What /readyz tells: whether calls should come here. */
+/** Decides what /readyz reports: whether this replica should get calls. */
 
 import type { HealthCheck } from "../server/healthserver.ts";
 import type { Controller } from "./controller.ts";
 
-/** From then on a replica without policies is better than none: Cluster API's start needs discovery. */
+/** After this time a replica without policies is better than none: Cluster API's start needs discovery. */
 const READY_ANYWAY_MS = 10_000;
 
 /**
- * Ready when everything is in memory, or 10 s after the hook server listens, whichever is first; withdrawn
- * only for the shutdown. Until it is loaded it holds everything, which is safe, and answers discovery.
+ * Ready when everything is in memory, or 10 s after the hook server started listening, whichever is first; withdrawn
+ * only for the shutdown. A replica that is still loading holds everything, which is safe, and answers discovery.
  */
 export class Readiness {
   readonly #controller: Pick<Controller, "waitingFor">;

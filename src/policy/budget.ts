@@ -1,4 +1,4 @@
-/** What a decision may cost: all HookPolicies of a namespace together, and each ClusterHookPolicy for itself. */
+/** The budget of a decision: one for all HookPolicies of a namespace together, and one for each ClusterHookPolicy. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
@@ -7,18 +7,18 @@ import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 import type { PolicyRef } from "./policyref.ts";
 
-/** The reason of a rule that holds whatever its failurePolicy: what data can bring about is no reason to release. */
+/** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
 export const BUDGET_EXHAUSTED = "BudgetExhausted";
 
-/** What a rule, or a gate, costs beside its expressions, objects and windows. */
+/** The cost of a rule or a gate, in addition to its expressions, objects and windows. */
 const RULE_STEPS = 10;
 const GATE_STEPS = 10;
-/** An entry of a window that is asked for its next start or end. */
+/** The cost of asking a window's entry for its next start or end. */
 const ASK_STEPS = 2;
-/** A forecast follows a policy from edge to edge. */
+/** The budget of a forecast, which follows a policy from edge to edge. */
 const FORECAST_STEPS = MAX_STEPS / 2;
 
-/** The budgets of one decision. They do not depend on one another. */
+/** The budgets of one decision, which are independent of each other. */
 export class Budgets {
   readonly #byOwner = new Map<string, Budget>();
 
@@ -34,7 +34,7 @@ export function within<T>(budget: Budget, work: () => T): T {
   return meter.within(budget, work);
 }
 
-/** What one decision reads twice is unpacked once. */
+/** Unpacks data that one decision reads several times only once. */
 export function inOneDecision<T>(work: () => T): T {
   return meter.decision(work);
 }
@@ -43,32 +43,32 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(meter.budget(FORECAST_STEPS), work);
 }
 
-/** No steps are left, so that no rule and no gate is evaluated any more. */
+/** Whether no steps are left, so that no further rule or gate is evaluated. */
 export function isUsedUp(): boolean {
   return meter.exhausted;
 }
 
-/** Whether there are steps left for a rule. */
+/** Charges a rule; false when no steps are left. */
 export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
 }
 
-/** Whether there are steps left for that many objects, labels, entries … that a gate looks at. */
+/** Charges the objects, labels or entries that a gate looks at; false when no steps are left. */
 export function afford(steps: number): boolean {
   return meter.afford(steps);
 }
 
-/** Whether there are steps left to compare two texts: of different lengths, they are not read. */
+/** Charges a comparison of two texts; texts of different lengths are not read. */
 export function affordComparison(a: string | undefined, b: string | undefined): boolean {
   return a?.length !== b?.length || meter.affordText(a?.length ?? 0);
 }
 
-/** What an hour of a window costs, once for each budget: windows of one spec are one. */
+/** Charges an hour of a window, once per budget: windows with the same spec are one. */
 export function affordWindow(window: Window, now: Date): boolean {
   return meter.affordOnce(window, () => window.asks(now) * ASK_STEPS);
 }
 
-/** The one way to evaluate a gate. Steps that run out make it not evaluable, whatever it has seen before. */
+/** The only way to evaluate a gate. When the steps run out, the gate is not evaluable, whatever it found before. */
 export function lookAt(gate: CompiledGate, world: World, call: HookCall, now: Date): GateResult {
   if (!meter.afford(GATE_STEPS)) return exhausted();
   const result = gate.evaluate(world, call, now);
@@ -79,7 +79,7 @@ export function exhausted(): GateResult {
   return unevaluable(BUDGET_EXHAUSTED, "an evaluation within the steps of a decision", STEPS_EXCEEDED);
 }
 
-/** What is too much, and what to do. */
+/** Describes the excess and the remedy. */
 export function describeExhausted({ kind, namespace }: PolicyRef): string {
   const [who, need] =
     kind === "HookPolicy"

@@ -1,4 +1,4 @@
-/** From a raw Cluster or Namespace (API server, hook request, file) to the one view that policies see. */
+/** Converts a raw Cluster or Namespace (API server, hook request, file) to the view that policies see. */
 
 import { type Fields, isFields } from "../api/fields.ts";
 import {
@@ -13,15 +13,15 @@ import {
 import { viewProgress } from "./progress.ts";
 import { lookup } from "./selector.ts";
 
-/** Cluster API leaves both out of hook requests (cleanupCluster), and they are the largest by far. */
+/** Cluster API leaves both out of hook requests (cleanupCluster), and they are by far the largest. */
 const DROPPED_ANNOTATIONS = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
   "cluster.x-k8s.io/conversion-data",
 ]);
 
 /**
- * Works for cluster.x-k8s.io v1beta1 and v1beta2; what is missing or of another type is left out. `known`: an earlier
- * version of the same Cluster, whose topology is taken over where the spec is the same.
+ * Supports cluster.x-k8s.io v1beta1 and v1beta2; missing fields and fields of another type are left out. `known`: an
+ * earlier version of the same Cluster, whose topology is reused if the spec is the same.
  */
 export function viewCluster(raw: unknown, known?: Cluster): Cluster {
   const object = record(raw);
@@ -44,7 +44,7 @@ export function viewNamespace(raw: unknown): Namespace {
   return { metadata: viewMetadata(record(raw)["metadata"]) };
 }
 
-/** The API server counts a new generation with each change of the spec. */
+/** The API server increments the generation with each change of the spec. */
 function knownTopology(
   { uid, generation }: ObjectMeta,
   known: Cluster | undefined,
@@ -65,18 +65,18 @@ function viewTopology(topology: Fields): ClusterTopology {
 
 const PACKED = Symbol("packed");
 
-/** Not enumerable: two topologies are compared by what both have. */
+/** Not enumerable: comparisons of two topologies use only their common fields. */
 export function setPackedVariables(topology: ClusterTopology, packed: string): void {
   Object.defineProperty(topology, PACKED, { value: packed });
 }
 
-/** The same for the same variables; `undefined`: they are kept as they are. */
+/** The same text for the same variables; `undefined` when the variables are not packed. */
 export function packedVariables(topology: ClusterTopology): string | undefined {
   const packed: unknown = Reflect.get(topology, PACKED);
   return typeof packed === "string" ? packed : undefined;
 }
 
-/** A name can occur twice in v1beta1 (definitionFrom): the first one counts. */
+/** In v1beta1 a name can occur twice (definitionFrom): the first one counts. */
 function viewVariables(raw: unknown): string | undefined {
   const entries = list(raw).flatMap((each): [string, unknown][] => {
     const { name, value } = record(each);
@@ -85,7 +85,9 @@ function viewVariables(raw: unknown): string | undefined {
   return entries.length === 0 ? undefined : toJson(Object.fromEntries(entries.toReversed()));
 }
 
-/** Of values that nest too deeply to be written down, a text that is no JSON: no expression can look at it. */
+/**
+ * For values that nest too deeply to be serialized, returns text that is not JSON, so that no expression can read it.
+ */
 function toJson(value: unknown): string {
   try {
     return JSON.stringify(value);
@@ -94,7 +96,7 @@ function toJson(value: unknown): string {
   }
 }
 
-/** v1beta1 keeps the new conditions in status.v1beta2 and the marks of initialization in two fields of their own. */
+/** v1beta1 keeps the new conditions in status.v1beta2, and the initialization flags in two separate fields. */
 function viewStatus(status: Fields): ClusterStatus {
   const phase = text(status["phase"]);
   const marks = record(status["initialization"]);
@@ -116,7 +118,7 @@ function viewCondition(raw: unknown): ClusterCondition[] {
   return [{ type, status, reason: text(reason) ?? "", lastTransitionTime: text(lastTransitionTime) ?? "" }];
 }
 
-/** v1beta1 may hold an empty reference object; only a named one says that the object exists. */
+/** v1beta1 can contain an empty reference object; only a reference with a name shows that the object exists. */
 function isReference(value: unknown): boolean {
   return text(record(value)["name"]) !== undefined;
 }
@@ -145,8 +147,8 @@ export function viewMetadata(raw: unknown): ObjectMeta {
 }
 
 /**
- * Left out when empty: ten thousand Clusters are kept in memory. The object itself where all of it counts: a Cluster can
- * have 45,000 annotations, and each event brings them.
+ * Left out when empty: ten thousand Clusters are kept in memory. Returns the object itself when every key counts: a
+ * Cluster can have 45,000 annotations, and each event carries them.
  */
 function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
   const fields = record(raw);
@@ -191,37 +193,37 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** "namespace/name": how informers and indexes name a Cluster. */
+/** The name of a Cluster in informers and indexes. */
 export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
   return `${namespace}/${name}`;
 }
 
-/** A Cluster of which only a hook request tells: Cluster API leaves the status out, so nobody else says it. */
+/** A Cluster known only from a hook request, without a status: Cluster API never sends one. */
 export function asRequested({ status: _, progress: _progress, ...cluster }: Cluster): Cluster {
   return cluster;
 }
 
-/** `known` where it is of the same object and certainly newer than what was just read, else what was read. */
+/** Returns `known` if it is the same object and certainly newer than the one just read, else the one just read. */
 export function newerThan<T extends Cluster | Namespace>(live: T, known: T | undefined): T {
   return known?.metadata.uid === live.metadata.uid && isNewer(known, live) ? known : live;
 }
 
 /**
- * Resource versions are integers that compare within one resource (KEP-5504). Where they do not, nothing is said
- * to be newer: a go is confirmed by a live read anyway.
+ * Resource versions are integers that can be compared within one resource (KEP-5504). If they are not integers, neither
+ * is newer; a release is confirmed by a live read anyway.
  */
 export function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
   const order = compareResourceVersions(a.resourceVersion, b.resourceVersion);
   return order !== undefined && order > 0;
 }
 
-/** Negative, zero or positive; `undefined` where one of them is not a number. */
+/** Negative, zero or positive; `undefined` if one of them is not a number. */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;
   return a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length;
 }
 
-/** The same object, and not an older copy of it. */
+/** Whether the answer is the same object and not an older copy. */
 export function isNews(answer: ObjectMeta, known: ObjectMeta): boolean {
   return (
     answer.uid === known.uid &&

@@ -1,4 +1,7 @@
-/** From a HookPolicy object, valid or not, to a CompiledPolicy. Total: whatever is stored, the result holds rather than lets go. */
+/**
+ * Compiles a HookPolicy object, valid or not. Total: any stored object gives a policy, which holds rather than
+ * releases.
+ */
 
 import { isFields, withoutNulls } from "../api/fields.ts";
 import type {
@@ -25,7 +28,7 @@ import type { PolicyKind, PolicyRef } from "./policyref.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
-/** Whatever the API server has stored under these names, the rules mean what they say. */
+/** The rules keep their meaning whatever the API server has stored under these names. */
 const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
 
 const everything: LabelMatcher = () => true;
@@ -38,7 +41,7 @@ export function compilePolicy(
   return atOnce(compileInSteps(kind, object, served));
 }
 
-/** The same, a field or an expression at a time: the largest policies take longer than calls can wait. Never throws. */
+/** Compiles one field or expression per step: the largest policies take longer than calls can wait. Never throws. */
 export function* compileInSteps(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
@@ -51,7 +54,7 @@ export function* compileInSteps(
   }
 }
 
-/** A bug of ours: it must neither let anything go nor keep all other policies from being loaded. */
+/** A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded. */
 function brokenPolicy(
   kind: PolicyKind,
   { metadata }: HookPolicy | ClusterHookPolicy,
@@ -113,9 +116,9 @@ function* compileEachRule(
   };
 }
 
-/** Of one rule, or of the rest of the spec: more than a condition can tell. */
+/** Errors of one rule, or of the rest of the spec; more than a condition can show. */
 const MAX_ERRORS = 32;
-/** Before they are sorted, which takes long for tens of thousands. */
+/** Errors before sorting, which takes long for tens of thousands. */
 const MAX_FOUND = 100;
 
 function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
@@ -126,7 +129,7 @@ function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): 
   return compiled;
 }
 
-/** A spec whose rules cannot even be told apart holds every hook. */
+/** A spec whose rules cannot be told apart holds every hook. */
 function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
   return errors.length === 0 ? [] : [brokenRule("", blocking, errors)];
 }
@@ -145,7 +148,7 @@ interface Surroundings {
   readonly served: ServedHooks;
 }
 
-/** An error outside of spec.rules concerns every rule: it may have been meant to narrow them, or to widen. */
+/** An error outside of spec.rules affects every rule: it may have been meant to narrow or to widen them. */
 function problemsOf(index: number, errors: readonly FieldError[]): readonly FieldError[] {
   const path = `spec.rules[${index}]`;
   return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
@@ -192,7 +195,7 @@ function* compileConditions(specs: readonly MatchConditionSpec[] = []): Steps<Ma
   return conditions;
 }
 
-/** The expression has been checked; one that does not compile all the same is never evaluable. */
+/** The expression has been checked; if it still does not compile, it is never evaluable. */
 function compileCondition({ name, expression: source }: MatchConditionSpec): MatchCondition {
   const { expression } = compileExpression(source, "matchCondition");
   return { name, expression: expression ?? broken(source) };
@@ -210,7 +213,7 @@ function broken(source: string): Expression {
   };
 }
 
-/** The schema admits only durations that can be read; another one must not pass early. */
+/** The schema admits only valid durations; an invalid one must not pass early. */
 const NEVER_MS = 100 * 366 * 86_400_000;
 
 function compileWait(name: string, { duration }: WaitGateSpec): Wait {
@@ -222,8 +225,8 @@ function compileDeadline({ after, onExpiry }: DeadlineSpec): Deadline {
 }
 
 /**
- * The hooks that a broken rule names; all of them where it names none. A name that this version does not know
- * is a hook that it does not serve: the CRD lets no misspelt one pass.
+ * The hooks that a broken rule names, or all of them if it names none. A name that this version does not know is a hook
+ * that it does not serve: the CRD admits no misspelt name.
  */
 function hooksOf(spec: unknown): readonly HookName[] {
   const hooks: unknown = isFields(spec) ? spec["hooks"] : undefined;

@@ -1,4 +1,4 @@
-/** The one place where it is decided whether a Cluster may go on. Pure and total: no IO, no clock, no logger. */
+/** The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
@@ -12,9 +12,9 @@ import type { World } from "./world.ts";
 import { policyName } from "./policyref.ts";
 
 /**
- * All policies that match must agree; the strictest wins, and the shortest retry of those that hold.
- * `policies` must be in the stable order of PolicySet; `now` is an argument so that the server, the
- * status, the command line and the tests see the same instant.
+ * All policies that match must agree; the strictest verdict wins, with the shortest retry of the policies that hold.
+ * `policies` must be in the stable order of PolicySet; `now` is an argument so that the server, the status, the command
+ * line and the tests use the same instant.
  */
 export function decide(
   policies: readonly CompiledPolicy[],
@@ -41,7 +41,7 @@ export function decide(
   };
 }
 
-/** Strictest first. Blocked before NotEvaluable: it tells what a person can do. */
+/** The strictest comes first. Blocked precedes NotEvaluable, because its message tells a user what to do. */
 const STRICTNESS: readonly Verdict[] = ["Blocked", "NotEvaluable", "WouldBlock", "Observed"];
 
 function strictest(trace: readonly PolicyTrace[]): Verdict {
@@ -80,7 +80,9 @@ function judgePolicy(
   return overridden(trace, overrides);
 }
 
-/** One finding for all rules of a policy whose turn comes too late: thousands of them would take long to write down. */
+/**
+ * One finding for all rules of a policy that the steps do not reach: thousands of findings would take long to write.
+ */
 function outOfSteps({ ref, mode }: CompiledPolicy, rules: readonly CompiledRule[]): PolicyTrace | undefined {
   const sound = rules.filter(({ problem }) => problem === undefined);
   const rule = sound.find(isGated) ?? sound[0];
@@ -104,7 +106,7 @@ function outOfSteps({ ref, mode }: CompiledPolicy, rules: readonly CompiledRule[
   };
 }
 
-/** A rule never takes decide() down: a bug of ours makes it not evaluable. */
+/** A rule never makes decide() fail: a bug in HookPolicy makes the rule not evaluable. */
 function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   try {
     const finding = judgeRule(policy, rule, situation);
@@ -116,7 +118,7 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
 
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
-/** Of several overrides, the one that lasts longest; the first by name if they end together. */
+/** Of several overrides, the one that lasts longest applies; the first by name if they end together. */
 function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
   if (!trace.rules.some(({ holds }) => holds)) return trace;
   const [longest] = overrides
@@ -135,7 +137,7 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
   };
 }
 
-/** Whether a policy speaks about this Cluster; "unknown" counts as yes, and not evaluable. */
+/** Whether a policy applies to this Cluster; "unknown" counts as a match that is not evaluable. */
 export function matches(
   policy: Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace">,
   { cluster, namespace }: Pick<World, "cluster" | "namespace">,
@@ -148,7 +150,9 @@ export function matches(
   return policy.selectsNamespace(namespace.metadata.labels) ? "yes" : "no";
 }
 
-/** A rule that only observes holds nothing, evaluable or not. Whoever writes data can use the steps up: they hold. */
+/**
+ * A rule that only observes never holds. A rule without steps holds, because any author of data can use up the steps.
+ */
 function isHeld(finding: RuleFinding, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
   if (finding.verdict === "Blocked") return true;
   const strict = failurePolicy === "Fail" || isExhausted(finding);

@@ -1,4 +1,4 @@
-/** What decide() takes and gives: plain data, no IO. */
+/** The input and output of decide(): plain data, no IO. */
 
 import type { CompiledPolicy, GateResult } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
@@ -6,35 +6,35 @@ import type { PolicyRef } from "./policyref.ts";
 
 /**
  * - Allowed: nothing holds the operation.
- * - Observed: nothing holds it, and a rule without `until` was there to see it.
- * - WouldBlock: only Audit policies hold it, so it goes on.
+ * - Observed: nothing holds it, and a rule without `until` observed it.
+ * - WouldBlock: only Audit policies hold it, so it proceeds.
  * - Blocked: a gate of an Enforce policy does not hold yet.
- * - NotEvaluable: a rule cannot be evaluated (under failurePolicy Fail that holds the operation, too).
+ * - NotEvaluable: a rule cannot be evaluated (with failurePolicy Fail it holds the operation, too).
  */
 export type Verdict = "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEvaluable";
 
 export interface Decision {
   readonly verdict: Verdict;
-  /** The operation may not go on. Whoever answers branches on this, never on a number. */
+  /** Whether the operation is held. Code that answers must use this field, never a number. */
   readonly holds: boolean;
-  /** Seconds until Cluster API should ask again; 0 when it may go on. */
+  /** Seconds until Cluster API should call again; 0 when it may proceed. */
   readonly retryAfterSeconds: number;
-  /** For Cluster API's condition; empty when the operation goes on. */
+  /** For Cluster API's condition; empty when the operation proceeds. */
   readonly message: string;
   /** One entry per policy that was considered, in stable order. */
   readonly trace: readonly PolicyTrace[];
-  /** Where someone has to prove the decision later. */
+  /** The inputs of the decision, for later proof. */
   readonly basis?: Basis;
 }
 
-/** What a decision was made from. */
+/** The inputs of a decision. */
 export interface Basis {
-  /** ApiServer: read from it after the call; what memory had learnt since agreed. */
+  /** ApiServer: read after the call began; what memory had learned since agreed. */
   readonly source: "Memory" | "ApiServer";
   readonly world: World;
-  /** The Cluster is not in memory: what is known of it is what the caller says. */
+  /** The Cluster is not in memory: everything known about it comes from the caller. */
   readonly fromRequest?: true;
-  /** As the trace has them. */
+  /** In the order of the trace. */
   readonly policies: readonly CompiledPolicy[];
 }
 
@@ -43,38 +43,41 @@ export interface PolicyTrace {
   readonly mode: "Enforce" | "Audit";
   readonly matched: boolean;
   readonly verdict: Verdict;
-  /** This policy alone is enough to hold the operation. */
+  /** Whether this policy alone is enough to hold the operation. */
   readonly holds: boolean;
   /** The rules on this hook; empty when not matched. */
   readonly rules: readonly RuleTrace[];
-  /** No steps were left for it: one rule stands for all, and what the others remember goes on. */
+  /** The steps did not reach the policy: one rule stands for all, and the state of the others is kept. */
   readonly unread?: true;
-  /** The HookOverride that keeps the policy from holding the operation; its rules say what they would do. */
+  /** The HookOverride that keeps the policy from holding the operation; its rules still show what they would do. */
   readonly overriddenBy?: string;
-  /** The earliest instant at which time alone changes what the policy says; absent: never. */
+  /** The earliest instant at which time alone changes the policy's result; absent: never. */
   readonly changesAt?: Date | "Unknown";
 }
 
 export interface RuleTrace {
   readonly rule: string;
-  /** Skipped: a match condition is false, so the rule says nothing about the operation. */
+  /** Skipped: a match condition is false, so the rule does not apply to the operation. */
   readonly verdict: "Allowed" | "Observed" | "Blocked" | "NotEvaluable" | "Skipped";
-  /** Enough to hold the operation if the policy is enforced: blocked, or not evaluable under failurePolicy Fail. */
+  /** Whether an enforced policy would hold the operation: blocked, or not evaluable with failurePolicy Fail. */
   readonly holds: boolean;
   readonly reason: string;
-  /** Of a rule that is skipped: the match condition that is false. */
+  /** The match condition that is false, for a skipped rule. */
   readonly condition?: string;
-  /** One line for people: what is waited for and how to let it go. Empty when the rule does not hold anything. */
+  /** One line for people: what the rule waits for and how to release it. Empty when the rule does not hold. */
   readonly message: string;
-  /** What a caller is told instead: objects that a gate looks at are not for everybody who can reach the port. */
+  /**
+   * The text for callers instead: not every caller that reaches the port may learn about the objects that a gate looks
+   * at.
+   */
   readonly answer?: string;
   readonly retryAfterSeconds: number;
   readonly gates: readonly GateTrace[];
-  /** To be remembered, and given to the next decision about the same operation. */
+  /** The state to store and to pass to the next decision about the same operation. */
   readonly timers?: RuleTimers;
-  /** When the deadline passes, or has passed; absent until the rule has held the operation. */
+  /** When the deadline passes or passed; absent until the rule has held the operation. */
   readonly deadlineAt?: Date;
-  /** The deadline lets the operation go on (onExpiry Allow), unless the rule is not evaluable. */
+  /** Whether the deadline releases the operation (onExpiry Allow), unless the rule is not evaluable. */
   readonly deadlineReleases?: boolean;
   readonly changesAt?: Date | "Unknown";
 }
@@ -83,11 +86,11 @@ export interface GateTrace extends GateResult {
   readonly gate: string;
 }
 
-/** The policy has something to say about the operation: more than that its rules do not apply. */
+/** Whether a rule of the policy applies to the operation. */
 export function speaks({ rules }: PolicyTrace): boolean {
   return rules.some(({ verdict }) => verdict !== "Skipped");
 }
 
-/** A decision against what was just read from the API server, or a word for why there is none. */
+/** A decision from a fresh read of the API server, or a reason why there is none. */
 export type Confirmation =
   { readonly ok: true; readonly decision: Decision } | { readonly ok: false; readonly reason: string };

@@ -1,10 +1,10 @@
-/** Durations as the CRD writes them: Go's hours, minutes and seconds, such as 1h30m. */
+/** Durations in the CRD's format: Go's hours, minutes and seconds, such as 1h30m. */
 
-/** A leap year: longer than anything that a policy waits for. */
+/** A leap year: longer than any wait in a policy. */
 const MAX_MS = 8784 * 3_600_000;
 const DURATION = /^(?:(?<hours>\d+)h)?(?:(?<minutes>\d+)m)?(?:(?<seconds>\d+)s)?$/;
 
-/** In milliseconds; `undefined` for what is no duration, for none at all, and above 8784h. */
+/** In milliseconds; `undefined` for invalid text, for zero, and above 8784h. */
 export function parseDuration(text: string): number | undefined {
   const parts = DURATION.exec(text)?.groups;
   if (parts === undefined) return undefined;

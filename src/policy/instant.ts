@@ -1,6 +1,6 @@
-/** Instants as edges: the earliest of several, and how they are written. */
+/** Instants as edges: the earliest of several, and their format. */
 
-/** The earlier of what is known; "Unknown" only where nothing is. */
+/** The earliest known instant; "Unknown" only if none is known. */
 export function earliest(instants: Iterable<Date | "Unknown" | undefined>): Date | "Unknown" | undefined {
   let first: Date | "Unknown" | undefined;
   for (const instant of instants) {
@@ -11,7 +11,7 @@ export function earliest(instants: Iterable<Date | "Unknown" | undefined>): Date
   return first;
 }
 
-/** The same as a field of a trace, which is absent where nothing is known. */
+/** The same as a field of a trace, which is absent when nothing changes. */
 export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefined>): {
   changesAt?: Date | "Unknown";
 } {
@@ -19,12 +19,12 @@ export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefine
   return changesAt === undefined ? {} : { changesAt };
 }
 
-/** RFC 3339 with whole seconds, as metav1.Time. */
+/** RFC 3339 with whole seconds, as in metav1.Time. */
 export function timestamp(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;
 }
 
-/** The end of the second: a status keeps whole seconds, and what counts from here must not end early. */
+/** Rounds up to a second: a status keeps whole seconds, and a wait that counts from it must not end early. */
 export function wholeSecond(time: Date): Date {
   return new Date(Math.ceil(time.getTime() / 1000) * 1000);
 }

@@ -1,18 +1,18 @@
 /**
- * The texts that users read. Same state, same bytes, on every replica: Cluster API writes them into a
- * condition, and a text that changes makes it reconcile at once (Runtime SDK guide, "Error messages").
+ * The texts that users read. The same state gives the same bytes on every replica: Cluster API writes them into a
+ * condition, and a changed text makes it reconcile at once (Runtime SDK guide, "Error messages").
  */
 
 import { isPrintable, printable, replaceUnprintable } from "../api/printable.ts";
 import type { FieldError } from "./validation/schema.ts";
 
-/** Cluster API does not truncate, and a condition that grows too long makes its status patch fail. */
+/** Cluster API does not truncate, and a condition that is too long makes its status patch fail. */
 const MAX_MESSAGE_BYTES = 1024;
 
 const SEPARATOR = "; ";
 const encoder = new TextEncoder();
 
-/** Joins what holds an operation to at most 1 KiB, then "and N more". */
+/** Joins the reasons for holding an operation to at most 1 KiB, then adds "and N more". */
 export function joinMessages(parts: readonly string[]): string {
   let text = "";
   for (const [index, raw] of parts.entries()) {
@@ -38,10 +38,10 @@ function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Cuts to a number of bytes, between characters. */
+/** Truncates to a number of bytes, between characters. */
 export function truncateBytes(text: string, max: number): string {
   const ellipsis = "…";
-  // A UTF-16 unit is at least one byte: nothing longer is worth looking at.
+  // A UTF-16 unit is at least one byte, so anything longer can be dropped first.
   let cut = text.length <= max ? text : `${text.slice(0, max).toWellFormed()}${ellipsis}`;
   while (byteLength(cut) > max) {
     // Whole code points only: half a surrogate pair is not valid UTF-8.
@@ -52,7 +52,7 @@ export function truncateBytes(text: string, max: number): string {
   return cut;
 }
 
-/** Cuts to a number of characters (code points, as the API server counts maxLength). */
+/** Truncates to a number of characters (code points, as the API server counts maxLength). */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;
   // A code point has at most two units.
@@ -60,7 +60,7 @@ export function truncate(text: string, max: number): string {
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
 
-/** More than fit into a condition. */
+/** More parts than fit into a condition. */
 const MAX_DESCRIBED = 32;
 
 export function describeErrors(errors: readonly FieldError[]): string {
@@ -70,14 +70,17 @@ export function describeErrors(errors: readonly FieldError[]): string {
 
 const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;
 
-/** One word of a shell, so that a printed command can be pasted. What cannot be printed needs bash, zsh or POSIX.1-2024. */
+/**
+ * Quotes one word for a shell, so that a printed command can be pasted. Unprintable characters need bash, zsh or
+ * POSIX.1-2024.
+ */
 export function shellQuote(word: string): string {
   if (SHELL_SAFE.test(word)) return word;
   if (isPrintable(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
   return `$'${replaceUnprintable(word.replaceAll(/['\\]/g, "\\$&"), octal)}'`;
 }
 
-/** UTF-8, a byte after the other. */
+/** The UTF-8 bytes as octal escapes. */
 function octal(text: string): string {
   return Array.from(encoder.encode(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }

@@ -1,4 +1,4 @@
-/** The objects that gates name, of any kind. */
+/** The objects of any kind that gates name. */
 
 import type { ObjectMeta } from "../api/meta.ts";
 
@@ -19,15 +19,15 @@ export interface WatchedObject {
   readonly raw?: Readonly<Record<string, unknown>>;
 }
 
-/** Not found is `ok` without objects; whatever keeps them from being known is not. */
+/** An object that does not exist gives `ok` without objects; any reason why the objects are unknown does not. */
 export type FoundObjects =
   | { readonly ok: true; readonly namespaced: boolean; readonly objects: readonly WatchedObject[] }
   | { readonly ok: false; readonly reason: string; readonly message: string };
 
-/** The reason while a kind is being read for the first time. */
+/** The reason while a kind is read for the first time. */
 export const OBJECTS_NOT_LOADED = "ObjectsNotLoaded";
 
 export interface ObjectReader {
-  /** The objects of one kind in one namespace (all, for a cluster-scoped kind, where `namespace` is ignored). */
+  /** Finds the objects of one kind in one namespace (all objects of a cluster-scoped kind; `namespace` is ignored). */
   find(kind: ObjectKind, namespace: string): FoundObjects;
 }

@@ -1,4 +1,4 @@
-/** Break-glass: while a HookOverride lives, the policies that it names do not hold its Cluster. */
+/** Break-glass: while a HookOverride is active, the policies that it names do not hold its Cluster. */
 
 import { withoutNulls } from "../api/fields.ts";
 import type { HookOverride } from "../api/hookpolicy.ts";
@@ -15,10 +15,10 @@ export interface Override {
   readonly generation: number;
   readonly clusterRef: { readonly namespace: string; readonly name: string; readonly uid?: string };
   readonly hooks: ReadonlySet<HookName>;
-  /** policyName() of each; absent: all. */
+  /** policyName() of each policy; absent: all policies. */
   readonly policies?: ReadonlySet<string>;
   readonly expiresAt: Date;
-  /** Why it has no effect, whatever the time. */
+  /** Why the override never has an effect. */
   readonly problem?: OverrideProblem;
 }
 
@@ -27,7 +27,7 @@ export interface OverrideProblem {
   readonly message: string;
 }
 
-/** Total: an override that is not understood has no effect. `maxMs` counts from its creation. */
+/** Total: an invalid override has no effect. `maxMs` counts from its creation. */
 export function compileOverride(object: HookOverride, maxMs: number): Override {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   const identity = { name, uid, generation };
@@ -62,7 +62,7 @@ function tooLong(maxMs: number): OverrideProblem {
   return { reason: "TooLong", message };
 }
 
-/** For this Cluster and hook, now. */
+/** Whether the override applies to this Cluster and hook now. */
 export function isActive(override: Override, cluster: Cluster, hook: HookName, now: Date): boolean {
   const { clusterRef, problem, expiresAt, hooks } = override;
   const { namespace, name, uid } = cluster.metadata;

@@ -1,4 +1,4 @@
-/** What a HookPolicy or ClusterHookPolicy is to the decision: compiled once per generation by compile.ts. */
+/** A compiled HookPolicy or ClusterHookPolicy, made once per generation by compile.ts. */
 
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import type { Expression } from "./cel/expression.ts";
@@ -16,12 +16,12 @@ export interface CompiledPolicy {
   readonly mode: "Enforce" | "Audit";
   readonly failurePolicy: "Fail" | "Ignore";
   readonly selectsCluster: LabelMatcher;
-  /** By the labels of the Cluster's Namespace; absent for a HookPolicy, whose scope is its own namespace. */
+  /** Matches the labels of the Cluster's Namespace; absent for a HookPolicy, whose scope is its own namespace. */
   readonly selectsNamespace?: LabelMatcher;
   readonly rules: readonly CompiledRule[];
-  /** Some rule looks at the Cluster with CEL, so that any of its fields can matter. */
+  /** A rule reads the Cluster with CEL, so that any of its fields can matter. */
   readonly hasExpressions: boolean;
-  /** What is wrong with the spec; the rules concerned carry `problem` and are not evaluable. */
+  /** Errors in the spec; the affected rules carry `problem` and are not evaluable. */
   readonly errors: readonly FieldError[];
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
@@ -29,23 +29,23 @@ export interface CompiledPolicy {
 
 export interface CompiledRule {
   readonly name: string;
-  /** The hooks on which this rule speaks: only those that can block, unless the rule only observes. */
+  /** The hooks that this rule applies to: only those that can block, unless the rule only observes. */
   readonly hooks: ReadonlySet<HookName>;
-  /** All must be true, or the rule does not apply. */
+  /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
-  /** All must hold. Without gates and waits the rule only observes. */
+  /** All must hold. A rule without gates and waits only observes. */
   readonly gates: readonly CompiledGate[];
-  /** Must have passed since all gates hold. */
+  /** The waits that must have passed since all gates hold. */
   readonly waits: readonly Wait[];
   readonly deadline?: Deadline;
-  /** Appended to the generated text. */
+  /** Appended to the generated message. */
   readonly message?: string;
   readonly retryAfterSeconds: number;
-  /** Why the rule cannot be evaluated: the field errors below it. */
+  /** Why the rule cannot be evaluated: its field errors. */
   readonly problem?: string;
 }
 
-/** It can hold an operation, and does not only observe. */
+/** Whether the rule can hold an operation. */
 export function isGated({ gates, waits, problem }: CompiledRule): boolean {
   return gates.length + waits.length > 0 || problem !== undefined;
 }
@@ -57,7 +57,7 @@ export interface MatchCondition {
 
 export interface Wait {
   readonly name: string;
-  /** As the policy says it: "30m". */
+  /** As written in the policy: "30m". */
   readonly duration: string;
   readonly durationMs: number;
 }
@@ -72,28 +72,28 @@ export interface CompiledGate {
   readonly name: string;
   evaluate(world: World, call: HookCall, now: Date): GateResult;
   /**
-   * The earliest instant from `now` on at which time alone makes the gate hold, whatever the Cluster. "Never": it
-   * is past. "Unknown": it may, but nobody can tell when. Absent: somebody or something has to act.
+   * The earliest instant from `now` on at which time alone makes the gate hold, for any Cluster. "Never": it is past.
+   * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
-  /** An expression of it looks at the clock. */
+  /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** Its time windows, of which the status, events and metrics tell. */
+  /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
-  /** The kinds of objects that it looks at. */
+  /** The kinds of objects that the gate looks at. */
   readonly demands?: readonly ObjectDemand[];
-  /** The objects that it looks at for this Cluster, to read them live before a release. */
+  /** The objects that the gate looks at for this Cluster, to be read live before a release. */
   queries?(world: World, call: HookCall, now: Date): readonly ObjectQuery[];
 }
 
 export interface NamedWindow {
   readonly gate: string;
-  /** The gate holds only while the window is open: it is none of several, one of which is enough. */
+  /** The gate holds only while the window is open: the window is not a member of an anyOf gate. */
   readonly alone: boolean;
   readonly window: Window;
 }
 
-/** Every window of the policy, in the order of its rules. */
+/** All windows of the policy, in the order of its rules. */
 export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { readonly rule: string })[] {
   return rules.flatMap(({ name: rule, gates }) =>
     gates.flatMap(({ windows = [] }) => windows.map((window) => ({ rule, ...window }))),
@@ -104,7 +104,7 @@ export function demandsOf({ rules }: CompiledPolicy): readonly ObjectDemand[] {
   return rules.flatMap(({ gates }) => gates.flatMap(({ demands = [] }) => demands));
 }
 
-/** One per kind, in the order of their first mention; the whole object where one of them needs it. */
+/** One demand per kind, in the order of first mention; for the whole object if any of them needs it. */
 export function mergeDemands(demands: Iterable<ObjectDemand>): Map<string, ObjectDemand> {
   const merged = new Map<string, ObjectDemand>();
   for (const { kind, whole } of demands) {
@@ -116,38 +116,38 @@ export function mergeDemands(demands: Iterable<ObjectDemand>): Map<string, Objec
 
 export interface ObjectDemand {
   readonly kind: ObjectKind;
-  /** More than metadata. */
+  /** Whether more than metadata is needed. */
   readonly whole: boolean;
 }
 
 export interface ObjectQuery extends ObjectDemand {
   readonly namespace: string;
-  /** Absent: all of the namespace. */
+  /** Absent: all objects of the namespace. */
   readonly name?: string;
 }
 
-/** What one gate says of one Cluster at one instant. */
+/** The result of one gate for one Cluster at one instant. */
 export interface GateResult {
   /** `undefined`: not evaluable. */
   readonly holds: boolean | undefined;
   /** CamelCase constant. */
   readonly reason: string;
-  /** What the gate waits for, without anything that was observed: goes into messages. */
+  /** What the gate waits for, without any observed value: used in messages. */
   readonly wanted: string;
-  /** What was found: for the trace only, never for a message. Where the gate is not evaluable: why, for both. */
+  /** What was found: for the trace only, never for a message. If the gate is not evaluable: the reason, for both. */
   readonly observed: string;
-  /** The command or the deed that makes the gate hold. */
+  /** The command or action that makes the gate hold. */
   readonly remedy?: string;
   /**
-   * The earliest instant at which time alone changes the result; absent: never. "Unknown": it can, but nobody
-   * can tell when (CEL with `now`).
+   * The earliest instant at which time alone changes the result; absent: never. "Unknown": it can change, but the time
+   * cannot be computed (CEL with `now`).
    */
   readonly changesAt?: Date | "Unknown";
-  /** What each gate of several says, one of which is enough: for the trace only, as `observed`. */
+  /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
   readonly members?: readonly (GateResult & { readonly gate: string })[];
 }
 
-/** A gate of which nothing can be said: the rule is not evaluable. */
+/** The result of a gate without a verdict: the rule is not evaluable. */
 export function unevaluable(reason: string, wanted: string, observed: string): GateResult {
   return { holds: undefined, reason, wanted, observed };
 }

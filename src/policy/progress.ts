@@ -1,4 +1,4 @@
-/** What Cluster API writes into a Cluster's status about the hooks that it waits for, and about an upgrade's steps. */
+/** Reads Cluster API's status of a Cluster: the hooks that it waits for, and the steps of an upgrade. */
 
 import { type Fields, isFields } from "../api/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
@@ -9,7 +9,7 @@ const AT_REST: TopologyProgress = { reconciled: true };
 
 /**
  * Cluster API: core/reconcilers/topology/cluster/status.go and, up to 1.11, scope/hookresponsetracker.go. v1beta1 keeps
- * the newer fields in status.v1beta2. Absent: the status says nothing about it.
+ * the newer fields in status.v1beta2. Absent: the status does not show any progress.
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
   const newer = { ...status, ...record(status["v1beta2"]) };
@@ -28,7 +28,7 @@ export function viewProgress(status: Fields, generation: number | undefined): To
 
 type Shown = { readonly [K in keyof TopologyProgress]: TopologyProgress[K] | undefined };
 
-/** Thousands of Clusters are kept: what is not shown takes no place. */
+/** Thousands of Clusters are kept, so absent values take no space. */
 function present(progress: Shown): TopologyProgress | undefined {
   const shown = Object.entries(progress).filter(([, value]) => value !== undefined);
   return shown.length === 0 ? undefined : Object.fromEntries(shown);
@@ -41,10 +41,15 @@ interface Condition {
   readonly begun: boolean;
 }
 
-/** Cluster API 1.11: internal/controllers/topology/cluster/conditions.go tells of workers after the control plane only. */
+/**
+ * Cluster API 1.11: internal/controllers/topology/cluster/conditions.go mentions workers only after the control plane.
+ */
 const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
 
-/** Of another generation, it says nothing about the present. Only one that names its generation says that all is done. */
+/**
+ * A condition of another generation says nothing about the present. Only one with a generation can say that everything
+ * is done.
+ */
 function viewCondition(conditions: unknown, generation: number | undefined): Condition {
   const found = list(conditions)
     .map(record)
@@ -62,7 +67,7 @@ function viewCondition(conditions: unknown, generation: number | undefined): Con
   };
 }
 
-/** The hook's name comes before the first colon that is not Cluster API's own: what an answer said comes after it. */
+/** The hook's name comes before the first colon that is not Cluster API's own; the text of an answer follows it. */
 const HELD = /^(?:[^:"]*Following hooks are blocking [^:"]*: |hook ")([A-Za-z]+)(?:[:;"\n]|$)/;
 
 function heldAtIn(message: string): HookName | undefined {
@@ -71,8 +76,8 @@ function heldAtIn(message: string): HookName | undefined {
 }
 
 /**
- * Where the status has no plan, the condition tells it in a line of its own (Cluster API 1.12 and 1.13), unless it tells of
- * an error instead. A condition that names a hook has the line if there is a plan.
+ * If the status has no plan, the condition has it in a separate line (Cluster API 1.12 and 1.13), unless it reports an
+ * error instead. A condition that names a hook has the line if there is a plan.
  */
 function planIn(message: string): readonly string[] | undefined {
   for (const line of message.split("\n").slice(1)) {

@@ -1,4 +1,4 @@
-/** What one rule says of one operation: match conditions, gates, waits and the deadline, in this order. */
+/** Evaluates one rule for one operation: match conditions, gates, waits and the deadline, in this order. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
@@ -14,7 +14,7 @@ export interface Situation {
   readonly now: Date;
 }
 
-/** What judgeRule finds; whether it holds the Cluster depends on the policy's failurePolicy, too. */
+/** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */
 export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
@@ -49,7 +49,7 @@ function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { asked }: Wo
   return asked?.rules.get(timerKey(uid, name)) ?? {};
 }
 
-/** As in ValidatingAdmissionPolicy: one that is false decides, whatever others fail; then one that fails. */
+/** As in ValidatingAdmissionPolicy: a false condition decides even if others fail; otherwise a failed one does. */
 function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): RuleFinding | undefined {
   const variables = { cluster: world.cluster, namespace: world.namespace, call, now };
   const results = rule.matchConditions.map((condition) => ({
@@ -83,7 +83,7 @@ function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: 
   );
 }
 
-/** A gate never takes decide() down: whatever it throws makes its rule not evaluable. */
+/** A gate never makes decide() fail: an exception makes its rule not evaluable. */
 function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTrace {
   try {
     return { gate: gate.name, ...lookAt(gate, world, call, now) };
@@ -129,7 +129,7 @@ function judgeGates(
   return { ...finding, ...describeOpen(rule, open, deadline, now) };
 }
 
-/** What is said of a rule whose gates do not all hold. */
+/** Describes a rule whose gates do not all hold. */
 function describeOpen(
   rule: CompiledRule,
   open: readonly GateTrace[],
@@ -147,11 +147,11 @@ function describeOpen(
   };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
-    // All gates must hold: one that does not decides, whatever the ones that cannot be evaluated would say.
+    // All gates must hold, so one that does not hold decides, whatever the gates that are not evaluable would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: first?.reason ?? "",
     message: describe(open),
-    // Where nothing else holds the rule, that it is held says as much.
+    // If only object gates hold the rule, the answer itself already reveals their result.
     ...(told.length > 0 && told.length < open.length && { answer: describe(told) }),
     retryAfterSeconds: soonest(rule.retryAfterSeconds, edges, now),
   };
@@ -167,7 +167,7 @@ interface DeadlineState {
   readonly releases: boolean;
 }
 
-/** A gate that cannot be evaluated is never released by a deadline, nor is its rule. */
+/** A deadline never releases a gate that is not evaluable, nor its rule. */
 function judgeDeadline(
   { deadline }: CompiledRule,
   blockedSince: Date | undefined,
@@ -188,7 +188,7 @@ function metSince(
   return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
-/** One that has not begun does not hold, whatever the gates that it waits for would say if they could be evaluated. */
+/** A wait that has not begun does not hold, whatever the results of the gates that are not evaluable. */
 function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined, now: Date): GateTrace {
   const wanted = `${duration} to pass once all other gates hold`;
   if (since === undefined) {
@@ -208,7 +208,7 @@ function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined
   };
 }
 
-/** Only what a wait or a deadline needs is remembered. */
+/** Keeps only the state that a wait or a deadline needs. */
 function timers(
   rule: CompiledRule,
   { blockedSince, gatesMetSince }: { readonly [K in keyof RuleTimers]: RuleTimers[K] | undefined },
@@ -227,10 +227,10 @@ function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): str
 
 function describeDeadline({ at, passed, releases }: DeadlineState): string {
   if (passed) return `the deadline passed at ${timestamp(at)}`;
-  return releases ? `it goes on at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
+  return releases ? `it proceeds at ${timestamp(at)} in any case` : `deadline ${timestamp(at)}`;
 }
 
-/** The rule's own retry, or less where time alone changes something before: ceil(next edge − now), 1..300. */
+/** The rule's own retry, or less if time alone changes something earlier: ceil(next edge − now), 1..300. */
 function soonest(
   retryAfterSeconds: number,
   instants: readonly (Date | "Unknown" | undefined)[],

@@ -5,7 +5,7 @@ import type { LabelSelector, LabelSelectorRequirement } from "../api/meta.ts";
 export type Labels = Readonly<Record<string, string>> | undefined;
 export type LabelMatcher = (labels: Labels) => boolean;
 
-/** Own properties only: a label named "constructor" must not be found on every object. */
+/** Own properties only: a label named "constructor" must not match every object. */
 export function lookup(map: Labels, key: string): string | undefined {
   return map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 }

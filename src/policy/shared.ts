@@ -1,4 +1,4 @@
-/** Values that depend on nothing but their key: made once, kept while somebody holds them, and then made anew. */
+/** Values that depend only on their key: created once and kept while they are referenced. */
 export class Shared<T extends object> {
   readonly #make: (key: string) => T;
   readonly #known = new Map<string, WeakRef<T>>();

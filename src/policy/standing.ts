@@ -1,13 +1,13 @@
-/** How long a decision stands while nothing but the time changes. */
+/** Computes how long a decision stands if only the time changes. */
 
 import type { Decision } from "./decision.ts";
 import { after, earliest } from "./instant.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
 
 /**
- * Until when the same question gets the same answer, to the second of its retry, which shrinks ahead of an edge;
- * "Never": it does not end. `undefined`: nobody can tell, because an expression looks at the clock, or a gate at
- * objects. `policies` are those of the decision, in its order.
+ * Until when the same request gets the same answer, to the second of its retry, which shrinks ahead of an edge;
+ * "Never": it never changes. `undefined`: unknown, because an expression reads the clock, or a gate looks at objects.
+ * `policies` are those of the decision, in its order.
  */
 export function standsUntil(
   policies: readonly CompiledPolicy[],

@@ -1,8 +1,8 @@
-/** What a hook call is about. */
+/** The version and the fields that a hook call is about. */
 
 import { type HookCall, VERSION_FIELDS } from "../api/runtimehooks.ts";
 
-/** The version that a call is about: to…, else kubernetesVersion. */
+/** The version that a call is about: toKubernetesVersion, else kubernetesVersion. */
 export function targetVersion(call: HookCall): string | undefined {
   return call.toKubernetesVersion ?? call.kubernetesVersion;
 }
@@ -19,14 +19,14 @@ export const REQUEST_FIELDS = [
 export type RequestField = (typeof REQUEST_FIELDS)[number];
 
 /**
- * Why nothing can be said of the field: Cluster API's requests have it, and what is known of this call without one has not.
- * `undefined`: what the call has is what a request would have.
+ * Why the field is unknown: Cluster API's requests always have it, but this call was built without it. `undefined`: the
+ * call has what a request would have.
  */
 export function unknownField(call: HookCall, field: RequestField): string | undefined {
   if (field === "hook") return undefined;
   if (field === "settings") {
     if (call.settings !== undefined) return undefined;
-    return "request.settings is not known: no ExtensionConfig tells it, or several tell different ones";
+    return "request.settings is not known: no ExtensionConfig sets it, or several set different ones";
   }
   const fields = VERSION_FIELDS[call.hook];
   const isKnown =
@@ -35,13 +35,16 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
       : !fields.includes(field) || call[field] !== undefined;
   return isKnown
     ? undefined
-    : `the Cluster does not show request.${field}, only calls of Cluster API tell it`;
+    : `the Cluster does not show request.${field}, only calls of Cluster API have it`;
 }
 
-/** Longer ones are nobody's, and would be kept and logged. */
+/** A longer version cannot belong to a Cluster, and would be stored and logged. */
 export const MAX_VERSION = 64;
 
-/** "v" and a semantic version, as Cluster API itself wants it (util/version: KubeSemver); JSON Schema uses the text, too. */
+/**
+ * "v" and a semantic version, as Cluster API itself requires (util/version: KubeSemver); JSON Schema uses the text,
+ * too.
+ */
 export const VERSION_PATTERN = "^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)?$";
 
 const VERSION = new RegExp(VERSION_PATTERN);

@@ -1,42 +1,41 @@
-/** What decide() looks at besides the policies, the call and the clock: plain data, gathered by the caller. */
+/** The inputs of decide() besides the policies, the call and the clock: plain data, gathered by the caller. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
 
-/** Everything a decision about one operation may look at besides the policies, the call and the clock. */
 export interface World {
   readonly cluster: Cluster;
-  /** `undefined`: not known; what depends on it is not evaluable. */
+  /** `undefined`: unknown; rules that depend on it are not evaluable. */
   readonly namespace: Namespace | undefined;
-  /** What object gates look at. */
+  /** Finds the objects that object gates look at. */
   readonly objects: ObjectReader;
-  /** Those of this Cluster, expired ones or not. */
+  /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
-  /** What is remembered of this operation; absent: it is asked for now, for the first time. */
+  /** The stored state of this operation; absent: this is its first call. */
   readonly asked?: Asked;
 }
 
-/** What is remembered of an operation between calls. */
+/** The state of an operation between calls. */
 export interface Asked {
   readonly firstAsked: Date;
-  /** Earlier ones, by the uid of the policy whose own status says so: they count for that policy alone. */
+  /** Earlier first calls by the uid of the policy whose status records them; each counts for that policy alone. */
   readonly saidBy?: ReadonlyMap<string, Date>;
-  /** Only those policies know of it: the Cluster itself has not shown yet that it is asked for. */
+  /** Whether only those policies know of the operation: the Cluster does not show yet that it is requested. */
   readonly hearsay?: boolean;
   /** By timerKey(); only rules with a deadline or a wait have an entry. */
   readonly rules: ReadonlyMap<string, RuleTimers>;
 }
 
-/** As it counts for one policy; `undefined`: it is asked for now, for the first time. */
+/** The first call as it counts for one policy; `undefined`: this is the first call. */
 export function firstAskedBy({ firstAsked, saidBy, hearsay }: Asked, policyUID: string): Date | undefined {
   return saidBy?.get(policyUID) ?? (hearsay === true ? undefined : firstAsked);
 }
 
 export interface RuleTimers {
-  /** When the rule held the operation for the first time: its deadline counts from here. */
+  /** When the rule first held the operation: its deadline counts from here. */
   readonly blockedSince?: Date;
-  /** Since when all gates but the waits hold without a break: waits count from here. */
+  /** Since when all gates except the waits hold without interruption: waits count from here. */
   readonly gatesMetSince?: Date;
 }
 
@@ -44,5 +43,5 @@ export function timerKey(policyUID: string, rule: string): string {
   return `${policyUID}/${rule}`;
 }
 
-/** Of the world, what was just read from the API server. */
+/** The parts of the world that were just read from the API server. */
 export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;

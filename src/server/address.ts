@@ -11,7 +11,9 @@ export interface Address {
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-/** `undefined` is "do not listen" (`0`), an Error says what is wrong without saying where it was given. */
+/**
+ * Returns `undefined` for "do not listen" (`0`), or an Error that says what is wrong but not where the text was given.
+ */
 export function parseAddress(text: string): Address | undefined | Error {
   if (text === "0") return undefined;
   const [, bracketed, plain = "", digits = ""] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
@@ -26,7 +28,7 @@ export function parseAddress(text: string): Address | undefined | Error {
 
 /** An IP address or a DNS name. */
 export function isHost(text: string): boolean {
-  // Digits and dots that are no IPv4 address are a typing error, not a name.
+  // Digits and dots that are not an IPv4 address are a typing error, not a name.
   return isIP(text) !== 0 || (HOST_NAME.test(text) && !/^[\d.]+$/.test(text));
 }
 
@@ -34,7 +36,7 @@ export function formatAddress({ host = "", port }: Address): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Resolves with the real port; rejects with one line that names `flag`. */
+/** Resolves with the actual port; rejects with one line that names `flag`. */
 export async function listen(server: Server, address: Address, flag: string): Promise<{ port: number }> {
   await new Promise<void>((resolve, reject) => {
     const failed = (cause: Error): void => {

@@ -1,6 +1,6 @@
-/** How much memory bodies may take, of all connections together: whoever reaches the port can send them. */
+/** Limits the memory of the bodies of all connections together: any client that reaches the port can send them. */
 
-/** Of one request. */
+/** The bytes that one request takes. */
 export interface Taken {
   bytes: number;
 }
@@ -10,13 +10,16 @@ export class BodyRoom {
   readonly #smallBytes: number;
   #total = 0;
 
-  /** Up to `smallBytes` of each request find room beside `maxBytes`: no stranger's body keeps out a common one. */
+  /**
+   * Up to `smallBytes` of each request always have room beyond `maxBytes`, so that large bodies cannot keep out common
+   * ones.
+   */
   constructor(maxBytes: number, smallBytes: number) {
     this.#maxBytes = maxBytes;
     this.#smallBytes = smallBytes;
   }
 
-  /** Whether there is room for so much more of the request's body; it is taken then. */
+  /** Takes room for that many more bytes of the request's body; false when there is none. */
   take(taken: Taken, bytes: number): boolean {
     if (taken.bytes + bytes > this.#smallBytes && this.#total + bytes > this.#maxBytes) return false;
     taken.bytes += bytes;

@@ -1,7 +1,7 @@
 /**
- * Who is connected and who waits for an answer, so that strangers keep nobody out and a drain can be short and bounded.
- * Neither Fastify's close nor Node's is: both wait for connections that went idle after the close began (fastify#7044),
- * and no call of Node's closes a connection whose TLS handshake never ended.
+ * Tracks connections and the requests that wait for an answer, so that other clients cannot keep Cluster API out and a
+ * drain is short and bounded. Neither Fastify's close nor Node's is: both wait for connections that became idle after
+ * the close began (fastify#7044), and no call of Node's closes a connection whose TLS handshake never ended.
  */
 
 import type { Server } from "node:https";
@@ -11,17 +11,17 @@ import type { Duplex } from "node:stream";
 export class Connection {
   /** The TCP connection. */
   readonly accepted: Socket;
-  /** What requests come from, after the TLS handshake. */
+  /** The source of requests, after the TLS handshake. */
   secure: Socket | undefined;
   /** Requests that wait for their answer. */
   waiting = 0;
-  /** Grows with every answer on any connection; below 0: there was none so far. */
+  /** Grows with every answer on any connection; below 0: no answer so far. */
   lastAnswer = -1;
-  /** Ends with its next answer, although others do not. */
+  /** Whether this connection ends with its next answer, although others do not. */
   ending = false;
-  /** Nothing more can be read on it: the next answer must be the last one. */
+  /** Nothing more can be read from the connection: the next answer must be the last one. */
   broken = false;
-  /** To be called when it breaks, while a body is read. */
+  /** Called when the connection breaks while a body is read. */
   onBreak: (() => void) | undefined;
 
   constructor(accepted: Socket) {
@@ -30,18 +30,18 @@ export class Connection {
 }
 
 export class Connections {
-  /** The oldest first, with TLS or on the way to it. */
+  /** All connections, the oldest first, with TLS or during the handshake. */
   readonly #all = new Set<Connection>();
-  /** Those on the way to TLS. */
+  /** Connections during the handshake. */
   readonly #byPeer = new Map<string, Connection>();
-  /** Those with TLS. */
+  /** Connections with TLS. */
   readonly #bySocket = new Map<Duplex, Connection>();
   readonly #drained = Promise.withResolvers<void>();
   #answers = 0;
   #shedding = false;
   #draining = false;
 
-  /** `onFull` is told of each connection that ends because there are more than `limit`. */
+  /** `onFull` is called for each connection that ends because there are more than `limit`. */
   constructor(server: Server, limit: number, onFull: () => void) {
     server.on("connection", (socket: Socket) => {
       this.#accept(socket);
@@ -52,16 +52,16 @@ export class Connections {
     server.on("secureConnection", (socket: Socket) => this.#secured(socket));
   }
 
-  /** A request has come. */
+  /** Records that a request has arrived. */
   asked(socket: Socket): Connection {
     const connection = this.#bySocket.get(socket) ?? new Connection(socket);
     connection.waiting += 1;
     return connection;
   }
 
-  /** The answer is out, or nobody is there to take it. */
+  /** Records that the answer is sent, or that its client is gone. */
   answered(connection: Connection): void {
-    // In a drain the last one stays counted until the socket closes: only then is the answer out.
+    // In a drain the last request stays counted until the socket closes: only then is the answer sent.
     if (this.#draining && connection.waiting === 1) return connection.secure?.destroySoon();
     connection.waiting -= 1;
     connection.lastAnswer = this.#answers++;
@@ -72,7 +72,10 @@ export class Connections {
     return this.#shedding || ending || broken;
   }
 
-  /** To be called when a connection stops to be HTTP or takes too long; a body that is being read there is incomplete. */
+  /**
+   * Called when a connection is not valid HTTP any more or takes too long; a body that is being read there is
+   * incomplete.
+   */
   breakOff(socket: Duplex): void {
     const connection = this.#bySocket.get(socket);
     if (connection === undefined) return;
@@ -85,19 +88,19 @@ export class Connections {
     return (this.#bySocket.get(socket)?.waiting ?? 0) > 0;
   }
 
-  /** No connection of now outlives its next answer; those that come later do. */
+  /** Ends each present connection with its next answer; later connections are not affected. */
   renew(): void {
-    for (const connection of this.#all) connection.ending = true; // on the way to TLS, too
+    for (const connection of this.#all) connection.ending = true; // includes those during the handshake
   }
 
-  /** From now on no connection outlives its next answer. */
+  /** Ends every connection with its next answer from now on. */
   shed(): void {
     this.#shedding = true;
   }
 
   /**
-   * Closes idle connections at once and the others after their answer; when the last answer is out, or after
-   * `deadlineMs`, whatever is left. The server must have stopped to accept connections.
+   * Closes idle connections at once and the others after their answer. Cuts the rest when the last answer is sent or
+   * after `deadlineMs`. The server must already have stopped accepting connections.
    */
   async drain(deadlineMs: number): Promise<void> {
     this.shed();
@@ -136,7 +139,10 @@ export class Connections {
     });
   }
 
-  /** Who has asked nothing goes first. An idle client may be about to ask: it is told in order, and tries again. */
+  /**
+   * Connections that never sent a request are closed first. An idle client may be about to send one, so its connection
+   * is closed gracefully and the client retries.
+   */
   #makeRoom(): void {
     const all = [...this.#all];
     const newcomer = all.pop();
@@ -155,7 +161,7 @@ export class Connections {
   }
 }
 
-/** The same for a TCP connection and the TLS socket on it. */
+/** The same key for a TCP connection and the TLS socket on it. */
 function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return [remoteAddress, remotePort, localAddress, localPort].join(" ");
 }

@@ -6,7 +6,9 @@ import { createPlainServer, type Page, type Pages, type PageServer } from "./pag
 
 export interface HealthCheck {
   readonly name: string;
-  /** `undefined` when all is well, else the reason in a few words; the reason is shown to whoever can reach the port. */
+  /**
+   * `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read.
+   */
   readonly check: () => string | undefined;
 }
 
@@ -18,7 +20,7 @@ export interface HealthOptions {
 
 const OK: Page = { code: 200, body: "ok" };
 
-/** `/healthz` tells that the event loop turns, `/readyz` asks the checks; the body is Kubernetes' own. */
+/** `/healthz` shows that the event loop runs, `/readyz` runs the checks; the body is the same as Kubernetes' own. */
 export function createHealthServer({ address, checks, log }: HealthOptions): PageServer {
   const pages: Pages = {
     "/healthz": () => OK,

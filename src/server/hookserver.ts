@@ -1,7 +1,7 @@
 /**
- * The HTTPS server that Cluster API's runtime client calls. The client takes only status 200 for an answer and shows the
- * start of anything else to users, so every body on a known path is answered with 200 and JSON, and nothing that was
- * sent is ever echoed.
+ * The HTTPS server that Cluster API's runtime client calls. The client accepts only status 200 as an answer and shows
+ * the start of any other body to users, so every request on a known path is answered with 200 and JSON, and no answer
+ * echoes what a client sent.
  */
 
 import type { ServerResponse } from "node:http";
@@ -22,25 +22,27 @@ import { type Body, type BodyLimits, HookRequest, readBody } from "./requestbody
 
 export interface HookRoute {
   readonly path: string;
-  /** Answered only to clients that `HookServerOptions.clients` accepts. */
+  /** Answered only for clients that `HookServerOptions.clients` accepts. */
   readonly authenticated?: boolean;
   /**
-   * Returns the JSON text of the answer, whatever `body` holds; it should not throw. `digest` of the body, for routes that
-   * repeat answers.
+   * Returns the JSON text of the answer for any `body`; it should not throw. `digest` is that of the body, for routes
+   * that repeat answers.
    */
   handle(body: Buffer, digest?: string): string | Promise<string>;
-  /** The answer, where the bytes of this digest have one that still stands: looked for before anything else is done. */
+  /**
+   * The answer to a body with this digest, if there is one that still stands; looked up before anything else is done.
+   */
   readonly repeat?: (digest: string) => string | undefined;
 }
 
 /** "internal": `handle` threw, which is a bug. */
 export type UndecodableReason = "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal";
 
-/** Who may call the routes that are `authenticated`. */
+/** The clients that may call the routes that are `authenticated`. */
 export interface Clients {
-  /** PEM of the authorities that sign client certificates; never empty, or the system's would count. */
+  /** PEM of the authorities that sign client certificates; never empty, or the system's authorities would count. */
   readonly current: string;
-  /** Why the client of this connection is not one of them; `undefined`: it is. */
+  /** Why the client of this connection is refused; `undefined`: it is accepted. */
   refusal(socket: TLSSocket): string | undefined;
   /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
@@ -54,30 +56,30 @@ export interface HookServerOptions {
   readonly routes: readonly HookRoute[];
   /** The JSON text of a Failure for the route at `path`. */
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
-  /** Absent: whoever calls is answered, and no client certificate is asked for. */
+  /** Absent: every caller is answered, and no client certificate is requested. */
   readonly clients?: Clients;
-  /** Clients without a good certificate get status 401 for every path, and nothing that they send is read. */
+  /** Clients without a valid certificate get status 401 for every path, and nothing that they send is read. */
   readonly closed?: boolean;
-  /** Where the address comes from, for the error when it cannot be listened on. */
+  /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
 }
 
 export interface Limits extends BodyLimits {
-  /** For all that are read or answered at a time, beside a small part of each. */
+  /** For all bodies that are read or answered at the same time, in addition to a small part of each. */
   readonly bodiesBytes: number;
   readonly headersMs: number;
-  /** For a whole request, its body included. */
+  /** For a whole request with its body. */
   readonly requestMs: number;
   readonly keepAliveMs: number;
   readonly handshakeMs: number;
-  /** How often the times above are looked at. */
+  /** How often the timeouts above are checked. */
   readonly checkMs: number;
   readonly connections: number;
 }
 
-/** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the one that closes them. */
+/** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the side that closes them. */
 const LIMITS: Limits = {
   bodyBytes: 20 * 1024 * 1024,
   discardedBytes: 40 * 1024 * 1024,
@@ -91,22 +93,24 @@ const LIMITS: Limits = {
 };
 
 export interface HookServer {
-  /** Rejects with one line, for example when the port is in use. */
+  /** Rejects with a one-line error, for example when the port is in use. */
   listen(): Promise<{ port: number }>;
-  /** For new connections; throws and keeps the old certificate when the pair does not fit. */
+  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
   setCertificate(pair: KeyPair): void;
-  /** For new connections; the others end with their next answer. */
+  /** Applies to new connections; present ones end with their next answer. */
   clientsChanged(): void;
   /**
-   * Goes on answering, and ends every connection with its next answer: clients that keep theirs would otherwise
-   * never notice that a Service does not route here any more.
+   * Keeps answering, and ends every connection with its next answer: otherwise clients with open connections would
+   * never notice that the Service no longer routes here.
    */
   shedConnections(): void;
-  /** Stops to accept, lets requests in flight finish for at most `deadlineMs`, then cuts every connection. */
+  /**
+   * Stops accepting connections, lets requests in flight finish for at most `deadlineMs`, then cuts every connection.
+   */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** Beyond the bodies of most Clusters. */
+/** More than the bodies of most Clusters. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
 const NOT_FOUND = Buffer.from('{"error":"not found"}\n');
@@ -123,7 +127,7 @@ export function createHookServer(options: HookServerOptions): HookServer {
   });
   const complain = sparing(options.log);
   const connections = new Connections(server, limits.connections, () =>
-    complain("Too many connections, ending those that ask nothing", { limit: limits.connections }),
+    complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   const app = createApp(options, { server, limits, connections });
   const { host, port, flags = "--webhook-host, --webhook-port" } = options;
@@ -151,11 +155,11 @@ export function createHookServer(options: HookServerOptions): HookServer {
   };
 }
 
-/** A swap of the certificate has to pass all of it again. */
+/** A change of the certificate has to pass all of these options again. */
 function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
     ...tlsOptions(pair),
-    // Without a good one the connection stands, too: discovery needs none, and an answer says more than an end.
+    // A connection without a valid certificate stays open: discovery needs none, and an answer says more than a reset.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     handshakeTimeout: limits.handshakeMs,
     maxHeaderSize: 16 * 1024,
@@ -187,7 +191,7 @@ function createApp(options: HookServerOptions, parts: Parts): App {
     clientErrorHandler: (error, socket) => {
       options.log.debug("Broke off a connection", { code: error.code });
       connections.breakOff(socket);
-      if (!connections.isWaiting(socket)) refuse(error, socket); // else the answer says it
+      if (!connections.isWaiting(socket)) refuse(error, socket); // otherwise the answer reports it
     },
     frameworkErrors: (_error, _request, reply) => void sendNotFound(reply),
   });
@@ -199,7 +203,7 @@ function createApp(options: HookServerOptions, parts: Parts): App {
       return void reply.code(401).header("connection", "close").type("application/json").send(UNAUTHORIZED);
     }
     if (request.is404) return void sendNotFound(reply);
-    delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be refused
+    delete request.headers["content-type"]; // Cluster API sends none, and a malformed one would be rejected
     done();
   });
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -226,7 +230,7 @@ function createApp(options: HookServerOptions, parts: Parts): App {
 
 type BodyReader = (request: HookRequest) => Promise<Body>;
 
-/** Reads each body once, whoever asks for it. */
+/** Returns a function that reads each body once, even if it is called again. */
 function createReader({ server, limits, connections }: Parts): BodyReader {
   const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
   server.on("request", (request, response) => {
@@ -241,8 +245,8 @@ function createReader({ server, limits, connections }: Parts): BodyReader {
 }
 
 /**
- * Calls that are repeated byte for byte are nearly all there are, and the only ones that can be answered without being
- * looked at: they do not reach the router.
+ * Answers repeated calls without the router: nearly all calls are byte-for-byte repeats, and only those can be answered
+ * without being parsed.
  */
 function repeatFirst(
   { routes, clients, log }: HookServerOptions,
@@ -275,7 +279,7 @@ function repeatFirst(
     });
 }
 
-/** Headers and body in one write. */
+/** Writes headers and body at once. */
 function respond(response: ServerResponse<HookRequest>, text: string, close: boolean): void {
   response.writeHead(200, {
     "content-type": "application/json",
@@ -295,7 +299,7 @@ function refusal(socket: Socket, clients: Clients | undefined): string | undefin
   return socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
 }
 
-/** Whether to refuse. */
+/** Returns a function that tells whether to refuse a call, and logs why. */
 function createGuard({
   clients,
   log,
@@ -330,7 +334,9 @@ function sendNotFound(reply: FastifyReply): FastifyReply {
   return reply.code(404).type("application/json").send(NOT_FOUND);
 }
 
-/** TLS that fails, HTTP that is none, requests that take too long. Strangers cause these: no log line above debug. */
+/**
+ * Handles failed TLS, invalid HTTP and slow requests. Any client can cause these, so there is no log line above debug.
+ */
 function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   const isHttp = error.code?.startsWith("HPE_") === true || error.code === "ERR_HTTP_REQUEST_TIMEOUT";
   if (isHttp && socket.writable) socket.end(BAD_REQUEST, () => socket.destroy());

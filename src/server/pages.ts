@@ -1,6 +1,6 @@
 /**
- * Listeners for probes and scrapes. On Node's own servers and not on Fastify: each serves a few fixed paths without
- * bodies, parameters or hooks, and must answer also while everything else is in trouble.
+ * Listeners for probes and scrapes. They use Node's own servers instead of Fastify: each serves a few fixed paths
+ * without bodies, parameters or hooks, and must answer even while everything else is in trouble.
  */
 
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * Reads the body of a hook request. Not Fastify's own reader: that answers a body that is too large while the client
- * still sends, and the reset that follows can take the answer away from the client.
+ * Reads the body of a hook request. Fastify's own reader answers a body that is too large while the client still sends,
+ * and the reset that follows can take the answer away from the client.
  */
 
 import { IncomingMessage } from "node:http";
@@ -10,12 +10,12 @@ import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
 import { WholeBody } from "./wholebody.ts";
 
-/** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": others take it all (bodyroom.ts). */
+/** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": other bodies take all of it (bodyroom.ts). */
 export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
 
 /**
- * What the server keeps of a request is part of it. In a WeakMap it would outlive the request by much: V8 takes the
- * values of one for alive in each young collection, and what survives two of these waits for a collection of everything.
+ * Carries what the server keeps of a request. A WeakMap would keep it much longer than the request: V8 treats the
+ * values of a WeakMap as alive in each young collection, and what survives two of these waits for a full collection.
  */
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
@@ -26,15 +26,15 @@ export class HookRequest extends IncomingMessage {
 export interface BodyLimits {
   readonly bodyBytes: number;
   /**
-   * How much more of a refused body is read and dropped before the answer: a client that still sends when the connection
-   * closes learns of that, and not of the answer.
+   * How much more of a refused body is read and dropped before the answer: a client that still sends when the
+   * connection closes sees a reset and not the answer.
    */
   readonly discardedBytes: number;
 }
 
 /**
- * Never rejects. After anything but a whole body the connection cannot be used for another request. Whoever answers the
- * request gives its room back.
+ * Never rejects. After anything but a whole body the connection cannot be used for another request. The caller that
+ * answers the request releases its room.
  */
 export async function readBody(
   request: HookRequest,
@@ -56,11 +56,11 @@ export async function readBody(
   };
   const giveUp = (): void => {
     if (ended) return;
-    refused ??= "incomplete"; // what still comes is dropped
+    refused ??= "incomplete"; // drops what still arrives
     drop();
     resolve(refused);
   };
-  // Of requests that follow one another at once only one is still being read.
+  // Of pipelined requests only one is still being read.
   if (via !== undefined && !request.complete) {
     via.onBreak = () => {
       if (!request.complete) giveUp();
@@ -80,9 +80,9 @@ export async function readBody(
   request.once("end", () => {
     ended = true;
     const body = refused ?? new WholeBody(chunks);
-    chunks = []; // else they are kept beside the whole as long as the request
+    chunks = []; // otherwise they stay in memory beside the whole body as long as the request
     resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
-  request.once("close", giveUp); // with no listener for errors, Node.js emits none when the client goes away
+  request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
   return await promise;
 }

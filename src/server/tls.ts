@@ -1,4 +1,4 @@
-/** The TLS of every HTTPS listener. */
+/** The TLS options of every HTTPS listener. */
 
 import type { ServerOptions } from "node:https";
 
@@ -8,7 +8,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** A swap of the certificate has to pass all of it again. */
+/** A change of the certificate has to pass all of these options again. */
 export function tlsOptions({ cert, key }: KeyPair): ServerOptions {
   return { cert, key, minVersion: "TLSv1.2" };
 }

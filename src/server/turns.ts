@@ -1,19 +1,19 @@
 /**
- * How many reviews there are at a time, how many wait, and who is next: each share gets its turns, whatever the others
- * send. Whoever reaches the port can name any share, but every share has the same bounds.
+ * Bounds how many reviews run and wait at the same time, and chooses the next one: each share gets its turns regardless
+ * of the load of the others. Any client that reaches the port can name any share, but every share has the same bounds.
  */
 
 export interface TurnLimits {
-  /** Under way, those that wait for the API server included. */
+  /** Running reviews, including those that wait for the API server. */
   readonly atOnce: number;
   readonly waiting: number;
   readonly waitingOfOne: number;
-  /** Who has waited for so long is refused. */
+  /** A review that has waited this long is refused. */
   readonly waitMs: number;
-  /** Of one share, on average; so many more when it had none for a while. */
+  /** Reviews of one share, on average; `burst` more after a pause. */
   readonly perSecond: number;
   readonly burst: number;
-  /** That are told apart; those that come later have one share together. */
+  /** Shares that are kept apart; any further ones are one share together. */
   readonly shares: number;
 }
 
@@ -27,14 +27,14 @@ const LIMITS: TurnLimits = {
   shares: 1024,
 };
 
-/** Ends the turn, to be called once; the share has its next one after `restMs`. */
+/** Ends the turn and must be called once; the share gets its next turn after `restMs`. */
 export type Turn = (restMs: number) => void;
 
 interface Share {
   readonly name: string;
-  /** One review of it is under way, or it rests after one. */
+  /** A review of this share is running, or the share rests after one. */
   busy: boolean;
-  /** Reviews that it may begin at once. */
+  /** Reviews that the share may begin at once. */
   tokens: number;
   refilledAt: number;
   readonly waiting: ((turn: Turn | undefined) => void)[];
@@ -45,7 +45,7 @@ const THE_OTHERS = "";
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #shares = new Map<string, Share>();
-  /** Shares with somebody waiting, the one that had its turn longest ago first. */
+  /** Shares with waiting reviews; the one whose last turn is longest ago comes first. */
   readonly #queue = new Set<Share>();
   #running = 0;
   #waiting = 0;
@@ -54,7 +54,7 @@ export class Turns {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** `undefined`: refused, there are too many. */
+  /** `undefined`: refused because there are too many. */
   async take(name: string): Promise<Turn | undefined> {
     const share = this.#shareOf(name);
     if (!this.#spend(share) || !this.#makeRoom(share)) return undefined;
@@ -102,7 +102,7 @@ export class Turns {
     return true;
   }
 
-  /** Where all places are taken, the share with the most of them gives up its newest one. */
+  /** When all places are taken, the share with the most waiting reviews gives up its newest one. */
   #makeRoom({ waiting }: Share): boolean {
     if (waiting.length >= this.#limits.waitingOfOne) return false;
     if (this.#waiting < this.#limits.waiting) return true;

@@ -1,10 +1,10 @@
-/** A body as it arrived: nearly every call is answered by its digest, and needs it in one piece never. */
+/** A body as it arrived: nearly every call is answered by its digest, and almost never needs it in one piece. */
 
 import { hash } from "node:crypto";
 
-/** No Cluster that etcd takes has more; what is larger is not repeated often. */
+/** No Cluster that etcd accepts is larger; larger bodies are rarely repeated. */
 const DIGESTED_BYTES = 2 * 1024 * 1024;
-/** Bodies of Cluster API's fit, and others do not stay in memory for it. */
+/** Enough for the bodies that Cluster API usually sends; larger ones are not worth the memory. */
 const GATHERED_BYTES = 256 * 1024;
 const gathered = Buffer.allocUnsafeSlow(GATHERED_BYTES);
 
@@ -22,11 +22,14 @@ export class WholeBody {
     const [only] = this.#chunks;
     if (only !== undefined && this.#chunks.length === 1) return only;
     const bytes = Buffer.concat(this.#chunks, this.size);
-    this.#chunks = [bytes]; // else it is kept twice while it is answered
+    this.#chunks = [bytes]; // otherwise the body is kept twice while it is answered
     return bytes;
   }
 
-  /** Callers choose the bytes, and cannot find two bodies of one digest. `undefined`: too large to be worth its time. */
+  /**
+   * Callers choose the bytes, but cannot find two bodies with the same digest. `undefined`: too large to be worth the
+   * time.
+   */
   digest(): string | undefined {
     if (this.size > DIGESTED_BYTES) return undefined;
     this.#digest ??= hash("sha256", this.#gather(), "base64");
@@ -34,8 +37,8 @@ export class WholeBody {
   }
 
   /**
-   * Good until the next body is gathered. In one place that all share: a buffer for each call would have the garbage
-   * collector go through all of memory several times a second, because it counts what lies outside of its heap.
+   * Valid until the next body is gathered. All calls share one buffer: a buffer per call would make the garbage
+   * collector traverse all memory several times a second, because it counts memory outside of its heap.
    */
   #gather(): Buffer {
     if (this.#chunks.length === 1 || this.size > GATHERED_BYTES) return this.bytes();

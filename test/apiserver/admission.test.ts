@@ -256,7 +256,7 @@ test("a kind that is not served can be named by an administrator only", async ()
   const early = policy([backups], { name: "early" });
   await assert.rejects(
     apply(early, "--as=jane"),
-    /nobody can say whether user "jane" may read objects of this kind/,
+    /it is unknown whether user "jane" may read objects of this kind/,
   );
   assert.match((await warningsOf(early)).join(), /the API server serves no kind Backup in velero\.io\/v1/);
 });

@@ -176,7 +176,7 @@ describe("explain, live", () => {
     );
     assert.match(
       stdout,
-      /^note: you may not list hookoverrides.hookpolicy.dev: one of them can let the Cluster go on\n/m,
+      /^note: you may not list hookoverrides.hookpolicy.dev: one of them can release the Cluster\n/m,
     );
     assert.match(stdout, /^NotEvaluable: .*\n {2}but +policies that you may not read can hold it/m);
   });

@@ -149,7 +149,7 @@ test("a leader that is stopped gives the Lease back, and nobody waits until it e
   await end(leader, "SIGTERM");
   const { spec } = await cp.get(LEASE);
   assert.notEqual(spec.holderIdentity, held.holderIdentity, "nobody's, or already the next one's");
-  assert.ok(leader.operator.lines().some(({ msg }) => msg === "Gave the lease back"));
+  assert.ok(leader.operator.lines().some(({ msg }) => msg === "Released the lease"));
   await theLeader();
 });
 

@@ -119,7 +119,7 @@ describe("Events", () => {
     const ended = await eventAbout(cp, about, "Released");
     assert.match(
       ended["note"],
-      /^BeforeClusterUpgrade goes on: HookPolicy released\/p does not hold it any more/,
+      /^BeforeClusterUpgrade proceeds: HookPolicy released\/p does not hold it any more/,
     );
     await holdsFor(1000, async () => {
       const reasons = (await events("released")).map((event): string => event["reason"]);

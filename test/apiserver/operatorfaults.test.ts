@@ -25,8 +25,8 @@ import {
 import { HOOK_POLICY_DEFINITION, isRefusal, type Lab, removeDefinition, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
-const NOT_LOADED = /^HookPolicy has not loaded all policies yet/;
-const NOT_CONFIRMED = /^HookPolicy lets nothing go on before it has confirmed/;
+const NOT_LOADED = /^HookPolicy is still loading policies/;
+const NOT_CONFIRMED = /^HookPolicy could not confirm the decision/;
 
 let lab: Lab;
 let cp: ControlPlane;

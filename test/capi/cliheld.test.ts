@@ -140,7 +140,7 @@ describe("what is held", () => {
         /^BeforeClusterCreate of Cluster approved\/c1, held for \d+s\n {2}then +Cluster API creates its /,
       );
       assert.match(stdout, /\nset annotation example.com\/uid=\S+ on Cluster approved\/c1\n/);
-      assert.match(stdout, /\nBeforeClusterCreate: the Cluster goes on\n$/);
+      assert.match(stdout, /\nBeforeClusterCreate: the Cluster proceeds\n$/);
       await isCreated(fleet.cp, "approved", "c1");
       const again = await run("approve", "approved/c1");
       assert.deepEqual(again, { code: 0, stdout: "Cluster approved/c1 is not held\n", stderr: "" });
@@ -276,7 +276,7 @@ describe("what is held", () => {
       await createCluster(fleet.cp, { namespace: "later", name: "c1" });
       await heldRow(fleet.cp, ref, "c1", CREATE);
       const dry = await run("approve", "later/c1", "--dry-run");
-      assert.match(dry.stdout, /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes /);
+      assert.match(dry.stdout, /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes /);
       await fleet.cp.patch(clusterRef("later", "c1"), { spec: { paused: true } });
       const { code, stderr } = await run("approve", "later/c1", "-y");
       assert.equal(code, 1);

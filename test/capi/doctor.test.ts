@@ -169,7 +169,7 @@ describe("doctor", () => {
     capi = await installClusterApi(cp, { env, args: [`--feature-gates=${OFF}`] });
     await installLab(cp);
     await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
-    await finds("Cluster API", "unknown", /nothing tells its version/);
+    await finds("Cluster API", "unknown", /its version is unknown/);
     await gates(ON);
     await cured("feature gates");
     const manager = {

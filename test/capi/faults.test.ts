@@ -117,7 +117,7 @@ describe("a held Cluster stays", () => {
     proxy.failAll(403);
     await approve(cp, "blind", "c1");
     await cp.waitFor("Cluster API to say why", async () =>
-      /has confirmed its decision/.test(await topologyMessage(cp, "blind", "c1")),
+      /could not confirm the decision/.test(await topologyMessage(cp, "blind", "c1")),
     );
     await stays("blind");
     proxy.resume();

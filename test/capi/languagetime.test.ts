@@ -148,7 +148,7 @@ describe("time", () => {
       const deadline = new Date(Date.parse(blockedSince) + 8000).toISOString().replace(".000Z", "Z");
       assert.equal(row.earliestRelease, deadline);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
-      await topologySays(cp, "deadline", "c1", new RegExp(`it goes on at ${deadline} in any case`));
+      await topologySays(cp, "deadline", "c1", new RegExp(`it proceeds at ${deadline} in any case`));
       await isNotCreated(cp, "deadline", "c1");
       await isCreated(cp, "deadline", "c1");
       const { reason, verdict, time } = await resultOf(cp, ref, "c1");
@@ -162,7 +162,7 @@ describe("time", () => {
       );
       assert.match(
         (await eventAbout(cp, about, "DeadlinePassed"))["note"],
-        / until its deadline, .*: it goes on when Cluster API asks again$/,
+        / until its deadline, .*: it proceeds when Cluster API asks again$/,
       );
     });
 

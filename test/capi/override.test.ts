@@ -97,7 +97,7 @@ describe("a HookOverride", () => {
       assert.deepEqual([use.hook, use.clusterUID, use.policies], [HOOK, uid, ["HookPolicy used/p"]]);
       const about = { kind: "Cluster", namespace: "used", name: "c1" };
       const event = await eventAbout(cp, about, "OverrideUsed");
-      assert.equal(event["note"], `${HOOK} goes on because of HookOverride used, without HookPolicy used/p`);
+      assert.equal(event["note"], `${HOOK} proceeds because of HookOverride used, without HookPolicy used/p`);
       assert.equal(event["related"].name, "used");
       assert.ok((await operator.metric("hookpolicy_overrides", 'state="active"')) >= 1);
       const columns = await cp.kubectl("get", "hko", "used");

@@ -228,7 +228,7 @@ for (const [origin, bug] of Object.entries(BUGS)) {
   });
 }
 
-test("the operator keeps running when nobody reads its log any more", async () => {
+test("the operator keeps running when the reader of its log is gone", async () => {
   const child = runWith(`${UNTIL_ABORT} for (let n = 0; n < 100; n++) log.info("Line");`);
   await ready(child);
   child.stdout?.destroy();

@@ -1,4 +1,6 @@
-/** What approving an operation means: which annotations and labels its gates wait for, and what holds it then. */
+/**
+ * Plans the approval of an operation: which annotations and labels its gates wait for, and what still holds it then.
+ */
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
@@ -26,14 +28,14 @@ export interface Mark {
   readonly field: MetadataField;
   readonly key: string;
   readonly value: string;
-  /** Another value that is there now. */
+  /** A different value that the key has now. */
   readonly replaces?: string;
 }
 
 export interface GateRef {
   readonly policy: PolicyRef;
   readonly rule: string;
-  /** Absent: the rule as a whole. */
+  /** Absent: the whole rule. */
   readonly gate?: string;
 }
 
@@ -41,22 +43,22 @@ export interface Approval extends GateRef {
   readonly mark: Mark;
 }
 
-/** What holds the operation all the same. */
+/** A gate or rule that holds the operation despite the approval. */
 export interface Obstacle extends GateRef {
-  /** What is waited for, or why nobody can tell. */
+  /** What it waits for, or why that is unknown. */
   readonly text: string;
-  /** When time alone lets go what the policy holds. */
+  /** When time alone releases what the policy holds. */
   readonly release?: Date;
-  /** It cannot be told from here, for want of a right to read; the operator may know better. */
+  /** Unknown to the command for lack of a permission to read; the operator may know better. */
   readonly unknown: boolean;
 }
 
 export interface OperationPlan extends Operation {
   readonly approvals: readonly Approval[];
   readonly obstacles: readonly Obstacle[];
-  /** When it goes on by time alone, once approved; absent: not. */
+  /** When it proceeds by time alone after the approval; absent: never. */
   readonly goesOnAt?: Date;
-  /** How long Cluster API waits before it asks again. */
+  /** How long Cluster API waits until its next call. */
   readonly retryAfterSeconds: number;
 }
 
@@ -64,20 +66,20 @@ export interface ApprovalPlan {
   readonly cluster: Cluster;
   readonly namespace: Namespace | undefined;
   readonly served: ServedHooks;
-  /** Those that are held. */
+  /** The held operations. */
   readonly operations: readonly OperationPlan[];
   readonly marks: readonly Mark[];
-  /** Other operations that go on with the same marks, or will when Cluster API asks for them. */
+  /** Other operations that the same marks release, now or when Cluster API calls. */
   readonly alsoReleases: readonly Operation[];
-  /** Cluster API asks nobody, and why. */
+  /** Why Cluster API calls no extension for the Cluster. */
   readonly notCalled?: string;
-  /** Why operations can wait that nothing tells of. */
+  /** Why further operations may wait without a status row. */
   readonly omitted?: string;
 }
 
 export interface Operation {
   readonly call: HookCall;
-  /** Absent: Cluster API has not asked yet, as far as is known. */
+  /** Absent: no call by Cluster API is known. */
   readonly ask?: Ask;
 }
 
@@ -88,7 +90,7 @@ interface Scene {
   readonly now: Date;
 }
 
-/** `hook`: only this operation, also before Cluster API has asked for it. */
+/** `hook`: only this operation, even before Cluster API has called for it. */
 export function planApproval(
   fleet: Fleet,
   cluster: Cluster,
@@ -130,7 +132,7 @@ export function planApproval(
   };
 }
 
-/** Those that wait, and those that are still to come: a mark that is there then has approved them. */
+/** Waiting and future operations: a mark that exists by then has approved them. */
 function otherOperations(
   { fleet, cluster, now }: Scene,
   asks: readonly Ask[],
@@ -144,7 +146,7 @@ function otherOperations(
   return [...waiting.filter(({ ask }) => !chosen.some((operation) => operation.ask === ask)), ...future];
 }
 
-/** With the marks it goes on by time alone, and earlier than without. */
+/** Whether time alone releases it with the marks, and earlier than without them. */
 function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
   const release = (marks?: Marked): number =>
     forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
@@ -152,7 +154,7 @@ function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean
   return release(marked) < release();
 }
 
-/** As it would be with the marks. */
+/** The state with the marks applied. */
 type Marked = Pick<World, "cluster" | "namespace">;
 
 function worldOf({ fleet, cluster }: Scene, { ask }: Operation, marked: Marked | undefined): World {
@@ -179,7 +181,7 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
   );
 }
 
-/** A gate, or the members of anyOf. */
+/** The gate, or the members of an anyOf gate. */
 function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Partial<AnyOfGateSpec>[] {
   const found = fleet.policies.find(({ compiled }) => compiled.ref === policy);
   const spec: { readonly rules?: unknown } = found?.raw["spec"] ?? {};
@@ -188,7 +190,7 @@ function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Pa
   return Array.isArray(gateSpec.anyOf) ? gateSpec.anyOf : [gateSpec];
 }
 
-/** Of several, one on the Cluster: a mark on the Namespace reaches every Cluster there. */
+/** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
 function markFor(scene: Scene, specs: readonly Partial<AnyOfGateSpec>[], call: HookCall): Mark | undefined {
   const marks = specs.flatMap(({ annotation, label }) => [
     ...(annotation === undefined ? [] : markOf(scene, "annotation", annotation, call)),
@@ -215,7 +217,7 @@ function markOf(
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
-/** Where two gates want different values of one key, the first one gets its own, and the other remains. */
+/** If two gates want different values of one key, the first one gets its value, and the other stays an obstacle. */
 function distinct(approvals: readonly Approval[]): Mark[] {
   const marks = new Map<string, Mark>();
   for (const { mark } of approvals) {
@@ -277,7 +279,7 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
     .flatMap((rule) => reasonsOf(rule).map((reason) => ({ policy, rule: rule.rule, ...reason, ...rest })));
 }
 
-/** Reasons of gates and rules that look at what may not be read. */
+/** Reasons of gates and rules whose objects the user may not read. */
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", "NamespaceUnknown"]);
 
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
@@ -290,7 +292,7 @@ function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">
   }));
 }
 
-/** What the gates of every policy that matches look at, whatever the hook. */
+/** The objects that gates of all matching policies look at, for any hook. */
 export function objectQueries(fleet: Fleet, cluster: Cluster, now: Date): readonly ObjectQuery[] {
   const world = fleet.world(cluster);
   return fleet
@@ -304,7 +306,7 @@ export function objectQueries(fleet: Fleet, cluster: Cluster, now: Date): readon
     );
 }
 
-/** Whether carrying out `seen` would set and let go on nothing but what `shown` did. `set`: places that are done. */
+/** Whether `seen` would set and release nothing beyond `shown`. `set`: places that are already written. */
 export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
   const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
   const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
@@ -326,7 +328,7 @@ function identityOf({ call }: Operation): string {
 
 export type Ending = "WentOn" | "NotWanted" | "Gone";
 
-/** How the operation has ended, as the Cluster shows; `undefined` for the Cluster: it is gone. */
+/** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */
 export function endingOf(
   { call, ask }: OperationPlan,
   cluster: Cluster | undefined,

@@ -1,4 +1,4 @@
-/** `hookpolicy approve`: lets a Cluster go on that waits for somebody to say so. */
+/** `hookpolicy approve`: releases a Cluster that waits for an approval. */
 
 import { type Command, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
@@ -32,7 +32,7 @@ interface Flags extends ConnectionFlags {
 }
 
 const EXAMPLES = `\
-  # What would let it go on?
+  # What would release it?
   hookpolicy approve team-a/prod-1 --dry-run
 
   # Confirm the deletion, and stay until it has begun
@@ -47,9 +47,9 @@ export function addApprove(program: Command): void {
   const command = program
     .command("approve")
     .argument("<cluster>", "NAMESPACE/NAME", clusterName)
-    .summary("let a Cluster go on that waits for approval")
+    .summary("release a Cluster that waits for approval")
     .description(
-      "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it goes on. Gates of other kinds are told with the time at which they open.\n\nExit code: 0 it goes on, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also where it is not seen to go on.",
+      "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it proceeds. Gates of other kinds are listed with the time at which they open.\n\nExit code: 0 it proceeds, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also if it is not seen to proceed.",
     )
     .addOption(
       new Option(
@@ -60,7 +60,7 @@ export function addApprove(program: Command): void {
         .argParser(hookName),
     )
     .option("--dry-run", "only show what would be set")
-    .option("--no-wait", "do not wait until the Cluster goes on")
+    .option("--no-wait", "do not wait until the Cluster proceeds")
     .addOption(
       new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),
     )
@@ -86,7 +86,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
 }
 
 interface LivePlan extends ApprovalPlan {
-  /** Policies that may not be read are none of it, and can hold the Cluster. */
+  /** False if policies that the user may not read are missing; they can hold the Cluster. */
   readonly isWhole: boolean;
 }
 
@@ -98,7 +98,7 @@ async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Pr
 
 interface Done {
   readonly outcome: ApprovalOutcome;
-  /** Why the Cluster does not go on. */
+  /** Why the Cluster is still held. */
   readonly problem?: string;
 }
 

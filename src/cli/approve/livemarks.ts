@@ -1,4 +1,4 @@
-/** Sets what gates wait for, and watches whether the Cluster goes on. */
+/** Sets the values that gates wait for, and watches whether the Cluster proceeds. */
 
 import { FIELDS, type Mark } from "./approval.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
@@ -12,7 +12,7 @@ import { clusterResource } from "../fleet/liveobjects.ts";
 
 export type { KubeClient };
 
-/** On this very object as it was read; false: it is not that any more, and nothing was set. */
+/** Patches this object as it was read; false: the object has changed, and nothing was set. */
 export async function setMarks(
   client: KubeClient,
   on: Mark["on"],
@@ -35,7 +35,7 @@ export async function setMarks(
 }
 
 export interface ClusterWait {
-  /** Asked after every change; `undefined`: the Cluster is gone. */
+  /** Called after every change; `undefined`: the Cluster is deleted. */
   readonly until: (cluster: Cluster | undefined) => boolean;
   readonly timeoutMs: number;
   readonly onLost: (message: string) => void;
@@ -44,7 +44,7 @@ export interface ClusterWait {
 /** Longer timers fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Whether it came in time. */
+/** Whether the condition was met in time. */
 export async function waitForCluster(
   client: KubeClient,
   { namespace = "", name }: ObjectMeta,

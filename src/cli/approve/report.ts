@@ -1,4 +1,4 @@
-/** What an approval sets and lets go on, for people and as JSON. */
+/** Prints what an approval sets and releases, for people and as JSON. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
@@ -23,15 +23,17 @@ import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-/** What Cluster API does once it is let go on (its topology reconcilers). */
+/** What Cluster API does once the operation is released (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
-  AfterControlPlaneInitialized: () => "goes on with the new Cluster",
+  AfterControlPlaneInitialized: () => "continues with the new Cluster",
   BeforeClusterUpgrade: (version) => `upgrades the Cluster${version}`,
   BeforeControlPlaneUpgrade: (version) => `upgrades its control plane${version}`,
-  AfterControlPlaneUpgrade: () => "goes on behind its control plane: to the next version, or to its workers",
+  AfterControlPlaneUpgrade: () =>
+    "continues after its control plane: with the next version, or with its workers",
   BeforeWorkersUpgrade: (version) => `upgrades its workers${version}`,
-  AfterWorkersUpgrade: () => "goes on behind its workers: to the next version, or to the end of the upgrade",
+  AfterWorkersUpgrade: () =>
+    "continues after its workers: with the next version, or with the end of the upgrade",
   AfterClusterUpgrade: () => "ends the upgrade, and lets the next one begin",
   BeforeClusterDelete: () => "deletes the Cluster and its machines",
 };
@@ -50,7 +52,7 @@ export function nameOf(cluster: Cluster): string {
 export interface PlanView {
   readonly now: Date;
   readonly colour: Colour;
-  /** Of the terminal; absent: lines are not broken. */
+  /** Width of the terminal; absent: lines are not wrapped. */
   readonly columns?: number;
 }
 
@@ -58,7 +60,7 @@ export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
   const { operations, alsoReleases } = plan;
   return [
     ...operations.flatMap((operation) => operationLines(plan, operation, view)),
-    ...alsoReleases.map((other) => `${view.colour.yellow("lets go on, too")}: ${otherText(other)}`),
+    ...alsoReleases.map((other) => `${view.colour.yellow("also releases")}: ${otherText(other)}`),
   ];
 }
 
@@ -109,10 +111,10 @@ export function markText({ on, field, key, value, replaces }: Mark, targets: Tar
 }
 
 function releaseText({ release }: Obstacle): string {
-  return release === undefined ? "time alone does not let it go" : `not before ${timestamp(release)}`;
+  return release === undefined ? "time alone does not release it" : `not before ${timestamp(release)}`;
 }
 
-/** What a person would type instead. */
+/** The kubectl command with the same effect. */
 export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
   const target = mark.on === "Cluster" ? targets.cluster.metadata : { name: namespaceOf(targets) };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
@@ -122,12 +124,12 @@ function namespaceOf({ cluster }: Targets): string {
   return cluster.metadata.namespace ?? "";
 }
 
-/** How it ended. */
+/** The outcome of the approval. */
 export interface ApprovalOutcome {
   readonly dryRun: boolean;
-  /** The marks are set. */
+  /** Whether the marks are set. */
   readonly approved: boolean;
-  /** Operations that were seen to end. */
+  /** Operations that ended while the command watched. */
   readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
 }
 
@@ -165,7 +167,7 @@ function approvalObject(plan: ApprovalPlan, { mark, ...gate }: Approval): object
 }
 
 export const ENDINGS: Readonly<Record<Ending, string>> = {
-  WentOn: "the Cluster goes on",
+  WentOn: "the Cluster proceeds",
   NotWanted: "it is not wanted any more",
   Gone: "the Cluster is gone",
 };

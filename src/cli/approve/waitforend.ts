@@ -1,4 +1,4 @@
-/** After an approval: does the Cluster go on? */
+/** Waits after an approval for the Cluster to proceed. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { ApprovalPlan, OperationPlan } from "./approval.ts";
@@ -14,11 +14,11 @@ interface Waiting {
 
 interface Waited {
   readonly ended: ApprovalOutcome["ended"];
-  /** Why not all of it goes on. */
+  /** Why not all operations proceed. */
   readonly problem?: string;
 }
 
-/** Waits for what can go on in time; of what cannot, nothing is to be expected. */
+/** Waits only for the operations that can proceed in time. */
 export async function waitForEnd(
   plan: ApprovalPlan,
   live: LiveCluster,
@@ -40,7 +40,7 @@ export async function waitForEnd(
   return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
 }
 
-/** Also where nobody can tell, such as with objects that only the operator may read. */
+/** Also true if that is unknown, for example for objects that only the operator may read. */
 function endsWithin({ goesOnAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
   if (goesOnAt !== undefined) return goesOnAt.getTime() <= Date.now() + timeoutMs;
   return obstacles.every(({ unknown }) => unknown);

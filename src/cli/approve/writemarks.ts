@@ -1,4 +1,4 @@
-/** Writes what was approved, and nothing that was not. */
+/** Writes exactly what was approved. */
 
 import { type ApprovalPlan, isWithin, type Mark, placeOf } from "./approval.ts";
 import { markText } from "./report.ts";
@@ -6,17 +6,17 @@ import { CommandError, FAILED } from "../command.ts";
 import type { ObjectMeta } from "../../api/meta.ts";
 
 export interface Writing {
-  /** As it is now. */
+  /** Reads the present state and plans again. */
   readonly look: () => Promise<ApprovalPlan>;
-  /** False: the object is not that any more, and nothing was set. */
+  /** False: the object has changed, and nothing was set. */
   readonly set: (on: Mark["on"], target: ObjectMeta, marks: readonly Mark[]) => Promise<boolean>;
   readonly say: (line: string) => void;
 }
 
-/** Cluster API writes Clusters all the time: as long as the same is approved, nobody needs to be asked again. */
+/** Cluster API writes Clusters all the time: as long as the plan is the same, it needs no new confirmation. */
 const MAX_WRITES = 10;
 
-/** Looks again before each write: a prompt can stand for hours, and only what was shown is confirmed. */
+/** Reads again before each write: a prompt can stay open for hours, and only the shown plan is confirmed. */
 export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writing): Promise<void> {
   const done = new Set<string>();
   for (let writes = 0; writes < MAX_WRITES; writes += 1) {

@@ -1,4 +1,4 @@
-/** `hookpolicy completion`: scripts for shells, and the answers that they and kubectl ask for while somebody types. */
+/** `hookpolicy completion`: completion scripts for shells, and the completions that they and kubectl request. */
 
 import { Argument, type Command } from "commander";
 import { isPrintable } from "../../api/printable.ts";
@@ -34,10 +34,10 @@ export function addCompletion(program: Command): void {
   });
 }
 
-/** Nobody waits longer for a name. */
+/** The longest time that a user waits for names. */
 const TIMEOUT_MS = 3000;
 
-/** Whatever fails, it is no reason to disturb somebody who types: then there is nothing to offer. */
+/** No failure may disturb the user's input: the answer is then empty. */
 export async function answerCompletion(words: readonly string[], program: Command): Promise<void> {
   const answer = answerTo(words, program);
   const typed = words.at(-1) ?? "";
@@ -47,7 +47,7 @@ export async function answerCompletion(words: readonly string[], program: Comman
   }
   const { kind, prefix } = answer.live;
   const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
-  // Another name than the one that is shown cannot be typed.
+  // A name that is shown differently cannot be typed.
   const candidates = names.filter(isPrintable).map((name) => ({ value: `${prefix}${name}` }));
   stdout.document(answerText(offer(candidates, typed)));
 }
@@ -69,7 +69,7 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
   return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
 }
 
-/** Among the words that are typed: lower case, unlike KIND/NAME. */
+/** A lower-case word is the name of a Cluster, unlike KIND/NAME. */
 function isClusterName(word: string): boolean {
   return /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(word);
 }

@@ -1,4 +1,4 @@
-/** What can stand behind the words that were typed, as kubectl's plugins and the scripts of shells ask for it. */
+/** Computes the completions of a command line, as kubectl's plugins and shell scripts request them. */
 
 import type { Command } from "commander";
 import {
@@ -10,7 +10,7 @@ import {
   type Values,
 } from "./completionscript.ts";
 
-/** Cobra's ShellCompDirective: files where nothing fits, or never. */
+/** Cobra's ShellCompDirective: complete files when nothing else matches, or never. */
 export const FILES = 0;
 export const NO_FILES = 4;
 
@@ -22,11 +22,11 @@ export interface Candidate {
 export interface Answer {
   readonly candidates: readonly Candidate[];
   readonly directive: typeof FILES | typeof NO_FILES;
-  /** Names that have to be read from the API server, and what stands before them ("--namespace="). */
+  /** Names that must be read from the API server, and the text before them ("--namespace="). */
   readonly live?: { readonly kind: Live; readonly prefix: string };
 }
 
-/** `words`: behind the program's name; the last one is being typed. */
+/** `words`: those after the program's name; the last one is being typed. */
 export function answerTo(words: readonly string[], program: Command): Answer {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
@@ -74,7 +74,7 @@ export function offer(candidates: readonly Candidate[], typed: string): Answer {
   return { candidates: fitting, directive: NO_FILES };
 }
 
-/** As `__complete` of a cobra program prints it. */
+/** The output format of cobra's `__complete`. */
 export function answerText({ candidates, directive }: Answer): string {
   const lines = candidates.map(({ value, description }) =>
     description === undefined ? value : `${value}\t${description}`,
@@ -82,7 +82,7 @@ export function answerText({ candidates, directive }: Answer): string {
   return [...lines, `:${directive}`].map((line) => `${line}\n`).join("");
 }
 
-/** The value of a flag among the words; undefined: it is not there. */
+/** The value of a flag among the words; undefined: the flag is absent. */
 export function flagValue(words: readonly string[], ...names: readonly string[]): string | undefined {
   for (const [index, word] of words.entries()) {
     if (names.includes(word)) return words[index + 1];

@@ -1,4 +1,4 @@
-/** Completion scripts, made from the commands that the program has. */
+/** Builds completion scripts from the program's commands. */
 
 import type { Argument, Command, Option } from "commander";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
@@ -6,11 +6,11 @@ import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What only the API server knows the names of. */
+/** Kinds of names that only the API server knows. */
 export const LIVE = ["cluster", "policy", "policyref", "namespace"] as const;
 export type Live = (typeof LIVE)[number];
 
-/** What can stand somewhere: one of some words, a file, a name, a text that nobody can guess; absent: nothing. */
+/** The possible values at a position: one of some words, a file, a name, free text; absent: none. */
 export type Values = readonly string[] | "file" | "text" | Live | undefined;
 
 export interface Flag {
@@ -81,7 +81,7 @@ function flagOf({ long, short, description, argChoices, required, optional, flag
 function valuesOf(long: string | undefined, flags: string): Values {
   if (long === "--hook") return HOOK_NAMES;
   if (long === "--namespace") return "namespace";
-  if (long === "--policy") return "policyref"; // KIND/NAME, of those that can speak about the Cluster
+  if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
   return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }
 
@@ -96,7 +96,7 @@ function operandOf(command: Command, program: Command): Values {
 
 const FILES: ReadonlySet<string> = new Set(["path", "file", "dir", "folder"]);
 
-/** In single quotes, as bash and zsh take them. */
+/** In single quotes, as bash and zsh accept them. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

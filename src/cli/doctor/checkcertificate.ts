@@ -1,4 +1,4 @@
-/** Does whoever calls trust the certificate that is served, and for how long? */
+/** Checks whether callers trust the serving certificate, and for how long. */
 
 import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
@@ -10,7 +10,7 @@ import { ours } from "./checkregistration.ts";
 
 const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
 
-/** "namespace/name" of the Secret with the certificate that is served; absent where nothing tells. */
+/** "namespace/name" of the Secret with the serving certificate; absent if unknown. */
 export function secretOf({ metadata, service }: Registration): string | undefined {
   const annotated = metadata.annotations?.[INJECTED_FROM];
   return annotated ?? (service && `${service.namespace}/${service.name}-cert`);
@@ -38,10 +38,7 @@ function trusts(registration: Registration, evidence: Evidence, { now }: Setting
     );
   }
   if (secret === undefined) {
-    return unknown(
-      `nothing tells which Secret holds the serving certificate of ExtensionConfig ${name}`,
-      inject,
-    );
+    return unknown(`the Secret with the serving certificate of ExtensionConfig ${name} is unknown`, inject);
   }
   if (!secret.ok) {
     if (secret.why !== "NotFound") return unread(secret);
@@ -95,13 +92,13 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
   return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
-/** A service to authors: decisions do not depend on it. */
+/** The webhook is a service to authors: decisions do not depend on it. */
 export function webhook(evidence: Evidence, settings: Settings): Finding {
   const { webhook: read } = evidence;
   if (!read.ok) {
     if (read.why !== "NotFound") return unread(read);
     return warning(
-      "there is no ValidatingWebhookConfiguration: mistakes in policies are told by their status alone",
+      "there is no ValidatingWebhookConfiguration: only the status of a policy shows its errors",
       "kubectl apply -f manifests/webhook.yaml",
     );
   }
@@ -124,7 +121,7 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
   if (certificate === undefined)
     return unknown(
       "it has a caBundle; the serving certificate cannot be read",
-      "run it as somebody who may read the Secret",
+      "run it as a user who may read the Secret",
     );
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");

@@ -1,4 +1,4 @@
-/** Who is protected by what, and what holds nothing. */
+/** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
 import { CONDITION, GROUP } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -26,10 +26,10 @@ import { policyName } from "../../policy/policyref.ts";
 /** The fleet, and which policies match which of its Clusters. */
 export interface Surveyed {
   readonly fleet: Fleet;
-  /** Policies that can hold something, with the Clusters that they match. */
+  /** Policies with gates, with the Clusters that they match. */
   readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
   readonly matched: ReadonlySet<string>;
-  /** Of gated HookPolicies, and of the Clusters that gated policies match. */
+  /** The namespaces of gated HookPolicies and of the Clusters that gated policies match. */
   readonly namespaces: ReadonlySet<string>;
 }
 
@@ -57,7 +57,7 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
   };
 }
 
-/** The kinds of objects that gates look at, each once. */
+/** The distinct kinds of objects that gates look at. */
 export function kindsIn(
   policies: readonly RawObject[],
   { served, maxOverrideMs, now }: Settings,
@@ -95,7 +95,7 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
   return ok(`${count(fleet.policies.length, "policy")}, all Ready`);
 }
 
-/** As kubectl takes it. */
+/** The name as kubectl accepts it. */
 function commandName({ compiled: { ref } }: FleetPolicy): string {
   return [
     ref.kind.toLowerCase(),
@@ -172,7 +172,7 @@ export function overrides({ policies }: Evidence, { fleet }: Surveyed, { now }: 
       `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
   );
   return warning(
-    `policies do not hold what these let go: ${some(told)}`,
+    `policies do not hold what these release: ${some(told)}`,
     `kubectl delete hookoverride ${active[0].name}, when it is not needed any more`,
   );
 }

@@ -1,4 +1,4 @@
-/** Is everything installed, does it run, and does it fit together? */
+/** Checks whether all parts are installed, running and compatible. */
 
 import { isFields } from "../../api/fields.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
@@ -40,7 +40,7 @@ function definitionProblems(kind: string, crd: RawObject): Finding[] {
   return schemaProblems(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
 }
 
-/** A field that the API server does not know is dropped from what is applied, and then holds nothing. */
+/** The API server drops unknown fields from an applied policy, which then hold nothing. */
 function schemaProblems(name: string, kind: string, schema: unknown): Finding[] {
   const schemas: Readonly<Record<string, CrdSchema>> = CRD_SCHEMAS;
   const ours = new Set(fieldPaths(schemas[kind]));
@@ -67,7 +67,7 @@ function fieldPaths(schema: unknown, path = ""): string[] {
   ];
 }
 
-/** The operator, or Cluster API's core manager. */
+/** The operator or Cluster API's core manager. */
 export interface Program {
   readonly namespace: string;
   readonly name: string;
@@ -137,7 +137,7 @@ export function operator(evidence: Evidence): Finding {
   return available === 0 ? error(detail, remedy) : warning(detail, remedy);
 }
 
-/** "v1.14.2", as clusterctl or the image say; `undefined`: nobody does. */
+/** "v1.14.2", from clusterctl or the image; `undefined`: unknown. */
 export function capiVersion(evidence: Evidence): string | undefined {
   const provider = evidence.providers.ok
     ? evidence.providers.value.find((each) => each["providerName"] === "cluster-api")
@@ -166,7 +166,7 @@ export function clusterApi(evidence: Evidence): Finding {
   const version = capiVersion(evidence);
   return version === undefined
     ? unknown(
-        "Cluster API is installed, and nothing tells its version",
+        "Cluster API is installed, but its version is unknown",
         "kubectl get providers -A, kubectl get deployments -A -l cluster.x-k8s.io/provider=cluster-api",
       )
     : ok(`Cluster API ${version}`);
@@ -174,7 +174,7 @@ export function clusterApi(evidence: Evidence): Finding {
 
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 
-/** By the manager's flags, and by its webhook, which takes no ExtensionConfig while the gate is off. */
+/** From the manager's flags, and from its webhook, which rejects ExtensionConfigs while the gate is off. */
 export function featureGates(evidence: Evidence): Finding {
   const { creation, registrations } = evidence;
   const managers = coreManagers(evidence);

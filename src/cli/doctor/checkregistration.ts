@@ -1,4 +1,4 @@
-/** Does Cluster API ask, and about everything? */
+/** Checks whether Cluster API calls the operator, and for which hooks and namespaces. */
 
 import { viewMetadata } from "../../policy/cluster.ts";
 import { isDiscovered, isOurs, type Registration, selectsNamespace } from "../../hooks/registration.ts";
@@ -27,7 +27,7 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
   const names = found.map(({ metadata }) => metadata.name);
   if (found.length === 0) {
     return error(
-      "no ExtensionConfig leads to the operator: nobody asks it",
+      "no ExtensionConfig points to the operator: Cluster API never calls it",
       "kubectl apply -f manifests/extensionconfig.yaml",
     );
   }
@@ -98,7 +98,7 @@ function capiFlag(evidence: Evidence, minor: number | undefined): string {
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 
-/** Namespaces with something to protect, of which Cluster API does not ask. */
+/** Finds namespaces with policies or matched Clusters for which Cluster API does not call. */
 export function namespaces(evidence: Evidence, settings: Settings, surveyed: Surveyed): Finding {
   const found = ours(evidence, settings).filter(isDiscovered);
   if (found.length === 0) return unknown("no ExtensionConfig is discovered", "cure that first");

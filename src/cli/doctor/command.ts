@@ -1,4 +1,4 @@
-/** `hookpolicy doctor`: whether what is installed protects anything, and what to do about it. */
+/** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
@@ -57,7 +57,7 @@ async function runDoctor(flags: Flags): Promise<void> {
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
-/** That nothing wrong was seen tells nothing where this could not be read. */
+/** If these could not be read, the absence of problems proves nothing. */
 const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
 
 function isBlind({ name, state }: Check): boolean {
@@ -74,7 +74,7 @@ interface Told {
   readonly "max-override-duration"?: string | undefined;
 }
 
-/** What the operator's flags make of it. */
+/** The settings that follow from the operator's flags. */
 async function settingsFor(told: Told): Promise<Settings> {
   const { handlerName, servedHooks } = await import("../../api/hookcatalog.ts");
   const { HOOK_NAMES } = await import("../../api/runtimehooks.ts");
@@ -88,7 +88,7 @@ async function settingsFor(told: Told): Promise<Settings> {
   };
 }
 
-/** As the operator that was found is told to run; by defaults where it could not start with that. */
+/** The settings of the operator that was found, or the defaults if it could not start with its flags. */
 async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
   const { flagOf, operators } = await import("./checkinstall.ts");
   const [operator] = operators(evidence);

@@ -1,4 +1,4 @@
-/** Whether what is installed protects anything: checks over what was read, each with what to do about it. */
+/** The evidence, and the checks whether the installation protects Clusters, each with a remedy. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { Own, Registration } from "../../hooks/registration.ts";
@@ -10,7 +10,7 @@ export type State = (typeof STATES)[number];
 export interface Finding {
   readonly state: State;
   readonly detail: string;
-  /** A command, or the field to change; where something is not ok. */
+  /** A command, or the field to change, for a check that is not ok. */
   readonly remedy?: string;
 }
 
@@ -18,31 +18,31 @@ export interface Check extends Finding {
   readonly name: string;
 }
 
-/** Something that was to be read. */
+/** The result of reading something. */
 export type Read<T> =
   | { readonly ok: true; readonly value: T }
   | {
       readonly ok: false;
-      /** The API server is clear: it is not there, or whoever runs the command may not look. */
+      /** A definite answer of the API server: it does not exist, or the user may not read it. */
       readonly why: "NotFound" | "Forbidden" | "Failed";
       readonly message: string;
     };
 
-/** All that was read of an API server, once. */
+/** Everything that was read from the API server, once. */
 export interface Evidence {
-  /** Of Kubernetes. */
+  /** Version of Kubernetes. */
   readonly serverVersion: string;
-  /** Our CustomResourceDefinitions, by kind. */
+  /** HookPolicy's CustomResourceDefinitions, by kind. */
   readonly definitions: ReadonlyMap<string, Read<RawObject>>;
   readonly deployments: Read<readonly RawObject[]>;
-  /** What clusterctl has installed. */
+  /** The providers that clusterctl has installed. */
   readonly providers: Read<readonly RawObject[]>;
   readonly registrations: Read<readonly Registration[]>;
-  /** What Cluster API says when an ExtensionConfig is to be created (a dry run). */
+  /** Cluster API's answer to the creation of an ExtensionConfig (a dry run). */
   readonly creation: Read<true>;
-  /** PEM by key, of the Secrets that ExtensionConfigs are about: by namespace and name. */
+  /** PEM by key, of the Secrets that belong to ExtensionConfigs: by namespace and name. */
   readonly secrets: ReadonlyMap<string, Read<Readonly<Record<string, string>>>>;
-  /** Our ValidatingWebhookConfiguration. */
+  /** HookPolicy's ValidatingWebhookConfiguration. */
   readonly webhook: Read<RawObject>;
   /** HookPolicies, ClusterHookPolicies and HookOverrides. */
   readonly policies: Read<readonly RawObject[]>;
@@ -61,13 +61,13 @@ export interface Grant {
 
 export interface Settings {
   readonly now: Date;
-  /** By the `--capi-version` of the operator that was found. */
+  /** From the `--capi-version` of the operator that was found. */
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** By what our ExtensionConfig is recognized. */
+  /** What identifies HookPolicy's ExtensionConfig. */
   readonly own: Own;
-  /** By Cluster API minor: the hooks that it knows. */
+  /** The known hooks by Cluster API minor. */
   readonly knownHooks: (minor: number) => ReadonlySet<string>;
 }
 
@@ -76,9 +76,9 @@ export const warning = (detail: string, remedy: string): Finding => ({ state: "w
 export const error = (detail: string, remedy: string): Finding => ({ state: "error", detail, remedy });
 export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
 
-/** Whoever may not look can be told so, and whom to ask. */
+/** A user without permission learns what is missing. */
 export function unread({ message }: { readonly message: string }): Finding {
-  return unknown(message, "run it as somebody who may read that");
+  return unknown(message, "run it as a user who may read that");
 }
 
 const SHOWN = 5;
@@ -94,7 +94,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${number === 1 ? noun : plural}`;
 }
 
-/** The worst of them. */
+/** The worst state of the checks. */
 export function worst(checks: readonly Check[]): State {
   return (
     (["error", "warning", "unknown"] as const).find((state) => checks.some((c) => c.state === state)) ?? "ok"

@@ -1,4 +1,4 @@
-/** What `hookpolicy doctor` looks at, read once. Nothing is written: the one creation is a dry run. */
+/** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
 
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
@@ -46,7 +46,7 @@ const PROVIDERS = {
 /** The kinds that the gates of these policies look at. */
 export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
 
-/** Rejects where the API server does not answer; whatever else cannot be read is a part of the evidence. */
+/** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
 export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
   const version = await client.getPath("/version");
   const [deployments, providers, registrations, policies] = await Promise.all([
@@ -83,7 +83,7 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
 
 const raw = (object: KubeObject): RawObject => ({ ...object });
 
-/** What nobody answers is no finding but the end. */
+/** An unreachable API server ends the check. */
 async function read<T>(work: Promise<T>): Promise<Read<T>> {
   try {
     return { ok: true, value: await work };
@@ -120,7 +120,7 @@ async function readDefinitions(client: KubeClient): Promise<Evidence["definition
   return new Map(await Promise.all(entries));
 }
 
-/** Cluster API's webhook refuses ExtensionConfigs while the feature gate RuntimeSDK is off. */
+/** Cluster API's webhook rejects ExtensionConfigs while the feature gate RuntimeSDK is off. */
 async function tryCreation(client: KubeClient): Promise<true> {
   const kind = await extensionConfigs(client);
   const object = {
@@ -145,7 +145,7 @@ async function readSecrets(
   return new Map(await Promise.all(entries));
 }
 
-/** The key is of no interest. */
+/** Leaves out the private key. */
 async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<string, string>> {
   const secret = await client.get(SECRETS, key);
   const data: unknown = "data" in secret ? secret.data : undefined;
@@ -175,7 +175,7 @@ async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Pr
   return { resource: resourceName(found.value), missing };
 }
 
-/** In all namespaces, as the operator lists and watches. */
+/** In all namespaces, because the operator lists and watches all of them. */
 async function missingVerbs(
   client: KubeClient,
   { group, plural }: Resource,

@@ -1,4 +1,4 @@
-/** Fields of objects that nobody has checked: what is missing or of another type is empty. */
+/** Reads fields of unchecked objects: a field that is missing or of another type is empty. */
 
 import { type Fields, isFields } from "../../api/fields.ts";
 

@@ -1,4 +1,4 @@
-/** The checks in their order, and how they are printed. */
+/** The checks in order, and their output. */
 
 import type { Colour } from "../terminal/colour.ts";
 import {
@@ -19,7 +19,7 @@ import { tableLines } from "../terminal/table.ts";
 
 type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
 
-/** What everything else needs comes first. */
+/** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, Examine>> = {
   "API server": install.apiServer,
   CRDs: install.definitions,
@@ -46,7 +46,7 @@ export function examine(evidence: Evidence, settings: Settings): Check[] {
   return Object.entries(CHECKS).map(([name, look]) => ({ name, ...look(evidence, settings, surveyed) }));
 }
 
-/** Its schema: schemas/output/doctor.json. */
+/** Schema: schemas/output/doctor.json. */
 export function doctorJson(checks: readonly Check[]): string {
   return `${JSON.stringify({ state: worst(checks), checks }, undefined, 2)}\n`;
 }

@@ -1,4 +1,4 @@
-/** `hookpolicy explain`: why a Cluster may go on or not, and what lets it go on. */
+/** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
 import type { Cluster } from "../../api/meta.ts";
@@ -43,7 +43,7 @@ interface Flags extends ConnectionFlags {
 }
 
 const EXAMPLES = `\
-  # It is 3 a.m. and a Cluster does not go on: what holds it, and what lets it go on?
+  # It is 3 a.m. and a Cluster is stuck: what holds it, and how to release it?
   hookpolicy explain team-a/prod-1
 
   # May it be deleted? Would it be upgraded at Christmas?
@@ -57,9 +57,9 @@ export function addExplain(program: Command): void {
   const command = program
     .command("explain")
     .argument("<cluster>", "NAMESPACE/NAME", clusterName)
-    .summary("tell why a Cluster is held and what lets it go on")
+    .summary("explain why a Cluster is held and how to release it")
     .description(
-      "Tells what every policy, rule and gate says of an operation of a Cluster, and what lets it go on. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
+      "Explains what every policy, rule and gate says about an operation of a Cluster, and how to release it. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
     )
     .addOption(
       new Option("--hook <name>", "as if Cluster API called this hook")
@@ -135,7 +135,7 @@ async function explainFiles(
 ): Promise<Explanation> {
   const { explain } = await import("./explanation.ts");
   const sources = await readAllObjects(paths);
-  // Files tell of no other time than the one that is asked about.
+  // Files describe only the instant of the flag.
   const now = settings.flags.at ?? new Date();
   const fleet = await fleetOf(
     sources.map(({ object }) => object),
@@ -185,7 +185,7 @@ function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
   const may = policies
     ? "one of them can hold the Cluster"
     : what === "HookOverrides"
-      ? "one of them can let the Cluster go on"
+      ? "one of them can release the Cluster"
       : "what depends on it is not evaluable here, though it can be for the operator";
   return { text: `you may not ${verb}: ${may}`, policies };
 }

@@ -1,4 +1,4 @@
-/** Why a Cluster may go on or not: what every policy says of an operation, and what lets it go on. */
+/** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
@@ -20,22 +20,22 @@ import { lookAt, walk } from "../../operations/timeline.ts";
 
 export interface ExplainOptions {
   readonly cluster: Cluster;
-  /** Absent: the operations that are waiting now. */
+  /** Absent: the operations that wait now. */
   readonly hook?: HookName;
   readonly now: Date;
-  /** Another instant than now. */
+  /** An instant other than now. */
   readonly at?: Date;
   readonly toVersion?: string;
   readonly fromVersion?: string;
   readonly unread: readonly Unread[];
-  /** The policies are those of an API server, and their statuses what the operator says. */
+  /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
 }
 
 export interface Explanation {
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly at: Date;
-  /** What matters besides the policies: why no hook is called, what could not be read or is left out. */
+  /** Context besides the policies: why no hook is called, what could not be read or is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
 }
@@ -43,56 +43,56 @@ export interface Explanation {
 export interface ExplainedOperation {
   readonly hook: HookName;
   readonly targetVersion?: string;
-  /** Absent: Cluster API does not ask now. */
+  /** Absent: Cluster API is not calling now. */
   readonly firstAsked?: Date;
-  /** The Cluster shows that it has passed this hook. */
+  /** Whether the Cluster shows that it has passed this hook. */
   readonly passed: boolean;
   readonly verdict: Verdict;
-  /** Absent: policies that may not be read could hold it. */
+  /** Absent: policies that the user may not read could hold it. */
   readonly holds?: boolean;
   readonly retryAfterSeconds: number;
-  /** As Cluster API tells it. */
+  /** The message as Cluster API shows it. */
   readonly message: string;
   readonly release: Release;
-  /** What lets the operation go on, all of it. */
+  /** All steps that together release the operation. */
   readonly steps: readonly Step[];
   readonly policies: readonly ExplainedPolicy[];
 }
 
-/** When time alone lets go at the earliest. Absent: never, or it goes on anyway. */
+/** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
 export type Release = Date | "Unknown" | undefined;
 
 export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** What is waited for; of what cannot be evaluated, why. */
+  /** What the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
-  /** What makes the gate hold: of several commands, one is enough. */
+  /** Commands that make the gate hold; one of them is enough. */
   readonly commands: readonly string[];
   readonly release: Release;
-  /** What the policy's author says besides. */
+  /** The message of the policy's author. */
   readonly message?: string;
 }
 
 export interface ExplainedPolicy {
   readonly trace: PolicyTrace;
-  /** Why the policy does not speak about the Cluster; empty if it does. */
+  /** Why the policy does not apply to the Cluster; empty if it does. */
   readonly mismatch: readonly string[];
   readonly release: Release;
   readonly rules: readonly ExplainedRule[];
-  /** Rules on other hooks. */
+  /** The rules on other hooks. */
   readonly otherRules: readonly CompiledRule[];
   readonly status?: StatusComparison;
-  /** When the override that lifts it ends. */
+  /** The end of the override that lifts the policy. */
   readonly liftedUntil?: Date;
 }
 
 export interface ExplainedRule {
   readonly trace: RuleTrace;
   readonly release: Release;
-  /** Something tells since when it blocks: its deadline counts from there. */
+  /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
 }
 
@@ -111,7 +111,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   };
 }
 
-/** What gates look at to explain it all. */
+/** The objects that gates look at for the whole explanation. */
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ call, asked }) => {
@@ -127,7 +127,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
 interface Subject {
   readonly call: HookCall;
   readonly asked: Ask;
-  /** Cluster API waits for the answer. */
+  /** Whether Cluster API is waiting for the answer. */
   readonly isAsked: boolean;
 }
 
@@ -183,7 +183,7 @@ function explainOperation(
 
 type Operation = Parameters<typeof lookAt<Ask>>[0];
 
-/** What waits and deadlines are remembered until then, as the operator does it. */
+/** The timers of waits and deadlines at that instant, computed like the operator does. */
 function lookAhead(operation: Operation, now: Date, at: Date): ReturnType<typeof lookAt<Ask>> {
   let { asked } = operation;
   for (const look of walk(operation, now, at)) ({ asked } = look);
@@ -196,7 +196,7 @@ interface Situation {
   readonly call: HookCall;
   readonly at: Date;
   readonly policies: readonly CompiledPolicy[];
-  /** What was known before now. */
+  /** The state that was known before now. */
   readonly before: Ask;
   readonly asked: Ask;
   readonly isAsked: boolean;
@@ -251,7 +251,7 @@ function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
   return { ...policy, rules: policy.rules.filter(({ name }) => name === rule) };
 }
 
-/** An Audit policy would hold what it would hold. */
+/** An Audit policy counts as if it were enforced. */
 function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situation: Situation): Release {
   if (!rules.some(({ holds }) => holds)) return undefined;
   return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
@@ -313,7 +313,7 @@ function stepsOfRule(
   }));
 }
 
-/** Without the commands, which stand beside it. */
+/** Leaves out the commands, which are printed next to it. */
 function wantedOf({ wanted, members }: GateTrace): string {
   return members === undefined ? wanted : `one of: ${members.map((member) => member.wanted).join("; or ")}`;
 }

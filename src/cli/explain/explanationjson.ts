@@ -1,4 +1,4 @@
-/** An explanation for programs. Its schema: schemas/output/explain.json. */
+/** An explanation as JSON for programs. Schema: schemas/output/explain.json. */
 
 import type { GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";

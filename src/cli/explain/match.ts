@@ -1,4 +1,4 @@
-/** Why a policy does not match a Cluster, in words. */
+/** Explains in words why a policy does not match a Cluster. */
 
 import { isFields, withoutNulls } from "../../api/fields.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
@@ -6,7 +6,7 @@ import { compileSelector, type Labels, lookup } from "../../policy/selector.ts";
 import type { World } from "../../policy/world.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-/** The parts of the selectors that the Cluster, or its Namespace, does not fulfil. */
+/** The parts of the selectors that the Cluster or its Namespace does not match. */
 export function mismatchOf(policy: RawObject | undefined, { cluster, namespace }: World): readonly string[] {
   const spec = isFields(policy?.["spec"]) ? withoutNulls(policy["spec"]) : {};
   const onCluster = unfulfilled(spec["clusterSelector"], cluster.metadata.labels);
@@ -30,7 +30,7 @@ function unfulfilled(selector: unknown, labels: Labels): string[] {
 interface Requirement {
   readonly key: string;
   readonly text: string;
-  /** It alone. */
+  /** A selector with this requirement alone. */
   readonly selector: LabelSelector;
 }
 

@@ -1,4 +1,4 @@
-/** An explanation for people: first what to do, then why. */
+/** Prints an explanation for people: first what to do, then why. */
 
 import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -17,13 +17,13 @@ import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped }
 
 export interface TextOptions {
   readonly colour: Colour;
-  /** Of the terminal; absent: lines are as long as they are. */
+  /** Width of the terminal; absent: lines are not wrapped. */
   readonly columns?: number;
-  /** How the program was called: for commands that are printed. */
+  /** The program's name as it was called, for printed commands. */
   readonly program: string;
-  /** Behind those commands, to be about the same cluster: " --context prod". */
+  /** Appended to printed commands, so that they use the same cluster: " --context prod". */
   readonly connection: string;
-  /** The instant was chosen: it is not now. */
+  /** Whether the instant was chosen by a flag instead of now. */
   readonly chosen: boolean;
 }
 
@@ -113,7 +113,7 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   ];
 }
 
-/** What begins only when all this is done. */
+/** The waits that start only after all these steps. */
 function waits({ policies }: ExplainedOperation): Detail[] {
   return policies
     .filter(({ trace }) => trace.holds)
@@ -148,7 +148,7 @@ function commandText(command: string, { colour, connection }: TextOptions): stri
   return colour.cyan(`${command}${connection}`);
 }
 
-/** What the policy's author says, once for each rule. */
+/** The author's messages, once per rule. */
 function said({ message }: Step): Detail[] {
   return message === undefined ? [] : [{ label: "note", text: message }];
 }
@@ -186,14 +186,14 @@ function byTime(release: Release, rules: readonly ExplainedRule[]): string {
     const isCounted = rules.some(
       ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
     );
-    return `nobody can tell when: ${isCounted ? "a deadline counts from a first block that nothing here tells" : "an expression looks at the clock"}`;
+    return `at an unknown time: ${isCounted ? "a deadline counts from a first block whose time is unknown" : "an expression looks at the clock"}`;
   }
   return release === undefined
-    ? "only after somebody has acted"
+    ? "only after a user has acted"
     : `at ${timestamp(release)}, if nothing else changes`;
 }
 
-/** Who holds comes first, and who does not speak about the Cluster last. */
+/** Policies that hold come first, and those that do not apply to the Cluster last. */
 function ranked(policies: readonly ExplainedPolicy[]): readonly ExplainedPolicy[] {
   return policies.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
@@ -263,15 +263,15 @@ function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly 
   };
 }
 
-/** What is wrong with the whole spec has no rule. */
+/** An error of the whole spec has no rule. */
 function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
 function deadline(at: Date | undefined, releases: boolean): Detail {
   const when =
-    at === undefined ? "counted from the rule's first block, which nothing here tells" : timestamp(at);
-  return { label: "deadline", text: `${when}, which ${releases ? "lets go" : "does not let go"}` };
+    at === undefined ? "counted from the rule's first block, whose time is unknown" : timestamp(at);
+  return { label: "deadline", text: `${when}, which ${releases ? "releases it" : "does not release it"}` };
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {

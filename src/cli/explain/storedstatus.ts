@@ -1,4 +1,4 @@
-/** What a policy's status tells of an operation, beside what its rules say now. */
+/** Compares a policy's status of an operation with the present result of its rules. */
 
 import type { DecisionRow, HookPolicyStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -7,19 +7,19 @@ import { heldRow } from "../../operations/rows.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 
-/** What the operator reads and whoever asks may not. */
+/** What the operator can read and the user cannot. */
 export interface Unread {
   readonly text: string;
-  /** Policies are missing: that the others let go says nothing. */
+  /** Whether policies are missing: a release by the others then proves nothing. */
   readonly policies: boolean;
 }
 
 export interface StatusComparison {
-  /** Of this operation; absent: the status has none. */
+  /** The row of this operation; absent: the status has none. */
   readonly row?: DecisionRow;
-  /** In words; none: the status says the same. */
+  /** In words; empty: the status is the same. */
   readonly differences: readonly string[];
-  /** Why that may be. */
+  /** The probable cause. */
   readonly because?: string;
 }
 
@@ -27,7 +27,7 @@ export interface StatusContext {
   readonly cluster: Cluster;
   readonly now: Date;
   readonly unread: readonly Unread[];
-  /** What Cluster API waits for; absent: nothing, and no row is expected. */
+  /** The operation that Cluster API waits for; absent: none, so no row is expected. */
   readonly asked?: Ask;
 }
 
@@ -78,15 +78,15 @@ const COMPARED = ["verdict", "rule", "gate", "reason", "targetVersion"] as const
 
 function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | undefined): string[] {
   if (row === undefined && expected === undefined) return [];
-  if (row === undefined) return ["the status does not tell of this operation"];
+  if (row === undefined) return ["the status has no row of this operation"];
   if (expected === undefined) return [`the status says ${row.verdict} (${row.reason}) since ${row.since}`];
   return COMPARED.filter((field) => row[field] !== expected[field]).map(
     (field) => `the status says ${field} ${row[field] ?? "-"}, and it is ${expected[field] ?? "-"}`,
   );
 }
 
-const STALE = "the operator has not taken in the policy as it is now: it does within seconds, if it runs";
-/** What a status tells of the future is set right as soon as it has come. */
+const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
+/** A time in a status is updated soon after it has passed. */
 const OVERDUE_MS = 60_000;
 
 function causeOf(

@@ -1,9 +1,9 @@
-/** JSON, much faster than as YAML: what a fleet of Clusters is exported to. */
+/** Parses JSON much faster than the YAML parser would, for exported fleets of Clusters. */
 
 import type { Parsed, ParsedDocument } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
 
-/** `undefined`: not JSON, or with the same key twice in a map; parseYaml() tells more. */
+/** `undefined`: not JSON, or a map with a duplicate key; parseYaml() gives the details. */
 export function parseJson(text: string): Parsed | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined;
   const value = parse(text);
@@ -24,14 +24,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** In valid JSON, quotes stand around strings only, and a colon follows only keys. */
+/** In valid JSON only strings have quotes, and only keys are followed by a colon. */
 function keysWritten(text: string): number {
   let count = 0;
   for (const [match] of text.matchAll(/"(?:[^"\\]|\\.)*"\s*:?/g)) if (match.endsWith(":")) count += 1;
   return count;
 }
 
-/** Without recursion: the value can be nested deeply. */
+/** Without recursion: the value can be deeply nested. */
 function keysOf(root: unknown): number {
   let count = 0;
   const left: unknown[] = [root];

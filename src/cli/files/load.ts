@@ -1,4 +1,7 @@
-/** Files, folders, patterns and standard input to Kubernetes objects that know where they stand. Bad input is a problem, never thrown. */
+/**
+ * Loads Kubernetes objects with their positions from files, folders, patterns and standard input. Bad input is reported
+ * as a problem and never thrown.
+ */
 
 import { isFields } from "../../api/fields.ts";
 import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
@@ -10,24 +13,24 @@ import type { FileProblem, ParsedDocument, Position } from "./parsed.ts";
 export interface SourceObject {
   /** "-" is standard input. */
   readonly file: string;
-  /** 1-based, in its file; the items of a List share theirs. */
+  /** 1-based, in its file; the items of a List share its number. */
   readonly document: number;
   readonly object: Readonly<Record<string, unknown>>;
   /**
-   * Of the value at a path such as spec.rules[0].until[1].annotation.key, or of its name (`of` "key"); where it is
-   * absent, of the nearest field that would hold it.
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key (`of` "key"); if
+   * it is absent, that of the nearest field that would contain it.
    */
   position(path: string, of?: "key" | "value"): Position;
-  /** Of the file, for code frames. */
+  /** The lines of the file, for code frames. */
   readonly lines: readonly string[];
 }
 
 export interface Loaded {
   readonly objects: readonly SourceObject[];
   readonly problems: readonly FileProblem[];
-  /** Documents found in folders that are no Kubernetes objects, such as Helm values. */
+  /** Documents in folders that are not Kubernetes objects, such as Helm values. */
   readonly ignored: number;
-  /** How many files were read. */
+  /** Number of files read. */
   readonly files: number;
 }
 
@@ -91,7 +94,7 @@ function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
   }));
 }
 
-/** Such as Helm values: nothing of Kubernetes at all. */
+/** Documents such as Helm values, which have nothing of a Kubernetes object. */
 function isForeign(value: unknown): boolean {
   return !isFields(value) || (value["apiVersion"] === undefined && value["kind"] === undefined);
 }
@@ -105,7 +108,7 @@ function objectProblem(value: unknown): string | undefined {
   return missing.length === 0 ? undefined : `is no Kubernetes object: it has no ${missing.join(" and no ")}`;
 }
 
-/** Whoever walks through it later may do so with recursion. */
+/** Code that walks through the value later may recurse. */
 const MAX_DEPTH = 500;
 
 function isTooDeep(root: object): boolean {

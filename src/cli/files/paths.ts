@@ -1,15 +1,15 @@
-/** What a person names on the command line to the files that are meant. */
+/** Resolves the paths on the command line to files. */
 
 import type { Stats } from "node:fs";
-// Node.js 20 has no glob: by name, its import would end the program before it can say which version it needs.
+// Node.js 20 has no glob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { FileProblem } from "./parsed.ts";
 
 export interface Source {
-  /** As the person wrote it, or below the folder that they wrote; "-" is standard input. */
+  /** As the user wrote it, or relative to the folder that the user named; "-" is standard input. */
   readonly name: string;
-  /** Named by itself, not found in a folder or by a pattern: what is in it should be for us. */
+  /** Named explicitly, not found in a folder or by a pattern: its content should be for HookPolicy. */
   readonly named: boolean;
 }
 
@@ -56,7 +56,7 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
 
 const PIPE = "is a pipe, expected a file; use - for standard input";
 
-/** Nobody may ever write into a pipe; but what a shell makes of <(...) is one, in /dev/fd. */
+/** A pipe may never get a writer; but <(...) in a shell is one, in /dev/fd. */
 function isEndless(path: string, found: Stats): boolean {
   return (found.isFIFO() || found.isSocket()) && !path.startsWith("/dev/");
 }
@@ -65,7 +65,7 @@ async function isFile(path: string): Promise<boolean> {
   try {
     return (await fs.stat(path)).isFile();
   } catch {
-    return true; // reading it tells what is wrong
+    return true; // reading it gives the error
   }
 }
 
@@ -75,7 +75,7 @@ async function ofFolder(folder: string, cwd: string): Promise<readonly Source[] 
   return { file: folder, message: "the folder holds no .yaml, .yml or .json file" };
 }
 
-/** Without .git, .github and the like. Links to folders are not followed: they can lead in circles. */
+/** Skips .git, .github and the like. Links to folders are not followed, because they can form cycles. */
 async function filesBelow(folder: string, cwd: string): Promise<string[]> {
   const entries = await fs.readdir(resolve(cwd, folder), { withFileTypes: true });
   const below = entries

@@ -1,10 +1,10 @@
-/** Where the value at a path stands in a YAML document. */
+/** Finds the position of the value at a path in a YAML document. */
 
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair } from "yaml";
 
 interface Step {
   readonly node: unknown;
-  /** Of the key, or of the item of a list. */
+  /** Start of the key, or of the item of a list. */
   readonly start: number;
   readonly rest: string;
 }
@@ -41,7 +41,7 @@ function below(node: unknown, rest: string): Step | undefined {
   return { node: value, start: startOf(key, -1), rest: after(rest, matchLength(longest, rest)) };
 }
 
-/** How much of `rest` is this key: it can contain dots. */
+/** The length of this key at the start of `rest`, as keys can contain dots. */
 function matchLength({ key }: Pair, rest: string): number {
   const name = String(isScalar(key) ? key.value : key);
   if (rest.startsWith(`[${name}]`)) return name.length + 2;

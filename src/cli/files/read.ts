@@ -1,4 +1,4 @@
-/** Bytes to text, within bounds. */
+/** Reads bytes as text, up to a limit. */
 
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -23,7 +23,7 @@ const TOO_LARGE: Read = { ok: false, message: `is larger than ${MAX_BYTES / 1024
 
 async function readFile(path: string): Promise<Uint8Array | undefined> {
   await using file = await open(path);
-  // Devices and pipes say that they are empty: what is read is counted, too.
+  // Devices and pipes report a size of 0, so the bytes read are counted, too.
   if ((await file.stat()).size > MAX_BYTES) return undefined;
   return await collect(file.createReadStream({ autoClose: false }));
 }

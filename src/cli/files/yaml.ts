@@ -1,20 +1,23 @@
-/** YAML as kubectl reads it: version 1.1, but for what its parser leaves out (sigs.k8s.io/yaml, goyaml.v2 resolve.go). */
+/**
+ * YAML as kubectl reads it: version 1.1, without the parts that its parser omits (sigs.k8s.io/yaml, goyaml.v2
+ * resolve.go).
+ */
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
 import type { FileProblem, Parsed, ParsedDocument, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 
-/** What aliases may add up to: more is an attack or a mistake. */
+/** Limit for the expansion of aliases: more is an attack or a mistake. */
 const MAX_ALIASES = 100;
 
-/** Never throws. A file with an error holds no documents: what is behind the error could be anything. */
+/** Never throws. A file with an error has no documents, because the content after the error is unreliable. */
 export function parseYaml(text: string): Parsed {
   const lines = new LineCounter();
   const documents: ParsedDocument[] = [];
   const problems: Omit<FileProblem, "file">[] = [];
   try {
     for (const [index, document] of composed(text, lines).entries()) {
-      // One mistake makes others behind it.
+      // One error causes further ones after it.
       const [error] = [...document.errors, ...document.warnings];
       if (error !== undefined) problems.push({ ...place(error.pos[0], lines), message: describe(error) });
       const value = error === undefined ? valueOf(document) : undefined;
@@ -38,7 +41,7 @@ function composed(text: string, lineCounter: LineCounter): readonly Document.Par
   return [...parseAllDocuments(text, { ...options, lineCounter })];
 }
 
-/** Neither dates nor numbers of base 60: 22:30 is a text. */
+/** Removes dates and base-60 numbers: 22:30 is a string. */
 function withoutTimes(tags: Tags): Tags {
   return tags.filter(
     (tag) =>
@@ -54,12 +57,11 @@ function valueOf(document: Document.Parsed): unknown {
 export const TOO_DEEP = "is nested too deeply";
 
 function describe(error: unknown): string {
-  // While parsing, the library reports it as an error of the text.
+  // During parsing, the library reports it as an error in the text.
   if (error instanceof Error && error.message === "Maximum call stack size exceeded") return TOO_DEEP;
   if (error instanceof ReferenceError)
-    return `aliases (*) stand for too much: more than ${MAX_ALIASES} values`;
-  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY")
-    return "the same key stands twice in a map";
+    return `aliases (*) expand to too much: more than ${MAX_ALIASES} values`;
+  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY") return "duplicate key in a mapping";
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }
 

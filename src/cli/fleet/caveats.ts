@@ -1,16 +1,16 @@
-/** What matters besides the policies: why no hook is called, and what statuses leave out. */
+/** Context besides the policies: why no hook is called, and what statuses leave out. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import type { Fleet } from "./fleet.ts";
 
-/** Why Cluster API asks nobody about the Cluster; `undefined`: it does. */
+/** Why Cluster API calls no hook for the Cluster; `undefined`: it does. */
 export function notCalled({ topology, paused }: Cluster): string | undefined {
   if (topology === undefined) return "Cluster API calls no hook for the Cluster: it has no spec.topology";
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
 }
 
-/** A status has a bounded number of rows: an operation can wait without one. */
+/** A status has a limited number of rows, so an operation can wait without one. */
 export function omittedRows(fleet: Fleet, cluster: Cluster): string | undefined {
   const world = fleet.world(cluster);
   const full = fleet.policies.some(

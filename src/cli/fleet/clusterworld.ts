@@ -1,4 +1,4 @@
-/** What a decision about one Cluster looks at, read from the API server: no more than whoever asks must be let read. */
+/** Reads the inputs of a decision about one Cluster from the API server, with as few permissions as possible. */
 
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -12,7 +12,7 @@ import { clusterResource, listIfServed, NOT_READ, readKind, typed } from "./live
 
 const TIMEOUT_MS = 30_000;
 
-/** What may not be read, and is not there therefore. */
+/** Something that the user may not read, and that is therefore missing. */
 export interface Unread {
   readonly what: "Namespace" | "ClusterHookPolicies" | "HookOverrides";
   /** "list clusterhookpolicies.hookpolicy.dev" */
@@ -20,23 +20,23 @@ export interface Unread {
 }
 
 export interface ClusterObjects {
-  /** The Cluster first, its Namespace, and every policy and override that could be about it. */
+  /** The Cluster first, then its Namespace, and every policy and override that could apply to it. */
   readonly objects: readonly RawObject[];
   readonly unread: readonly Unread[];
 }
 
-/** With what gates look at. */
+/** Also contains the objects that gates look at. */
 export interface ClusterWorld extends ClusterObjects {
   readonly reader: ObjectReader;
 }
 
-/** There is no such Cluster. */
+/** The Cluster does not exist. */
 export interface NoCluster {
-  /** The Clusters of the namespace, as far as they may be listed. */
+  /** The Clusters of the namespace, as far as the user may list them. */
   readonly others: readonly ObjectKey[];
 }
 
-/** `queriesIn`: what gates look at. Whatever fails is a KubeError. */
+/** `queriesIn`: the objects that gates look at. Every failure is a KubeError. */
 export async function readClusterWorld(
   client: KubeClient,
   key: Required<ObjectKey>,
@@ -94,7 +94,7 @@ async function unlessForbidden(
   }
 }
 
-/** What gates look at for one Cluster, in the namespaces where they look for it: all of it, since which one they name can depend on the time. */
+/** Reads all objects of the kinds and namespaces that gates look at, since the names can depend on the time. */
 async function readGateObjects(client: KubeClient, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
   const places = new Map(queries.map((query) => [placeOf(query.kind, query.namespace), query]));
   const found = new Map(

@@ -1,4 +1,4 @@
-/** Flags of commands that talk to the API server, and how they fail. */
+/** Flags of commands that use the API server, and their failures. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandError, USAGE } from "../command.ts";
@@ -27,7 +27,7 @@ export function connectionOf({ kubeconfig, context }: ConnectionFlags): Connecti
   };
 }
 
-/** Behind a printed command, so that it is about the same cluster: " --context prod". */
+/** Appended to a printed command, so that it uses the same cluster: " --context prod". */
 export function connectionWords({ kubeconfig, context }: ConnectionFlags): string {
   const words = [
     ...(kubeconfig === undefined ? [] : ["--kubeconfig", kubeconfig]),
@@ -36,14 +36,14 @@ export function connectionWords({ kubeconfig, context }: ConnectionFlags): strin
   return words.map((word) => ` ${shellQuote(word)}`).join("");
 }
 
-/** In milliseconds. */
+/** Parses a duration to milliseconds. */
 export function parseTime(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError("Allowed: a duration such as 90s, 10m or 1h30m");
   return ms;
 }
 
-/** What cannot be read is wrong input; its message is one line. */
+/** A failed read is a usage error with a one-line message. */
 export async function reading<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -53,12 +53,12 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** A watch goes on by itself. */
+/** Reports a lost watch, which then recovers by itself. */
 export function tellLost(message: string): void {
   stderr.line(`warning: ${message}; trying again`);
 }
 
-/** Of a terminal; whatever else reads gets lines as long as they are. */
+/** Width of a terminal; absent for any other stream, whose lines are not wrapped. */
 export function columnsOf({ isTTY, columns }: NodeJS.WriteStream): { readonly columns?: number } {
   return isTTY ? { columns } : {};
 }

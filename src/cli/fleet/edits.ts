@@ -1,4 +1,4 @@
-/** Policies that have another spec than before: some of their clocks begin anew. */
+/** Finds policies whose spec differs from before: some of their clocks restart. */
 
 import type { HookPolicySpec } from "../../api/hookpolicy.ts";
 import type { FleetPolicy } from "./fleet.ts";
@@ -19,7 +19,7 @@ export function editsBetween(before: readonly FleetPolicy[], after: readonly Fle
   });
 }
 
-/** With the API server's default for what decides about clocks. */
+/** The spec with the API server's default of the field that decides about clocks. */
 function specOf({ compiled: { ref, mode }, raw }: FleetPolicy): HookPolicySpec {
   return { ...viewPolicy(ref.kind, raw).spec, mode };
 }

@@ -1,4 +1,4 @@
-/** The world that objects from files or from an API server describe, as decide() looks at it. */
+/** The world of decide(), built from objects of files or of an API server. */
 
 import { type Fields, isFields } from "../../api/fields.ts";
 import { CONDITION, type DecisionRow, type HookPolicyStatus } from "../../api/hookpolicy.ts";
@@ -30,20 +30,20 @@ export interface FleetOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Overrides that have not been created yet are created now; what was asked later does not count. */
+  /** Creation time of overrides that are not created yet; later calls do not count. */
   readonly now: Date;
-  /** Of Clusters and HookPolicies that do not say theirs; "default" as with kubectl. */
+  /** Namespace of Clusters and HookPolicies without one; "default" as with kubectl. */
   readonly namespace?: string;
   /**
-   * The objects are all there are, as in a test suite: a kind without objects has none. Otherwise nothing is known
-   * of it, and gates that look for it are not evaluable.
+   * Whether the objects are complete, as in a test suite: a kind without objects has none. Otherwise such a kind is
+   * unknown, and gates that look for it are not evaluable.
    */
   readonly complete?: boolean;
-  /** Instead of looking among the objects, as when they were read from an API server. */
+  /** Replaces the search among the objects, for example when they were read from an API server. */
   readonly objects?: ObjectReader;
 }
 
-/** A policy, and what its object says of the past. */
+/** A policy, and what its status records of the past. */
 export interface FleetPolicy {
   readonly compiled: CompiledPolicy;
   readonly status: Partial<HookPolicyStatus>;
@@ -51,10 +51,10 @@ export interface FleetPolicy {
 }
 
 export class Fleet {
-  /** In the order of their names, which is that of the server. */
+  /** Sorted by name, as on the server. */
   readonly policies: readonly FleetPolicy[];
   readonly overrides: readonly Override[];
-  /** Objects that occur again later, where they count. */
+  /** Objects that are replaced by a later one of the same name. */
   readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
   readonly #now: Date;
@@ -91,7 +91,7 @@ export class Fleet {
     this.#objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
-  /** By namespace and name. */
+  /** Sorted by namespace and name. */
   clusters(): readonly Cluster[] {
     return [...this.#clusters.values()];
   }
@@ -104,7 +104,7 @@ export class Fleet {
     return this.#namespaces.get(name);
   }
 
-  /** Every policy that could match a Cluster of the namespace, as decide() takes them. */
+  /** All policies that could match a Cluster of the namespace, in the order of decide(). */
   policiesFor(namespace: string): readonly CompiledPolicy[] {
     const known = this.#candidates.get(namespace);
     if (known !== undefined) return known;
@@ -125,7 +125,10 @@ export class Fleet {
     };
   }
 
-  /** The operations that wait, as the statuses of policies and a deletion that has begun tell: what the operator would know after a restart. */
+  /**
+   * The waiting operations, from the statuses of policies and from a deletion in progress: what the operator would know
+   * after a restart.
+   */
   asked(cluster: Cluster): readonly Ask[] {
     const asks = new Map<HookName, Ask>();
     const deletion = deletionAsk(cluster, this.served);
@@ -142,7 +145,7 @@ export class Fleet {
   }
 }
 
-/** To be shown: what each policy says counts for itself. */
+/** For display: each policy's record counts for itself. */
 function firstOfAll(ask: Ask): Ask {
   const said = [...(ask.saidBy?.values() ?? [])].map((time) => time.getTime());
   return said.length === 0 ? ask : { ...ask, firstAsked: new Date(Math.min(...said)) };
@@ -152,7 +155,7 @@ export function createFleet(objects: readonly RawObject[], options: FleetOptions
   return new Fleet(objects, options);
 }
 
-/** In the namespace that `kubectl apply` would put it. */
+/** In the namespace where `kubectl apply` would put it. */
 function placed(raw: RawObject, namespace: string): RawObject {
   const metadata = raw["metadata"];
   if (!isCluster(raw) && ownKind(raw) !== "HookPolicy") return raw;
@@ -160,7 +163,7 @@ function placed(raw: RawObject, namespace: string): RawObject {
   return { ...raw, metadata: { ...metadata, namespace } };
 }
 
-/** The last one of a name counts, as when they are applied one after the other. */
+/** The last object of a name counts, as if they were applied one after the other. */
 function distinct(objects: readonly RawObject[]): { unique: RawObject[]; duplicates: RawObject[] } {
   const byIdentity = new Map<string, RawObject>();
   const duplicates: RawObject[] = [];
@@ -189,7 +192,7 @@ function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
   ];
 }
 
-/** An operator whose --max-override-duration is shorter than the one that is known here has said so. */
+/** An operator with a shorter --max-override-duration than the one known here has recorded that in the status. */
 function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Override {
   const object = viewOverride(raw, now);
   const compiled = compileOverride(object, maxOverrideMs);
@@ -202,7 +205,7 @@ function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Ov
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
 }
 
-/** ClusterUID in a gate must not mean the empty text, which an annotation can be. */
+/** ClusterUID in a gate must not resolve to the empty text, which an annotation can be. */
 function withUID(cluster: Cluster): Cluster {
   if (cluster.metadata.uid !== "") return cluster;
   return { ...cluster, metadata: { ...cluster.metadata, uid: `uid-of-${clusterKey(cluster)}` } };

@@ -1,4 +1,4 @@
-/** The objects of a fleet for object gates to look at. */
+/** Lets object gates look at the objects of a fleet. */
 
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
@@ -9,7 +9,7 @@ import {
 } from "../../policy/objects.ts";
 import type { RawObject } from "./kinds.ts";
 
-/** `complete`: a kind of which there is no object has none; otherwise nothing is known of it. */
+/** `complete`: a kind without objects has none; otherwise it is unknown. */
 export function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {
   const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
   return {

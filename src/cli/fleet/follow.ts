@@ -1,4 +1,4 @@
-/** The objects of a kind, and every change of them, for a command that somebody watches. */
+/** Follows the objects of a kind for a command that watches. */
 
 import type { KubeClient, Scope } from "../../kube/kubeclient.ts";
 import { pause } from "../../kube/deadline.ts";
@@ -8,9 +8,9 @@ import { DEFAULT_TUNING } from "../../kube/tuning.ts";
 import { followWatch } from "../../kube/watchsession.ts";
 
 export interface Follower {
-  /** All objects of the scope: as they are at first, and after every change. */
+  /** Called with all objects of the scope: at first, and after every change. */
   readonly onObjects: (objects: readonly KubeObject[]) => void;
-  /** Not even a list can be had; it is tried again. A watch that breaks is no news. */
+  /** Called when even a list fails, which is then retried. A watch that breaks is not reported. */
   readonly onLost: (error: KubeError) => void;
 }
 
@@ -18,8 +18,8 @@ const RETRY_MS = 1_000;
 const WATCH_SECONDS = 300;
 
 /**
- * Until `signal` fires. Rejects with a KubeError where nothing has been read yet, and where reading is forbidden;
- * whatever else fails later is tried again.
+ * Runs until `signal` fires. Rejects with a KubeError if nothing has been read yet, or if reading is forbidden; any
+ * later failure is retried.
  */
 export async function follow(
   client: Pick<KubeClient, "list" | "watch">,

@@ -1,4 +1,4 @@
-/** The kinds of objects that the command line knows, and the views of them that policies/ takes. */
+/** The kinds of objects that the command line knows, and their views for policy/. */
 
 import { withoutNulls } from "../../api/fields.ts";
 import {
@@ -22,7 +22,7 @@ export function groupOf({ apiVersion }: RawObject): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
 }
 
-/** Of any version of the group: another one than ours is an error for the schema to tell. */
+/** For any version of the group: the schema reports a version that is not supported. */
 export function ownKind(object: RawObject): OwnKind | undefined {
   return groupOf(object) === GROUP ? OWN_KINDS.find((kind) => kind === object["kind"]) : undefined;
 }
@@ -40,21 +40,21 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
   return apiVersion === "v1" && kind === "Namespace";
 }
 
-/** A policy that has not been created yet has no uid, but timers are kept by it: its name stands in. */
+/** A policy that is not created yet has no uid, but timers need one: its name is used instead. */
 export function viewPolicy(kind: PolicyKind, raw: RawObject): HookPolicy | ClusterHookPolicy {
   const metadata = viewMetadata(raw["metadata"]);
   const { name, namespace } = metadata;
   const uid = metadata.uid || policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks whether the spec is valid
   return view(kind, raw, { ...metadata, uid }) as unknown as HookPolicy | ClusterHookPolicy;
 }
 
-/** One that has not been created yet is created at `now`. */
+/** An override that is not created yet is created at `now`. */
 export function viewOverride(raw: RawObject, now: Date): HookOverride {
   const metadata = viewMetadata(raw["metadata"]);
   const { name, creationTimestamp = now.toISOString() } = metadata;
   const uid = metadata.uid || `HookOverride ${name}`;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks whether the spec is valid
   return view("HookOverride", raw, { ...metadata, uid, creationTimestamp }) as unknown as HookOverride;
 }
 

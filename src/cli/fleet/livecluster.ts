@@ -1,4 +1,4 @@
-/** One Cluster and what speaks about it, from the API server or from files. */
+/** One Cluster and everything that applies to it, from the API server or from files. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { type clusterName, CommandError, USAGE } from "../command.ts";
@@ -20,18 +20,18 @@ export interface Looked {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly now: Date;
-  /** False: policies that may not be read can hold the Cluster. */
+  /** False: policies that the user may not read can hold the Cluster. */
   readonly isWhole: boolean;
 }
 
 /** For commands that change something. */
 export interface LiveCluster {
   readonly client: KubeClient;
-  /** As it is now. What may not be read is told the first time. */
+  /** Reads the present state. What the user may not read is reported the first time. */
   readonly look: () => Promise<Looked>;
 }
 
-/** Exit code 2 where nothing can be read; what `work` cannot write is a failure. */
+/** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
 export async function withLiveCluster(
   connection: Connection,
   name: ClusterName,
@@ -73,7 +73,7 @@ export interface FleetSettings {
   readonly now: Date;
 }
 
-/** `queries`: what gates look at. */
+/** `queries`: the objects that gates look at. */
 export async function readCluster(
   client: KubeClient,
   name: ClusterName,

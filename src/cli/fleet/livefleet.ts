@@ -1,4 +1,4 @@
-/** A fleet as the API server has it now, for the command line. Read once; whatever fails is a KubeError of one line. */
+/** Reads a fleet once from the API server; every failure is a KubeError of one line. */
 
 import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
@@ -9,11 +9,11 @@ import type { ObjectDemand } from "../../policy/policy.ts";
 import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";
 
 export interface Connection {
-  /** A file; absent: as kubectl finds it. */
+  /** A file; absent: the same search as kubectl. */
   readonly kubeconfig?: string;
-  /** Of the kubeconfig; absent: the current one. */
+  /** A context of the kubeconfig; absent: the current one. */
   readonly context?: string;
-  /** Of this program, for the User-Agent. */
+  /** Version of this program, for the User-Agent. */
   readonly version: string;
 }
 

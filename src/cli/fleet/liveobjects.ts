@@ -1,4 +1,4 @@
-/** Objects as commands look at them: with their kind, and without what may not be read. */
+/** Objects for commands: with their kind, and without those that the user may not read. */
 
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -10,14 +10,14 @@ import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusa
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../../policy/objects.ts";
 
-/** The items of a list do not say their kind. */
+/** The items of a list have no kind. */
 export function typed({ group, version, kind }: Resource, raw: object): RawObject {
   return { ...raw, apiVersion: group === "" ? version : `${group}/${version}`, kind };
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** Of Clusters, in the version that is served. */
+/** The resource of Clusters, in the served version. */
 export async function clusterResource(
   client: KubeClient,
   signal = AbortSignal.timeout(TIMEOUT_MS),
@@ -52,7 +52,7 @@ export const NOT_READ: FoundObjects = {
   message: "the objects of this kind were not read",
 };
 
-/** All that a gate could look at, of one namespace if they have one and it is given. */
+/** All objects that a gate could look at; in one namespace, if they are namespaced and it is given. */
 export async function readKind(
   client: KubeClient,
   kind: ObjectKind,
@@ -69,7 +69,7 @@ export async function readKind(
     const refusal = refusalOf(kind, error);
     if (refusal === undefined) throw error;
     if (!isForbidden(error)) return refusal;
-    // Not the operator is refused, but whoever runs the command.
+    // The user is refused here, not the operator.
     return { ...refusal, message: `you may not ${attempt(kind, resource, namespace)}` };
   }
 }

@@ -1,7 +1,7 @@
 import { isFields } from "../../api/fields.ts";
 import { policyKind, type RawObject } from "./kinds.ts";
 
-/** Too often rather than not: any expression that has the word. */
+/** Any expression that contains the word counts: too often is better than too rarely. */
 export function looksAtClock(objects: readonly RawObject[]): boolean {
   return objects.some((object) => policyKind(object) !== undefined && hasNow(object["spec"]));
 }

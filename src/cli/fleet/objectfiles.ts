@@ -1,4 +1,4 @@
-/** Objects from files, for commands that decide with them. */
+/** Reads objects from files for commands that decide with them. */
 
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "./kinds.ts";
@@ -9,11 +9,11 @@ import { stderr } from "../terminal/output.ts";
 export interface ObjectFiles {
   readonly sources: readonly SourceObject[];
   readonly objects: readonly RawObject[];
-  /** Nothing was left out: no file, and no kind that was meant for us. */
+  /** Whether nothing was left out: no file, and no object that was meant for HookPolicy. */
   readonly isWhole: boolean;
 }
 
-/** Tells what is wrong with them on stderr. */
+/** Reports problems on stderr. */
 export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
   const { loadPaths } = await import("../files/load.ts");
   const { kindProblems, repeated } = await import("../validate/kindproblems.ts");
@@ -26,7 +26,7 @@ export async function readObjectFiles(paths: readonly string[]): Promise<ObjectF
   return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
 }
 
-/** All of them, or exit code 2. */
+/** Returns all objects, or exits with code 2. */
 export async function readAllObjects(paths: readonly string[]): Promise<readonly SourceObject[]> {
   const { sources, isWhole } = await readObjectFiles(paths);
   if (!isWhole) throw new CommandError(USAGE);

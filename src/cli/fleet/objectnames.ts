@@ -8,7 +8,7 @@ import type { PolicyKind } from "../../policy/policyref.ts";
 import { clusterResource } from "./liveobjects.ts";
 
 export interface NamesOptions {
-  /** Absent: all. */
+  /** Absent: all namespaces. */
   readonly namespace?: string;
   readonly signal: AbortSignal;
 }
@@ -23,7 +23,7 @@ export async function policyNames(client: KubeClient, options: NamesOptions): Pr
   return (await policyRefs(client, options)).map(({ key }) => key);
 }
 
-/** With their kinds. */
+/** The same, with their kinds. */
 export async function policyRefs(
   client: KubeClient,
   { namespace, signal }: NamesOptions,
@@ -45,7 +45,7 @@ export async function namespaceNames(
   return await namesOf(client, NAMESPACES, { signal });
 }
 
-/** None, where they may not be listed. */
+/** Empty if the user may not list them. */
 async function namesOf(
   client: KubeClient,
   resource: Resource,

@@ -1,4 +1,4 @@
-/** `hookpolicy get`: what is held across the fleet. */
+/** `hookpolicy get`: what policies hold across the fleet. */
 
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
@@ -82,7 +82,7 @@ async function get(flags: Flags, program: string): Promise<void> {
       const { followHeld } = await import("./followheld.ts");
       const scope = { cluster: view.unread === undefined, ...(namespace !== undefined && { namespace }) };
       const stop = new AbortController();
-      process.stdout.on("error", () => stop.abort()); // nobody reads any more
+      process.stdout.on("error", () => stop.abort()); // the reader is gone
       const watcher = await watcherFor(flags, { program, namespace });
       await followHeld(client, scope, { onPolicies: watcher, onLost: tellLost }, stop.signal);
     }),
@@ -124,10 +124,10 @@ function inNamespace(namespace: string | undefined): string {
   return namespace === undefined ? "" : ` in namespace ${namespace}`;
 }
 
-/** Ages grow. */
+/** Ages change with time. */
 const REDRAW_MS = 10_000;
 
-/** A terminal is drawn anew; whatever else reads gets a line for each change. */
+/** A terminal is redrawn; any other output gets a line for each change. */
 async function watcherFor(
   flags: Flags,
   { program, namespace }: { readonly program: string; readonly namespace: string | undefined },

@@ -1,4 +1,4 @@
-/** The policies of a fleet, once or for as long as somebody watches. */
+/** Reads the policies of a fleet, once or continuously. */
 
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -10,7 +10,7 @@ import type { Connection } from "../fleet/livefleet.ts";
 import { follow } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/liveobjects.ts";
 
-/** Of the context, "default" if it names none: where kubectl looks. */
+/** The namespace of the context, "default" if it has none, as in kubectl. */
 export function contextNamespace({ version: _, ...source }: Connection): string {
   const config = loadKubeConfig(source);
   return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
@@ -18,11 +18,11 @@ export function contextNamespace({ version: _, ...source }: Connection): string 
 
 export interface PolicyView {
   readonly policies: readonly RawObject[];
-  /** "you may not list clusterhookpolicies.hookpolicy.dev": what they hold is not there. */
+  /** "you may not list clusterhookpolicies.hookpolicy.dev": what they hold is missing. */
   readonly unread?: string;
 }
 
-/** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as they may be read. */
+/** `namespace`: its HookPolicies, and all ClusterHookPolicies as far as the user may read them. */
 export async function readHeld(client: KubeClient, namespace?: string): Promise<PolicyView> {
   const own = await list(client, POLICY_RESOURCES.HookPolicy, namespace);
   try {
@@ -51,12 +51,12 @@ function notInstalled(resource: Resource): KubeError {
 }
 
 export interface PolicyFollower {
-  /** As they are now; after every change of one of them. */
+  /** Called with the present policies, after every change of one of them. */
   readonly onPolicies: (policies: readonly RawObject[]) => void;
   readonly onLost: (message: string) => void;
 }
 
-/** Until `signal` fires; what readHeld() could not read is not followed. */
+/** Runs until `signal` fires; kinds that readHeld() could not read are not followed. */
 export async function followHeld(
   client: KubeClient,
   { namespace, cluster }: { readonly namespace?: string; readonly cluster: boolean },

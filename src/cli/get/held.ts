@@ -1,28 +1,28 @@
-/** What policies hold, as their statuses tell. */
+/** What policies hold, by their statuses. */
 
 import { isFields } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
-/** An operation of a Cluster, and one policy that holds it. */
+/** An operation of a Cluster, with one policy that holds it. */
 export interface Held {
   readonly policy: PolicyRef;
   readonly row: DecisionRow;
-  /** `hookpolicy approve` can make the gate hold. */
+  /** Whether `hookpolicy approve` can make the gate hold. */
   readonly approvable: boolean;
 }
 
 export interface HeldFleet {
-  /** The oldest question first. */
+  /** The operation that waits longest comes first. */
   readonly held: readonly Held[];
-  /** What policies hold beyond the rows of their status. */
+  /** Held operations beyond the rows of a policy's status. */
   readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
-  /** Clusters that policies of mode Audit would hold, counted once for each policy. */
+  /** Clusters that Audit policies would hold, counted once per policy. */
   readonly wouldBlock: number;
 }
 
-/** `namespace`: only its Clusters. What a status leaves out is counted whatever the namespace. */
+/** `namespace`: only its Clusters. Operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
   const policies = objects.flatMap(policyOf);
   return {
@@ -57,7 +57,7 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
     .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
 }
 
-/** A row of an Audit policy is WouldBlock, or tells of a rule that Enforce would not hold by, either. */
+/** A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. */
 function holds({ verdict }: DecisionRow, spec: unknown): boolean {
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy }: { mode?: unknown; failurePolicy?: unknown } = isFields(spec) ? spec : {};
@@ -73,7 +73,7 @@ function gateOf(spec: unknown, { rule, gate }: DecisionRow): GateSpec | undefine
   return named<GateSpec>(named<RuleSpec>(rules, rule)?.until, gate);
 }
 
-/** Of a list that nobody has checked. */
+/** The entry of that name, from an unchecked list. */
 export function named<T extends { readonly name: string }>(
   list: unknown,
   name: string | undefined,
@@ -100,7 +100,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Which row of which policy: the same one after a change of it. */
+/** Identifies a row of a policy, also after it has changed. */
 export function heldKey({ policy, row: { clusterUID, hook } }: Held): string {
   return [policyName(policy), clusterUID, hook].join(" ");
 }

@@ -1,4 +1,4 @@
-/** Changes of what is held, a line each: for `hookpolicy get -w` in a pipe. */
+/** Prints changes of what is held, one line each: for `hookpolicy get -w` in a pipe. */
 
 import { policyName } from "../../policy/policyref.ts";
 import { width } from "../terminal/colour.ts";
@@ -6,7 +6,7 @@ import { row } from "../terminal/table.ts";
 import { type Held, type HeldFleet, heldKey } from "./held.ts";
 import { cells, HEADINGS, heldObject } from "./report.ts";
 
-/** Held: from the beginning, or from now on. Changed: for another reason. Released: this policy holds it no more. */
+/** Held: from the start, or newly. Changed: for another reason. Released: this policy no longer holds it. */
 type Event = "Held" | "Changed" | "Released";
 
 interface StreamOptions {
@@ -24,11 +24,11 @@ export class HeldStream {
     this.#options = options;
   }
 
-  /** The lines that tell what is different. */
+  /** The lines for what has changed. */
   next({ held, omitted }: HeldFleet, now: Date): string[] {
     const before = this.#known;
     this.#known = new Map(held.map((each) => [heldKey(each), each]));
-    // What a status leaves out may only have lost its place.
+    // An operation that a status leaves out may only have lost its row.
     const short = new Set(omitted.map(({ policy }) => policyName(policy)));
     const gone = [...before]
       .filter(([key, { policy }]) => !this.#known.has(key) && !short.has(policyName(policy)))

@@ -1,4 +1,4 @@
-/** What is held, as tables, as blocks for narrow terminals, and as JSON. */
+/** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { shellQuote } from "../../policy/message.ts";
@@ -8,17 +8,17 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines } from "../terminal/tree.ts";
 
-/** What a line is for. */
+/** What each line stands for. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 export interface HeldView {
   readonly now: Date;
   readonly by: Grouping;
-  /** How the program was called, for the commands that it names. */
+  /** The program's name as it was called, for printed commands. */
   readonly program: string;
-  /** Behind those commands, to be about the same cluster: " --context prod". */
+  /** Appended to those commands, so that they use the same cluster: " --context prod". */
   readonly connection: string;
-  /** Of the terminal; absent: as wide as it gets. */
+  /** Width of the terminal; absent: unlimited. */
   readonly columns?: number;
   readonly colour: Colour;
 }
@@ -32,7 +32,7 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet)];
 }
 
-/** With the way out, and without; blocks are for operations only. */
+/** The table with the column of commands, and the one without; blocks are for operations only. */
 function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string[], string[]] {
   if (view.by !== "operation") {
     const summary = view.by === "policy" ? byPolicy(held, view) : byCluster(held, view);
@@ -63,7 +63,7 @@ export function cells(held: Held, view: Pick<HeldView, "now" | CommandView>): st
   ];
 }
 
-/** A HookPolicy is always in the namespace of the Cluster. */
+/** A HookPolicy is always in the Cluster's namespace. */
 function shortName({ kind, name }: PolicyRef): string {
   return `${kind}/${name}`;
 }
@@ -72,14 +72,14 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
   return gate === undefined ? rule : `${rule}/${gate}`;
 }
 
-/** The command, where there is one; else what the policy says. */
+/** The command if there is one, else the policy's message. */
 function wayOut({ approvable, row }: Held, { program, connection }: Pick<HeldView, CommandView>): string {
   const { namespace, cluster, hook, message } = row;
   const name = shellQuote(`${namespace}/${cluster}`);
   return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : message;
 }
 
-/** An operation, and below it every policy that holds it. */
+/** An operation, followed by every policy that holds it. */
 function blocks({ held }: HeldFleet, view: HeldView): string[] {
   const { now, colour, columns } = view;
   return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
@@ -114,7 +114,7 @@ function byPolicy(held: readonly Held[], { now }: HeldView): string[] {
   );
 }
 
-/** All policies that hold an operation must let it go, so that the last of them tells. */
+/** All policies that hold an operation must release it, so the last one decides. */
 function byCluster(held: readonly Held[], { now }: HeldView): string[] {
   const groups = [...Map.groupBy(held, operationOf).values()];
   return tableLines(
@@ -157,7 +157,7 @@ export function heldJson({ held, omitted, wouldBlock }: HeldFleet): string {
   return `${JSON.stringify({ held: held.map(heldObject), omitted, wouldBlock }, null, 2)}\n`;
 }
 
-/** As it is told in JSON. */
+/** The JSON form. */
 export function heldObject({ policy, row, approvable }: Held): object {
   const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
   return {
@@ -178,7 +178,7 @@ export function heldObject({ policy, row, approvable }: Held): object {
   };
 }
 
-/** Below a heading. */
+/** Indented below a heading. */
 export function indented(details: readonly Detail[], columns = Infinity): string[] {
   return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }

@@ -1,4 +1,4 @@
-/** `hookpolicy init`: a folder to start with. */
+/** `hookpolicy init`: creates a folder to start with. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -47,7 +47,7 @@ async function init(dir: string): Promise<void> {
   }
 }
 
-/** Node's own recursive mkdir never ends where a file system has no room for folders, such as /proc. */
+/** Node's own recursive mkdir never ends on a file system without room for folders, such as /proc. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);

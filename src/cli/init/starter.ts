@@ -1,9 +1,9 @@
-/** What `hookpolicy init` writes. */
+/** The files that `hookpolicy init` writes. */
 
 import { VERSION as API_VERSION } from "../../api/hookpolicy.ts";
 import { VERSION } from "../../version.ts";
 
-/** By path. */
+/** Contents by path. */
 export function starterFiles(): Readonly<Record<string, string>> {
   return {
     "policies/protect-production.yaml": POLICY,
@@ -95,7 +95,7 @@ spec:
         cluster: team-a/prod-1
       expect:
         verdict: Blocked
-    - name: approved, it goes on
+    - name: approved, it proceeds
       patch:
         - kind: Cluster
           metadata:

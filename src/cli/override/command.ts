@@ -1,4 +1,4 @@
-/** `hookpolicy override`: break-glass, for one Cluster and some hooks and hours. */
+/** `hookpolicy override`: break-glass for one Cluster, for some hooks and hours. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Cluster, Condition } from "../../api/meta.ts";
@@ -46,7 +46,7 @@ export function addOverride(program: Command): void {
   const command = program
     .command("override")
     .argument("<cluster>", "NAMESPACE/NAME", clusterName)
-    .summary("let a Cluster go on whatever its policies say")
+    .summary("release a Cluster whatever its policies say")
     .description(
       "Creates a HookOverride: while it is in force, policies do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
     )
@@ -56,7 +56,7 @@ export function addOverride(program: Command): void {
         .argParser(collectHooks)
         .makeOptionMandatory(),
     )
-    .requiredOption("--reason <text>", "why, for whoever looks into it later", reason)
+    .requiredOption("--reason <text>", "why, for those who look into it later", reason)
     .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
     .option("--policy <name>", "only this policy, as NAME or KIND/NAME; repeatable; default: all", collect)
     .option("--dry-run", "only print the HookOverride")
@@ -75,9 +75,7 @@ function collectHooks(text: string, before?: readonly HookName[]): readonly Hook
 
 function reason(text: string): string {
   if (text.trim() !== "") return text;
-  throw new InvalidArgumentError(
-    "Allowed: what somebody understands later, such as the number of an incident",
-  );
+  throw new InvalidArgumentError("Allowed: a text that explains it later, such as the number of an incident");
 }
 
 function howLong(text: string): number {
@@ -151,7 +149,7 @@ async function create(
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }
 
-/** The operator looks at a new override at once. */
+/** The operator checks a new override at once. */
 const ANSWER_MS = 15_000;
 
 function stateOf(active: Condition | undefined, { spec, metadata }: NewOverride): string {

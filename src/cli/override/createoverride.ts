@@ -1,4 +1,4 @@
-/** Creates a HookOverride, and asks the operator whether it is in force. */
+/** Creates a HookOverride, and waits for the operator to confirm it. */
 
 import { CONDITION, type HookOverride } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
@@ -8,7 +8,7 @@ import { viewOverride } from "../../controller/storedviews.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
 import { follow } from "../fleet/follow.ts";
 
-/** What the operator says of it; undefined: nothing in time. */
+/** The operator's conditions; undefined: none in time. */
 export async function createOverride(
   client: KubeClient,
   override: Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
@@ -29,7 +29,7 @@ export async function createOverride(
   try {
     await follow(client, scope, { onObjects, onLost: () => undefined }, stop.signal);
   } catch {
-    // It is created, whatever cannot be read: to create, nobody must be let list and watch.
+    // The right to create does not imply list and watch, so a failed read is not an error.
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,4 @@
-/** A HookOverride for one Cluster, and what it lifts. */
+/** Builds a HookOverride for one Cluster, and computes what it lifts. */
 
 import { GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -24,7 +24,7 @@ export interface OverrideWish {
 
 const MAX_NAME = 63;
 
-/** With the Cluster's uid: another Cluster of its name is not meant. */
+/** Contains the Cluster's uid, so that another Cluster of the same name is not affected. */
 export function newOverride(cluster: Cluster, wish: OverrideWish, now: Date): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
@@ -51,7 +51,7 @@ function refOf({ kind, namespace, name }: PolicyRef): PolicyRefSpec {
   return { kind, ...(namespace !== undefined && { namespace }), name };
 }
 
-/** What the API server would refuse. */
+/** The errors that the API server would report. */
 export function overrideProblems(override: NewOverride): readonly string[] {
   return validatePolicy("HookOverride", override).map(({ path, message }) => `${path}: ${message}`);
 }
@@ -59,11 +59,11 @@ export function overrideProblems(override: NewOverride): readonly string[] {
 /** What an override lifts at one hook. */
 export interface Lifted {
   readonly call: HookCall;
-  /** Cluster API has asked, as far as is known. */
+  /** Whether Cluster API is known to have called. */
   readonly asked: boolean;
-  /** What it takes out of the decision now. */
+  /** The rules that it removes from the decision now. */
   readonly lifts: readonly { readonly policy: PolicyRef; readonly rule: string; readonly message: string }[];
-  /** Policies that hold all the same. */
+  /** Policies that still hold. */
   readonly stays: readonly PolicyRef[];
   readonly retryAfterSeconds: number;
 }
@@ -96,7 +96,7 @@ export type PolicyFinding =
   | { readonly ok: true; readonly policy: PolicyRef }
   | { readonly ok: false; readonly problem: string; readonly known: readonly string[] };
 
-/** "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze", of those that speak about the Cluster. */
+/** "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze", among those that apply to the Cluster. */
 export function findPolicy(fleet: Fleet, cluster: Cluster, text: string): PolicyFinding {
   const refs = fleet
     .policiesFor(cluster.metadata.namespace ?? "")

@@ -1,4 +1,4 @@
-/** A new HookOverride for people, for Git and as JSON. */
+/** Prints a new HookOverride for people, for Git and as JSON. */
 
 import { Document, isScalar, Scalar, visit } from "yaml";
 import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
@@ -13,7 +13,7 @@ import type { Detail } from "../terminal/tree.ts";
 interface LiftedView {
   readonly forMs: number;
   readonly colour: Colour;
-  /** Of the terminal; absent: lines are not broken. */
+  /** Width of the terminal; absent: lines are not wrapped. */
   readonly columns?: number;
 }
 
@@ -39,7 +39,7 @@ function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, for
   ];
 }
 
-/** Strings that YAML 1.1 would take for something else are quoted, and those that are not printable are escaped. */
+/** Quotes strings that YAML 1.1 would read as another type, and escapes unprintable characters. */
 export function overrideYaml(override: NewOverride): string {
   const document = new Document(override, { version: "1.1" });
   visit(document, (_, node) => {
@@ -49,7 +49,7 @@ export function overrideYaml(override: NewOverride): string {
   return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
 }
 
-/** As JSON does, but YAML has no surrogate pairs. */
+/** As in JSON, but YAML has no surrogate pairs. */
 function escapeYaml(character: string): string {
   if (character.length === 1) return printable(character);
   return String.raw`\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;

@@ -1,4 +1,4 @@
-/** `hookpolicy prepare-uninstall`: everything that has to happen before the operator is removed. */
+/** `hookpolicy prepare-uninstall`: all steps that must precede the removal of the operator. */
 
 import { type Command, Option } from "commander";
 import { addExamples } from "../command.ts";
@@ -32,9 +32,9 @@ const DEFAULT_TIMEOUT_MS = 120_000;
 export function addPrepareUninstall(program: Command): void {
   const command = program
     .command("prepare-uninstall")
-    .summary("what comes before removing the operator")
+    .summary("prepare the removal of the operator")
     .description(
-      "Unregisters the operator from Cluster API, which lets every held Cluster go on; removes its webhook; stops it; and removes its finalizer from policies. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which releases every held Cluster; removes its webhook; stops it; and removes its finalizer from policies. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
@@ -71,7 +71,7 @@ async function carryOut({ steps, holding }: Plan, flags: Flags): Promise<void> {
     return;
   }
   if (holding.length > 0) {
-    stderr.line(`warning: Clusters are held now, and go on: ${holding.join(", ")}`);
+    stderr.line(`warning: Clusters are held now and will be released: ${holding.join(", ")}`);
   }
   const dryRun = flags.dryRun === true;
   const yes = flags.yes === true;

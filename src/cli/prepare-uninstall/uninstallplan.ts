@@ -1,6 +1,7 @@
 /**
- * What has to happen before the operator goes for good. Without it Cluster API asks a server that is not there, and
- * policies keep a finalizer that nobody removes. Every step looks first: all of it may be run again.
+ * The steps before the operator is removed for good. Without them Cluster API would call a server that does not exist,
+ * and policies would keep a finalizer that no controller removes. Every step checks the state first, so the command can
+ * be repeated.
  */
 
 import { FINALIZER } from "../../api/hookpolicy.ts";
@@ -11,11 +12,11 @@ import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
-/** Of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
+/** Name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";
 
 export interface UninstallOptions {
-  /** Of the Deployment. */
+  /** Namespace of the Deployment. */
   readonly namespace: string;
   /** How long the operator's Pods may take to stop. */
   readonly timeoutMs: number;
@@ -29,13 +30,15 @@ export interface Step {
 
 export interface Plan {
   readonly steps: readonly Step[];
-  /** Policies that hold Clusters now, with the number: "HookPolicy team-a/protect (3)". */
+  /** Policies that hold Clusters now, with the number of Clusters: "HookPolicy team-a/protect (3)". */
   readonly holding: readonly string[];
 }
 
 type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "delete">;
 
-/** In their order: nobody is asked any more, then nobody answers, then nobody puts back a finalizer. */
+/**
+ * In this order: Cluster API stops calling, the operator stops answering, and then no controller restores a finalizer.
+ */
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
   const policies = await listPolicies(client);
   const steps = [
@@ -49,7 +52,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
 
 const PODS: Resource = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true };
 
-/** Cluster API 1.10 serves v1alpha1, later ones v1beta2. `undefined`: there is no Cluster API. */
+/** Cluster API 1.10 serves v1alpha1, later versions v1beta2. `undefined`: Cluster API is not installed. */
 async function extensionConfigs(client: Client): Promise<Resource | undefined> {
   const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
   if (group === undefined) return undefined;
@@ -70,7 +73,7 @@ async function deletion(client: Client, resource: Resource | undefined): Promise
   };
 }
 
-/** Without an operator nobody puts back the finalizers that are removed next. */
+/** Without an operator, no controller restores the finalizers that are removed next. */
 async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions): Promise<Step | undefined> {
   const key = { namespace, name: NAME };
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, key));
@@ -79,7 +82,7 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
   return {
     does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
     run: async () => {
-      // Not the subresource scale: RBAC for it would be one rule more, for the same thing.
+      // Not the scale subresource, which would need one more RBAC rule for the same effect.
       await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
       const deadline = Date.now() + timeoutMs;
       while ((await podsOf(client, deployment)).length > 0) {
@@ -102,7 +105,7 @@ function stillRunning(pods: readonly string[]): string {
   return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
 }
 
-/** Deployment.spec.selector, of the shipped kind: labels only. */
+/** Deployment.spec.selector of the shipped kind: labels only. */
 async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server lets no Deployment be without
   const { selector } = spec as { selector: { matchLabels?: Readonly<Record<string, string>> } };
@@ -116,7 +119,7 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
 
 type Policy = KubeObject & { readonly kind: string };
 
-/** Without the CRDs there is none. */
+/** Without the CRDs there is no policy. */
 async function listPolicies(client: Client): Promise<Policy[]> {
   const lists = Object.values(POLICY_RESOURCES).map(async (resource) => {
     const list = await unlessNotFound(client.list(resource));
@@ -133,7 +136,7 @@ function holdingNow({ kind, metadata, status }: Policy): string[] {
 
 const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
 
-/** The operator may have marked another one until it stopped: listed again then. */
+/** The operator may have added further finalizers until it stopped, so the policies are listed again. */
 function release(client: Client, policies: readonly Policy[]): Step | undefined {
   const marked = policies.filter(isMarked).length;
   if (marked === 0) return undefined;
@@ -145,7 +148,7 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
   };
 }
 
-/** Somebody else's finalizers stay, also those that were added meanwhile. */
+/** Keeps the finalizers of other controllers, including those added meanwhile. */
 async function unmark(client: Client, policy: KubeObject): Promise<void> {
   const resource = POLICY_RESOURCES.HookPolicy;
   for (let current: KubeObject | undefined = policy; current !== undefined && isMarked(current);) {

@@ -6,11 +6,11 @@ import type { Options } from "../../operator/options.ts";
 
 export interface RunDeps {
   readonly log: Logger;
-  /** Aborted: drain and return. */
+  /** When it aborts: drain and return. */
   readonly signal: AbortSignal;
 }
 
-/** Returns when everything is closed after `signal`; rejects with an error of one line when it cannot start or go on. */
+/** Returns when everything is closed after `signal`; rejects with a one-line error if it cannot start or continue. */
 export async function run(options: Options, { log, signal }: RunDeps): Promise<void> {
   await runOperator(options, { log, signal });
   log.info("Stopped");

@@ -1,4 +1,4 @@
-/** The fleet as it is, and as it would be with new objects applied. */
+/** The fleet as it is, and as it would be with the new objects applied. */
 
 import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
@@ -16,12 +16,12 @@ export interface FleetPair {
   readonly after: Fleet;
   /** The policies among the applied objects. */
   readonly applied: readonly FleetPolicy[];
-  /** Nothing but policies is applied. */
+  /** Whether only policies are applied. */
   readonly sameWorld: boolean;
   readonly edits: readonly PolicyEdit[];
 }
 
-/** `prune`: policies that are not among the new objects are gone. */
+/** `prune`: policies that are not among the new objects are removed. */
 export function fleetPair(
   present: readonly RawObject[],
   applied: readonly RawObject[],
@@ -35,7 +35,7 @@ export function fleetPair(
     (object) =>
       !names.has(identityOf(object, namespace)) && !(options.prune && policyKind(object) !== undefined),
   );
-  // The policies are compared, on the Clusters that come with them, too.
+  // The policies are compared on the Clusters that come with them, too.
   const extra = applied.filter(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object, namespace)),
   );
@@ -56,7 +56,7 @@ function identityOf(object: RawObject, standard: string): string {
   return [groupOf(object), object["kind"], place, name].join(" ");
 }
 
-/** What the API server and others have written stays, as with `kubectl apply`. */
+/** Keeps what the API server and other clients have written, like `kubectl apply`. */
 function apply(before: RawObject | undefined, object: RawObject): RawObject {
   if (before === undefined) return object;
   const old = fieldsOf(before, "metadata");
@@ -74,7 +74,7 @@ function fieldsOf(object: RawObject, field: string): RawObject {
   return isFields(value) ? value : {};
 }
 
-/** Those that could say something else on the hook than before: new, changed and deleted ones. */
+/** The policies that could give another result on the hook than before: new, changed and deleted ones. */
 export function changedPolicies({ before, after }: FleetPair, hook: HookName): CompiledPolicy[] {
   const old = new Map(before.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
   const now = new Map(after.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
@@ -85,7 +85,7 @@ export function changedPolicies({ before, after }: FleetPair, hook: HookName): C
   });
 }
 
-/** Without the rules on other hooks, if the rules can be told apart. */
+/** Leaves out the rules on other hooks, if the rules can be told apart. */
 function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
   if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
   const rules: readonly unknown[] = Array.isArray(spec["rules"]) ? spec["rules"] : [];

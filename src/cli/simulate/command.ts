@@ -1,4 +1,4 @@
-/** `hookpolicy simulate`: what a change of policies would do to the fleet. */
+/** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
 import type { Command } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
@@ -132,7 +132,7 @@ interface Present {
   readonly reader?: ObjectReader;
 }
 
-/** The kinds that gates name, of old and new policies, are read after them. */
+/** Reads the kinds that gates of old and new policies name, after the policies. */
 async function readLive(
   flags: Flags,
   demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],

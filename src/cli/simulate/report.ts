@@ -1,4 +1,4 @@
-/** What a simulation found, as text, JSON and Markdown. */
+/** Prints the result of a simulation as text, JSON and Markdown. */
 
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -15,13 +15,13 @@ import {
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 
-/** Of when the simulation tells. */
+/** The simulated time. */
 export interface Times {
   readonly from: Date;
   readonly to?: Date;
 }
 
-/** Changes that differ in nothing but the Cluster. */
+/** Changes that differ only in the Cluster. */
 interface Group {
   readonly first: Change;
   readonly clusters: readonly string[];
@@ -29,7 +29,7 @@ interface Group {
 
 const MAX_NAMED = 5;
 
-/** Blocks that fit a narrow terminal, then how many there are by hook. */
+/** Blocks that fit a narrow terminal, then the totals by hook. */
 export function simulationLines(simulation: Simulation, times: Times, colour: Colour): string[] {
   const blocks = groupsOf(simulation).map((group) => groupLines(group, times, colour));
   return paragraphs([...blocks, hookTable(simulation), totals(simulation, times)]);
@@ -62,7 +62,7 @@ function hookTable({ changes }: Simulation): string[] {
   return tableLines(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
 }
 
-/** In the order of the kinds of change, those of many Clusters first. */
+/** In the order of the kinds of change; those of many Clusters first. */
 function groupsOf({ changes }: Simulation): Group[] {
   const groups = [...Map.groupBy(changes, keyOf).values()].flatMap((group): Group[] => {
     const [first] = group;
@@ -76,7 +76,7 @@ function keyOf({ change, hook, before, after, from, seconds }: Change): string {
   return JSON.stringify([change, hook, answerText(before, after), answerText(after, before), from, seconds]);
 }
 
-/** The verdict, and the first rule that is why: one that the other answer does not have, if there is one. */
+/** The verdict, and the first rule that caused it: preferably one that the other answer lacks. */
 function answerText({ verdict, rules }: Answer, other: Answer): string {
   const has = new Set(other.rules.map(ruleText));
   const [own] = rules.filter((rule) => !has.has(ruleText(rule)));
@@ -147,7 +147,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   return markdownParts(`${head}\n${names}${line}`, lines, "rows");
 }
 
-/** Its schema: schemas/output/simulate.json. */
+/** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): string {
   const { changes, notEvaluable: _, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);

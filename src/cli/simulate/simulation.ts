@@ -1,4 +1,4 @@
-/** What new policies would change: the old and the new ones over every Cluster and hook. */
+/** Compares the old and the new policies over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
@@ -24,21 +24,21 @@ export interface SimulationOptions {
   readonly served: ServedHooks;
   readonly hooks: readonly HookName[];
   readonly from: Date;
-  /** Absent: at one instant. */
+  /** Absent: one instant. */
   readonly to?: Date;
   /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
   readonly version?: string;
-  /** Some expression looks at the clock. */
+  /** Whether some expression reads the clock. */
   readonly usesNow: boolean;
 }
 
-/** What Cluster API is told, and which rules are why. */
+/** The answer to Cluster API, with the rules that caused it. */
 export interface Answer {
   readonly verdict: Verdict;
   readonly holds: boolean;
   readonly retryAfterSeconds: number;
   readonly message: string;
-  /** Of an answer that lets go on, only those of Audit policies and those that only observe. */
+  /** If the answer releases: only the rules of Audit policies and those that only observe. */
   readonly rules: readonly AnswerRule[];
 }
 
@@ -55,9 +55,9 @@ export interface Change {
   readonly hook: HookName;
   readonly before: Answer;
   readonly after: Answer;
-  /** The first instant of it, of a time range. */
+  /** The first instant of the change within a time range. */
   readonly from: Date;
-  /** How long it is so within the range, all in all. */
+  /** The total duration of the change within the range. */
   readonly seconds: number;
 }
 
@@ -77,7 +77,7 @@ export interface Simulation {
   /** Clusters for which Cluster API calls no hook: without topology, or paused. */
   readonly skipped: number;
   readonly operations: number;
-  /** Held at the beginning of the time. */
+  /** Whether it is held at the start of the time. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
 }
@@ -87,7 +87,7 @@ export interface Progress {
   readonly total: number;
 }
 
-/** Tells after each Cluster how far it is. */
+/** Yields the progress after each Cluster. */
 export function* simulate(pair: FleetPair, options: SimulationOptions): Generator<Progress, Simulation> {
   const all = pair.after.clusters();
   const changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
@@ -161,7 +161,7 @@ interface Sides {
 function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluster): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
-  // What is remembered now is remembered when the policies change.
+  // The present state still counts when the policies change.
   const asked = before.asked(known);
   return {
     before: { fleet: before, cluster: known, asked },
@@ -170,12 +170,12 @@ function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluste
   };
 }
 
-/** An edit stops clocks, as at the operator. */
+/** An edit resets clocks, as in the operator. */
 function edited(ask: Ask, edits: readonly PolicyEdit[]): Ask {
   return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)), ask);
 }
 
-/** Where no policy that has changed speaks, there is but one answer, and its future does not matter. */
+/** If no changed policy applies, there is only one answer, and its future does not matter. */
 function answerBoth(
   { before, after, sameWorld }: Sides,
   changed: readonly CompiledPolicy[],
@@ -191,7 +191,7 @@ function answerBoth(
   return { before: answers(before, hook, options), after: answers(after, hook, options) };
 }
 
-/** From the beginning on, and wherever the answer changes. */
+/** The answers from the start, and wherever they change. */
 function answers(side: Side, hook: HookName, options: SimulationOptions): Answered[] {
   const operation = operationOf(side, hook, options);
   const { from, to } = options;
@@ -225,7 +225,7 @@ function answerOf(decision: Decision): Answer {
   return { verdict, holds, retryAfterSeconds, message, rules };
 }
 
-/** At most so many looks at an expression with `now`, which can change at any time. */
+/** Limits the samples of an expression with `now`, whose value can change at any time. */
 const MAX_SAMPLES = 100;
 const SAMPLE_SECONDS = 60;
 
@@ -248,7 +248,7 @@ function operationOf(
 
 type Difference = Omit<Change, "cluster" | "hook">;
 
-/** One for each kind of change: the first of it, and how long it lasts in all. */
+/** One entry per kind of change: its first instant and its total duration. */
 function compareAnswers(before: readonly Answered[], after: readonly Answered[], end: number): Difference[] {
   const found = new Map<ChangeKind, Difference>();
   const starts = [...new Set([...before, ...after].map(({ at }) => at))].toSorted((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** How long ago, as kubectl tells it (apimachinery: pkg/util/duration, HumanDuration). */
+/** Formats an age as kubectl does (apimachinery: pkg/util/duration, HumanDuration). */
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -6,10 +6,10 @@ const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
 interface Step {
-  /** In seconds: for shorter ones. */
+  /** Used for ages below this, in seconds. */
   readonly below: number;
   readonly unit: readonly [seconds: number, name: string];
-  /** Told, too, where it is not zero. */
+  /** A smaller unit, printed if it is not zero. */
   readonly rest?: readonly [seconds: number, name: string];
 }
 
@@ -34,12 +34,12 @@ export function ageText(ms: number): string {
   return `${Math.floor(seconds / size)}${name}${rest > 0 ? `${rest}${restName}` : ""}`;
 }
 
-/** "3d4h" since a time that somebody has written; "?" where it is none. */
+/** "3d4h" since a time in an object; "?" if it is not valid. */
 export function since(text: string, now: Date): string {
   return ageText(now.getTime() - Date.parse(text));
 }
 
-/** "in 2h", "now" when it is past, "-" where there is none. */
+/** "in 2h", "now" for a past time, "-" if there is none. */
 export function until(text: string | undefined, now: Date): string {
   if (text === undefined) return "-";
   const ms = Date.parse(text) - now.getTime();

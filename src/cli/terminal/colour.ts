@@ -1,4 +1,4 @@
-/** Colour for terminals; plain text for pipes, files and whoever does not want any (https://no-color.org). */
+/** Colour for terminals; plain text for pipes, files and users who disable it (https://no-color.org). */
 
 import { printable } from "../../api/printable.ts";
 
@@ -13,7 +13,10 @@ export interface Colour {
 
 type Paint = (text: string) => string;
 
-/** Stands for the codes of a terminal until a line is shown. Each process has its own: no file and no object can hold it. */
+/**
+ * A placeholder for terminal codes until a line is printed. Each process has its own, so that no file or object can
+ * contain it.
+ */
 const MARK = `<${crypto.randomUUID()}:`;
 const MARKS = new RegExp(`${MARK}(\\d+)>`);
 
@@ -35,19 +38,19 @@ const ANSI: Colour = {
 };
 
 interface Wish {
-  /** What --no-color makes of it. */
+  /** The value of --no-color. */
   readonly color?: boolean;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** `stream` is the one that is written to. */
+/** `stream` is the output stream. */
 export function colourFor(stream: { readonly isTTY?: boolean }, { color }: Wish, env: Env): Colour {
   const wanted = color !== false && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return stream.isTTY === true && wanted ? ANSI : PLAIN;
 }
 
-/** A line as a terminal gets it: colours of our own, and all else printable. */
+/** A line for a terminal: with the program's own colours, and everything else printable. */
 export function shown(line: string): string {
   return line
     .split(MARKS)
@@ -55,7 +58,7 @@ export function shown(line: string): string {
     .join("");
 }
 
-/** How wide it is when it is shown. */
+/** The width of the printed line. */
 export function width(line: string): number {
   const parts = line.split(MARKS).filter((_, index) => index % 2 === 0);
   return Array.from(printable(parts.join(""))).length;

@@ -1,4 +1,4 @@
-/** A question on the terminal before something is changed. */
+/** Asks a question on the terminal before a change. */
 
 import { createInterface } from "node:readline/promises";
 import { printable } from "../../api/printable.ts";
@@ -6,7 +6,7 @@ import { CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr } from "./output.ts";
 
-/** Returns when the answer is yes. Whoever is not at a terminal must have said so beforehand. */
+/** Returns when the answer is yes. Without a terminal, the confirmation must be a flag. */
 export async function confirm(question: string, yes: boolean): Promise<void> {
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
@@ -18,7 +18,7 @@ export async function confirm(question: string, yes: boolean): Promise<void> {
   });
   const answer = await Promise.race([terminal.question(`${printable(question)} [y/N] `), closed]);
   terminal.close();
-  if (answer === undefined) stderr.line(""); // Ctrl-C and Ctrl-D leave the line of the question
+  if (answer === undefined) stderr.line(""); // Ctrl-C and Ctrl-D leave the cursor on the line of the question
   if (!/^y(?:es)?$/i.test((answer ?? "").trim()))
     throw new CommandError(FAILED, "not confirmed: nothing was changed");
 }

@@ -2,7 +2,7 @@
 
 import { printable } from "../../api/printable.ts";
 
-/** GitHub takes 65,536 characters, and no more. */
+/** GitHub accepts at most 65,536 characters. */
 const MAX_CHARACTERS = 60_000;
 
 export function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -13,14 +13,14 @@ function markdownRow(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |\n`;
 }
 
-/** What a name or a message holds must not become a table, a link or a mention. */
+/** Escapes a name or message, so that it cannot become a table, a link or a mention. */
 export function markdownText(text: string): string {
   return printable(text)
     .replaceAll(/[\\`*_{}[\]<>()#|~@!]/g, String.raw`\$&`)
     .trim();
 }
 
-/** A block of preformatted lines, whatever they hold. */
+/** A block of preformatted lines with any content. */
 export function markdownBlock(lines: readonly string[]): string {
   const text = lines.map(printable).join("\n");
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
@@ -28,7 +28,7 @@ export function markdownBlock(lines: readonly string[]): string {
   return `${fence}\n${text}\n${fence}\n`;
 }
 
-/** Whole parts as long as there is room, then how many are left out. */
+/** Adds whole parts while there is room, then the number of parts left out. */
 export function markdownParts(head: string, parts: readonly string[], what: string): string {
   let text = head;
   for (const [index, part] of parts.entries()) {

@@ -1,6 +1,6 @@
 /**
- * All that commands print goes through here (test/redteam/terminal.test.ts sees to it), so that no name, key or value of
- * a file, a cluster or an argument steers the terminal.
+ * All output of commands passes through here (test/redteam/terminal.test.ts checks this), so that no name, key or value
+ * of a file, a cluster or an argument can control the terminal.
  */
 
 import { printable } from "../../api/printable.ts";
@@ -9,7 +9,7 @@ import { shown } from "./colour.ts";
 const CLEAR_SCREEN = "\u001B[H\u001B[2J\u001B[3J";
 const CLEAR_LINE = "\r\u001B[K";
 
-/** The caller says what a line is: a line break within one is escaped, so that no value begins a line of its own. */
+/** The caller defines the lines: a line break within one is escaped, so that no value can start a line of its own. */
 class Output {
   readonly #name: "stdout" | "stderr";
 
@@ -25,12 +25,12 @@ class Output {
     this.#write(joined(lines));
   }
 
-  /** The beginning of a line. */
+  /** Prints the start of a line. */
   begin(text: string): void {
     this.#write(shown(text));
   }
 
-  /** In a format that escapes values itself, such as JSON: its line breaks and tabs are its own. */
+  /** Prints a format that escapes values itself, such as JSON, with its line breaks and tabs. */
   document(text: string): void {
     this.#write(
       text
@@ -40,12 +40,12 @@ class Output {
     );
   }
 
-  /** On a terminal: instead of everything that it shows. */
+  /** On a terminal: replaces the whole screen. */
   screen(lines: readonly string[]): void {
     this.#write(`${CLEAR_SCREEN}${joined(lines)}`);
   }
 
-  /** On a terminal: instead of the line that was shown last. */
+  /** On a terminal: replaces the last line. */
   status(text: string): void {
     this.#write(`${CLEAR_LINE}${shown(text)}`);
   }

@@ -1,4 +1,4 @@
-/** Files that could not be read, for people. */
+/** Formats files that could not be read, for people. */
 
 import type { FileProblem } from "../files/parsed.ts";
 

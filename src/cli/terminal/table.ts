@@ -1,10 +1,10 @@
-/** Tables as kubectl prints them. */
+/** Tables in kubectl's format. */
 
 import { width } from "./colour.ts";
 
 const GAP = "   ";
 
-/** Columns are as wide as their widest cell; the last one is not filled up. No rows, no headings. */
+/** Columns are as wide as their widest cell; the last one is not padded. Without rows there are no headings. */
 export function tableLines(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
   const lines = [headings, ...rows];

@@ -23,7 +23,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** The wall clock at an instant, as the instant at which UTC reads the same. */
+/** The wall clock at an instant, as the instant at which UTC shows the same time. */
 export function wallTime(instant: Date, timeZone: string): Date {
   const part = partsOf(instant, timeZone);
   const date = Date.UTC(Number(part("year")), Number(part("month")) - 1, Number(part("day")));
@@ -37,7 +37,7 @@ function partsOf(instant: Date, timeZone: string): (type: Intl.DateTimeFormatPar
   return (wanted) => parts.find(({ type }) => type === wanted)?.value ?? "";
 }
 
-/** "Fri 2026-11-27 22:00 +01:00"; seconds where there are any. */
+/** "Fri 2026-11-27 22:00 +01:00"; with seconds if they are not zero. */
 export function dateText(instant: Date, timeZone: string): string {
   const part = partsOf(instant, timeZone);
   const offset = Math.round((wallTime(instant, timeZone).getTime() - instant.getTime()) / MINUTE);
@@ -56,7 +56,7 @@ function offsetText(minutes: number): string {
   return `${minutes < 0 ? "-" : "+"}${clock}`;
 }
 
-/** "1h30m", as policies write it. */
+/** "1h30m", the format of policies. */
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const parts = [

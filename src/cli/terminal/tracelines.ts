@@ -1,4 +1,4 @@
-/** A decision in lines: every policy that speaks about the Cluster, its rules and their gates. */
+/** Formats a decision: every policy that applies to the Cluster, its rules and their gates. */
 
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";

@@ -11,11 +11,11 @@ export interface Branch {
 export interface Detail {
   readonly label: string;
   readonly text: string;
-  /** Never broken into lines: whoever copies it must get one. */
+  /** Never wrapped, so that it can be copied as one line. */
   readonly whole?: boolean;
 }
 
-/** `columns`: what does not fit is broken between words; absent: nothing is. */
+/** `columns`: longer lines are wrapped between words; absent: never. */
 export function treeLines({ text, details = [], branches = [] }: Branch, columns = Infinity): string[] {
   const below = branches.length > 0 ? "│  " : "   ";
   return [
@@ -29,7 +29,7 @@ export function treeLines({ text, details = [], branches = [] }: Branch, columns
   ].map((line) => line.trimEnd());
 }
 
-/** Labels in one column, texts in the other. */
+/** Formats labels in one column and texts in another. */
 export function detailLines(details: readonly Detail[], columns = Infinity): string[] {
   const indent = Math.max(0, ...details.map(({ label }) => label.length)) + 2;
   return details.flatMap(({ label, text, whole = false }) => {
@@ -38,7 +38,7 @@ export function detailLines(details: readonly Detail[], columns = Infinity): str
   });
 }
 
-/** With an empty line between them. */
+/** Joins paragraphs with an empty line between them. */
 export function paragraphs(all: readonly (readonly string[])[]): string[] {
   return all
     .filter((lines) => lines.length > 0)
@@ -47,7 +47,7 @@ export function paragraphs(all: readonly (readonly string[])[]): string[] {
 
 const MIN_COLUMNS = 20;
 
-/** Lines of at most so many columns, as far as words allow; `indent` stands before all but the first. */
+/** Wraps at word boundaries to this many columns; `indent` precedes all lines but the first. */
 export function wrapped(text: string, columns: number, indent = ""): string[] {
   if (width(text) <= columns) return [text];
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** Where a suite begins: its objects, its clock, and what was asked before. */
+/** The start of a suite: its objects, its clock, and earlier calls. */
 
 import { newAsk } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";

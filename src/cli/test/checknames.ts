@@ -1,4 +1,4 @@
-/** Names in a suite that nothing has: a misspelt one must not make a test pass. */
+/** Checks the names in a suite: a misspelt name must not make a test pass. */
 
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
@@ -17,7 +17,7 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
   return text === full || text === ref.name || `${ref.kind} ${text}` === full;
 }
 
-/** Throws for the first name that no policy, rule of it, or gate of that has. */
+/** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
 export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
   const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
   if (policy !== undefined && meant.length === 0) {

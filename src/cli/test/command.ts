@@ -1,4 +1,4 @@
-/** `hookpolicy test`: suites of policies, without a cluster. */
+/** `hookpolicy test`: runs suites of policies without a cluster. */
 
 import { dirname } from "node:path";
 import type { Command } from "commander";
@@ -63,7 +63,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
 }
 
-/** Reports that stand for themselves must not pass over a file that could not be read. */
+/** A report that is read by itself must include a file that could not be read. */
 function unreadable(problem: FileProblem): SuiteResult {
   const { file } = problem;
   return { name: file, file, status: "error", problems: [problem], steps: [] };

@@ -1,4 +1,4 @@
-/** What a step expects against what was decided. */
+/** Compares what a step expects with the decision. */
 
 import { RE2JS } from "@bufbuild/re2";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
@@ -9,7 +9,7 @@ import type { ExpectSpec, SpanSpec } from "./spec.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policyref.ts";
 
-/** One field of an expectation beside what was found. */
+/** One expected field with the actual value. */
 export interface Compared {
   readonly field: string;
   readonly expected: string;
@@ -17,15 +17,15 @@ export interface Compared {
   readonly same: boolean;
 }
 
-/** A rule with a part in the decision. */
+/** A rule that contributes to the decision. */
 export interface Finding {
   readonly policy: PolicyTrace;
   readonly rule: RuleTrace;
 }
 
 /**
- * The rules that decide, policy by policy: those that hold the operation, first those that somebody can do something
- * about, as in the status; where none does, all that were looked at.
+ * The rules that decide, by policy: those that hold the operation, with those that a user can act on first, as in the
+ * status; if no rule holds, all evaluated rules.
  */
 export function findings({ verdict, trace }: Decision): Finding[] {
   const decides = DECIDES[verdict];
@@ -48,7 +48,7 @@ const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
   Allowed: () => true,
 };
 
-/** The gates of a rule that explain what it says: those that do not hold, or all of them. */
+/** The gates that explain a rule's result: those that do not hold, or all of them. */
 export function decidingGates({ rule }: Finding): readonly GateTrace[] {
   const open = rule.gates.filter(({ holds }) => holds !== true);
   return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
@@ -58,7 +58,7 @@ export function reasonOf({ policy, rule }: Finding): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
-/** Every field that is expected. `policies` are all there are: a name of none of them is an error. */
+/** Compares every expected field. `policies` is the complete list: a name that is not in it is an error. */
 export function compare(
   expect: ExpectSpec,
   decision: Decision,
@@ -87,7 +87,7 @@ function compareMessage({ message }: ExpectSpec, decision: Decision): Compared[]
 
 const NONE = "-";
 
-/** Of several rules that decide, the one that fits best; the first of those. */
+/** Of several deciding rules, the one that fits best; the first one of several equal ones. */
 function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
   const fits = (finding: Finding): number =>
     compareFinding(expect, finding).filter(({ same }) => same).length;
@@ -117,19 +117,19 @@ function comparedText(field: string, expected: string | undefined, actual = NONE
   return expected === undefined ? [] : [{ field, expected, actual, same: expected === actual }];
 }
 
-/** When time alone changes what some policy says. */
+/** When time alone changes the result of a policy. */
 function nextChange({ trace }: Decision): string {
   const at = earliest(trace.map(({ changesAt }) => changesAt));
   return at instanceof Date ? timestamp(at) : (at ?? "Never");
 }
 
-/** With an offset or a fraction, an instant is the same. */
+/** The same instant with an offset or a fraction compares as equal. */
 function normal(instant: string | undefined): string | undefined {
   const at = new Date(instant ?? NaN);
   return Number.isNaN(at.getTime()) ? instant : timestamp(at);
 }
 
-/** The spans of each verdict that is named must be exactly the ones that are listed. */
+/** The spans of each named verdict must be exactly the listed ones. */
 export function compareTimeline(
   expected: readonly SpanSpec[],
   actual: readonly Span[],
@@ -160,7 +160,7 @@ function byStart(a: Span, b: Span): number {
   return a.from.getTime() - b.from.getTime();
 }
 
-/** The same texts beside each other; what only one side has, in the order of the spans. */
+/** Pairs equal texts; those that only one side has follow in the order of the spans. */
 function pair(
   expected: readonly string[],
   actual: readonly string[],
@@ -170,7 +170,7 @@ function pair(
   return [...found, ...missing.map((text) => [text, undefined] as const)];
 }
 
-/** With the fields of which nothing was expected, as far as there is something to say of them. */
+/** Adds the fields without an expectation that have a value. */
 export function fullComparison(compared: readonly Compared[], decision: Decision): readonly Compared[] {
   const finding = likeliest({}, findings(decision));
   const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;

@@ -1,4 +1,4 @@
-/** JUnit's XML, as GitLab, Jenkins and GitHub's actions read it. */
+/** JUnit XML as GitLab, Jenkins and GitHub Actions read it. */
 
 import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
@@ -27,7 +27,7 @@ function countsOf(results: readonly SuiteResult[]): Record<string, number> {
   return { tests: passed + failed + errors + skipped, failures: failed, errors, skipped };
 }
 
-/** Names of cases are unique within a suite, or readers count two as one. */
+/** Names of cases are unique within a suite, or readers count two cases as one. */
 function caseElement(step: StepResult, { name: suite, file }: SuiteResult): string {
   const attributes = { name: `${step.index + 1}. ${step.name}`, classname: suite, file, line: step.line };
   return element("testcase", attributes, outcomeOf(step, file));
@@ -68,7 +68,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "\n": "&#10;",
 };
 
-/** XML has no way to write the characters that are none. */
+/** XML cannot represent some control characters. */
 function escapeXml(text: string): string {
   return text
     .replaceAll(/[\uFFFE\uFFFF]/g, "\u{FFFD}")

@@ -1,4 +1,4 @@
-/** What `hookpolicy test` found, as text and as JSON. */
+/** Prints the results of `hookpolicy test` as text and as JSON. */
 
 import type { FileProblem } from "../files/parsed.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -21,11 +21,11 @@ function suiteLines({ name, file, problems, steps }: SuiteResult, colour: Colour
     .filter(({ status }) => status !== "done")
     .flatMap((step) => stepLines(step, file, colour))
     .map((line) => `  ${line}`.trimEnd());
-  // A step that failed ends with an empty line.
+  // A failed step ends with an empty line.
   return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
 }
 
-/** As wide as each other. */
+/** All labels have the same width. */
 const LABELS = { passed: "ok   ", failed: "FAIL ", error: "ERROR", skipped: "skip ", done: "" } as const;
 
 function stepLines(step: StepResult, file: string, colour: Colour): string[] {
@@ -37,7 +37,7 @@ function stepLines(step: StepResult, file: string, colour: Colour): string[] {
   return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
 }
 
-/** Where it failed, what was expected beside what was found, and how that came about. */
+/** Where a step failed, expected and actual values, and the trace. */
 export function failureLines(step: StepResult, file: string, colour: Colour): string[] {
   const { call, at, line, decision } = step;
   const what = call === undefined ? "" : `${call.hook} ${call.cluster} at ${at}`;
@@ -54,7 +54,7 @@ function comparison(step: StepResult, colour: Colour): string[] {
   return tableLines(["", "EXPECTED", "ACTUAL"], rows);
 }
 
-/** What was not expected, too, as far as it explains the rest. */
+/** Adds fields without an expectation if they explain the others. */
 function shown({ compared, decision }: StepResult): readonly Compared[] {
   return decision === undefined ? compared : fullComparison(compared, decision);
 }
@@ -78,7 +78,7 @@ function totalsLine(totals: Totals, colour: Colour): string {
   return (good ? colour.green : colour.red)(totalsText(totals));
 }
 
-/** Its schema: schemas/output/test.json. */
+/** Schema: schemas/output/test.json. */
 export function suitesJson(results: readonly SuiteResult[]): string {
   return `${JSON.stringify({ totals: totalsOf(results), suites: results }, undefined, 2)}\n`;
 }

@@ -1,4 +1,4 @@
-/** What came out of suites: the reports are made of it. */
+/** The results of suites, from which the reports are made. */
 
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
@@ -10,7 +10,7 @@ export type SuiteProblem = FileProblem;
 export interface SuiteResult {
   readonly name: string;
   readonly file: string;
-  /** error: it could not be run, or not to its end. */
+  /** error: the suite could not be run, or not to its end. */
   readonly status: "passed" | "failed" | "error";
   /** Why no step was run. */
   readonly problems: readonly SuiteProblem[];
@@ -22,10 +22,10 @@ export interface StepResult {
   readonly name: string;
   /** 1-based, in the suite's file. */
   readonly line: number;
-  /** The clock. */
+  /** The time of the suite's clock. */
   readonly at: string;
   readonly call?: { readonly hook: HookName; readonly cluster: string };
-  /** done: nothing was expected. skipped: a step before it could not be run. */
+  /** done: nothing was expected. skipped: an earlier step could not be run. */
   readonly status: "passed" | "failed" | "error" | "done" | "skipped";
   readonly compared: readonly Compared[];
   /** Absent for a timeline. */
@@ -41,7 +41,7 @@ export interface Totals {
   readonly skipped: number;
 }
 
-/** Steps that expect something; a suite that could not be run is one error. */
+/** Counts steps with expectations; a suite that could not be run counts as one error. */
 export function totalsOf(results: readonly SuiteResult[]): Totals {
   const steps = results.flatMap((result) => result.steps);
   const count = (status: StepResult["status"]): number =>

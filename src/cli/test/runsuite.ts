@@ -1,4 +1,4 @@
-/** Runs the steps of a suite: the clock, the changes, the call, and what was expected of it. */
+/** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
 
 import type { Decision } from "../../policy/decision.ts";
 import { parseDuration } from "../../policy/duration.ts";
@@ -50,7 +50,7 @@ function runSteps(suite: Suite, session: Session): StepResult[] {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
     const created = suite.created[index] ?? [];
-    // What follows a step that could not be run rests on it.
+    // The steps after one that could not be run depend on it.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
     const outcome = broken ? SKIPPED : tryStep({ suite, session, created }, step, path);

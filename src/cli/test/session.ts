@@ -1,4 +1,4 @@
-/** The operator's memory under a clock of our own: what was asked, and since when rules wait. */
+/** The operator's memory with a simulated clock: known calls, and since when rules wait. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
@@ -30,12 +30,12 @@ export class Session {
     return this.#now;
   }
 
-  /** As if it had been asked before; `ask.rules` are its timers. */
+  /** Records an earlier call; `ask.rules` are its timers. */
   adopt(ask: Ask): void {
     this.#asks.put(ask);
   }
 
-  /** What the operator's alarm does between the calls. */
+  /** Does what the operator's alarm does between calls. */
   advanceTo(to: Date): void {
     for (const operation of this.#operations()) {
       for (const { asked } of walk(operation, this.#now, to)) this.#asks.put(asked);
@@ -43,7 +43,7 @@ export class Session {
     this.#now = to;
   }
 
-  /** After objects have changed: operations begin, end, and are judged again. */
+  /** Called after objects have changed: operations begin, end, and are re-evaluated. */
   worldChanged(): void {
     this.#policiesChanged();
     const clusters = this.world.fleet.clusters();
@@ -78,7 +78,7 @@ export class Session {
     return decision;
   }
 
-  /** What would be answered from now on, if nothing but time passed; nothing of it is remembered. */
+  /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
     const operation = this.#operation(cluster, this.#newAsk(cluster, call));
     return spansOf(walk(operation, this.#now, to), to);
@@ -106,7 +106,7 @@ export class Session {
   }
 }
 
-/** Of an operation that may go on. */
+/** Interval for an operation that may proceed. */
 const LOOK_AGAIN_SECONDS = 60;
 
 function asOftenAsAsked({ retryAfterSeconds }: Decision): number {

@@ -1,4 +1,4 @@
-/** The fields of a HookPolicyTest: suiteschema.ts says what they mean. */
+/** The fields of a HookPolicyTest; suiteschema.ts describes them. */
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import type { Verdict } from "../../policy/decision.ts";
@@ -6,7 +6,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 
 export const SECTIONS = ["policies", "clusters", "namespaces", "objects", "overrides"] as const;
 export type Section = (typeof SECTIONS)[number];
-/** Paths and objects. */
+/** Paths and inline objects. */
 export type Sources = readonly (string | RawObject)[];
 
 export interface SuiteObject {

@@ -1,4 +1,4 @@
-/** A HookPolicyTest as it is written, and with the files that it names. */
+/** Loads a HookPolicyTest with the files that it names. */
 
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
@@ -14,24 +14,26 @@ export interface Suite {
   readonly name: string;
   readonly source: SourceObject;
   readonly spec: SuiteSpec;
-  /** Of all sections. */
+  /** The objects of all sections. */
   readonly objects: readonly RawObject[];
-  /** What each step creates. */
+  /** The objects that each step creates. */
   readonly created: readonly (readonly RawObject[])[];
 }
 
 export interface LoadedSuite {
-  /** metadata.name, or the kind where there is none. */
+  /** metadata.name, or the kind if there is none. */
   readonly name: string;
   readonly source: SourceObject;
-  /** Absent: something is wrong with it. */
+  /** Absent: the suite is invalid. */
   readonly suite?: Suite;
   readonly errors: readonly FieldError[];
-  /** Of the files that it names. */
+  /** Problems of the files that it names. */
   readonly problems: readonly FileProblem[];
 }
 
-/** Whether it is meant as one: another version of the kind is an error, and no other object to pass over. */
+/**
+ * Whether the object is meant as a suite: another version of the kind is then an error instead of an ignored object.
+ */
 export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
@@ -70,7 +72,7 @@ function nameOf({ metadata }: RawObject): string {
   return typeof name === "string" ? name : SUITE_KIND;
 }
 
-/** What a section takes; a file may hold more. */
+/** The objects that a section accepts; a file may contain others. */
 interface Belongs {
   readonly what: string;
   readonly is: (object: RawObject) => boolean;
@@ -116,7 +118,7 @@ class Loading {
     const { objects, problems } = await this.#load([file]);
     this.problems.push(...problems);
     const found = objects.map(({ object }) => object).filter((object) => is(object));
-    // A path that gives nothing would let a test pass that tests nothing.
+    // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
       this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}` });
     }

@@ -1,9 +1,9 @@
 import { TooManyChanges } from "../../operations/timeline.ts";
 
-/** Why a suite cannot be run: neither passed nor failed. */
+/** Why a suite cannot be run: it has neither passed nor failed. */
 export class SuiteError extends Error {
   override readonly name = "SuiteError";
-  /** The field of the step that is to blame, such as "expect.rule". */
+  /** The field of the step that caused it, such as "expect.rule". */
   readonly field: string;
 
   constructor(message: string, field = "") {
@@ -12,7 +12,7 @@ export class SuiteError extends Error {
   }
 }
 
-/** What goes wrong in there is about a field below this one. */
+/** Errors in `work` are about a field below this one. */
 export function within<T>(field: string, work: () => T): T {
   try {
     return work();

@@ -1,4 +1,4 @@
-/** What `hookpolicy test` found, as Markdown. */
+/** Prints the results of `hookpolicy test` as Markdown. */
 
 import { PLAIN } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";

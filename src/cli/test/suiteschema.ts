@@ -1,4 +1,4 @@
-/** The shape of a HookPolicyTest, as JSON Schema: what `hookpolicy test` reads and editors complete. */
+/** The JSON Schema of a HookPolicyTest, for `hookpolicy test` and for completion in editors. */
 
 import { RE2JS } from "@bufbuild/re2";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
@@ -39,7 +39,7 @@ function record(properties: object, required: readonly string[] = [], more: obje
   return { type: "object", additionalProperties: false, properties, required, ...more };
 }
 
-/** Paths of files, folders and globs, relative to the suite's folder, and objects written out. */
+/** Paths of files, folders and globs, relative to the suite's folder, or inline objects. */
 function sources(what: string, more: object = {}): object {
   return {
     type: "array",
@@ -83,9 +83,9 @@ const EXPECT = record(
     verdict: { type: "string", enum: VERDICTS, description: "Of all policies together" },
     policy: POLICY,
     rule: text("The rule that decides"),
-    gate: text("The gate that does not hold; of an answer that lets go on, one that holds"),
+    gate: text("The gate that does not hold; of an answer that releases, one that holds"),
     reason: text("Of the gate, if there is one, else of the rule"),
-    retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it goes on" },
+    retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it proceeds" },
     message: {
       type: "string",
       format: "regex",
@@ -165,7 +165,7 @@ const ASKED = record(
   ["hook", "cluster", "firstAsked"],
 );
 
-/** Also read by editors (yaml-language-server), so that every field says what it is. */
+/** Editors read it too (yaml-language-server), so every field has a description. */
 export const SUITE_SCHEMA = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: SUITE_KIND,
@@ -221,7 +221,7 @@ function compiled(): ValidateFunction<SuiteObject> {
   return validator;
 }
 
-/** The object is a suite, or every error of it in the order of the file. */
+/** Returns the object as a suite, or all errors in the order of the file. */
 export function checkSuite(
   object: unknown,
 ): { readonly suite: SuiteObject } | { readonly errors: readonly FieldError[] } {
@@ -250,7 +250,7 @@ function describe(error: ErrorObject): string {
   return describeSchemaError(error);
 }
 
-/** spec.steps[0].call.hook, as the API server writes it. */
+/** spec.steps[0].call.hook, in the API server's notation. */
 function pathOf({ instancePath, keyword, params }: ErrorObject): string {
   const keys = instancePath.split("/").slice(1);
   const path = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`)).join("");

@@ -26,7 +26,7 @@ export class SuiteWorld {
     return this.#fleet;
   }
 
-  /** Some expression of a policy looks at the clock. */
+  /** Whether some expression of a policy reads the clock. */
   get usesNow(): boolean {
     return this.#usesNow;
   }
@@ -43,7 +43,7 @@ export class SuiteWorld {
     this.#checkPolicies();
   }
 
-  /** JSON merge patch (RFC 7386). */
+  /** Applies JSON merge patches (RFC 7386). */
   patch(patches: readonly RawObject[]): void {
     for (const patch of patches) {
       const { name, namespace } = viewMetadata(patch["metadata"]);
@@ -79,7 +79,7 @@ export class SuiteWorld {
     );
   }
 
-  /** What the API server would refuse to store cannot be tested. */
+  /** A policy that the API server would reject cannot be tested. */
   #checkPolicies(): void {
     for (const { compiled } of this.fleet.policies) {
       const [error] = compiled.errors;
@@ -94,7 +94,7 @@ export class SuiteWorld {
   }
 }
 
-/** An override lasts from its creation. */
+/** An override's lifetime starts at its creation. */
 function created(object: RawObject, now: Date): RawObject {
   if (ownKind(object) !== "HookOverride" || !isFields(object["metadata"])) return object;
   return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };

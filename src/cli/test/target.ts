@@ -1,4 +1,4 @@
-/** The Cluster that a step is about, and the call that Cluster API would make. */
+/** The Cluster of a step, and the call that Cluster API would send. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
@@ -14,7 +14,7 @@ export interface Target {
   readonly call: HookCall;
 }
 
-/** Throws for a call that Cluster API would not make. */
+/** Throws for a call that Cluster API would not send. */
 export function target(session: Session, spec: CallSpec): Target {
   const { hook, settings } = spec;
   const cluster = clusterOf(session, spec.cluster);

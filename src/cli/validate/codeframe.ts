@@ -1,10 +1,10 @@
-/** The lines of a file around a position, with a mark below it. */
+/** The lines of a file around a position, with a marker below it. */
 
 import { printable } from "../../api/printable.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 
 const AROUND = 1;
-/** Of a frame: generated files can have very long lines. */
+/** Width of a frame: generated files can have very long lines. */
 const MAX_COLUMNS = 160;
 
 interface Place {
@@ -12,7 +12,7 @@ interface Place {
   readonly column: number;
 }
 
-/** `columns`: of the terminal, where a mark below a line that wraps would be below something else. */
+/** `columns`: width of the terminal; the marker below a wrapped line would be in the wrong place. */
 export function codeFrame(
   lines: readonly string[],
   { line, column }: Place,
@@ -42,10 +42,10 @@ export function codeFrame(
   return frame;
 }
 
-/** Of a character that a cut goes through. */
+/** Half of a surrogate pair that a cut left behind. */
 const HALVES = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g;
 
-/** The characters that a part of a line shows. A tab is one column in a position, and would be many in a terminal. */
+/** The visible characters of a part of a line. A tab is one column in a position, but several on a terminal. */
 function visible(line: string, start: number, length: number): string[] {
   const part = line.slice(start - 1, start - 1 + length).replaceAll(HALVES, "");
   return Array.from(printable(part.replaceAll("\t", " ")));

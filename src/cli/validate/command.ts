@@ -1,4 +1,4 @@
-/** `hookpolicy validate`: errors and warnings in policy files. */
+/** `hookpolicy validate`: finds errors and warnings in policy files. */
 
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";

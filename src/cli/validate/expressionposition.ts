@@ -1,10 +1,10 @@
-/** Errors in an expression tell line and column of the expression: here they become those of the file. */
+/** Converts the line and column of an error within an expression to those of the file. */
 
 import type { SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { Position } from "../files/parsed.ts";
 
-/** `undefined`: the error tells none, or the text stands otherwise in the file, with escapes or folded. */
+/** `undefined`: the error has no position, or the text is written differently in the file, with escapes or folded. */
 export function expressionPosition(
   source: SourceObject,
   { path, message }: FieldError,
@@ -15,7 +15,7 @@ export function expressionPosition(
   const index = Number(lineText) - 1;
   const wanted = text.split("\n")[index] ?? "";
   const start = source.position(path);
-  // A block scalar begins on the line after its indicator.
+  // A block scalar starts on the line after its indicator.
   for (const line of [start.line + index, start.line + index + 1]) {
     const at = indexIn(source.lines[line - 1], wanted, line === start.line ? start.column - 1 : 0);
     if (at >= 0) return { line, column: at + Number(columnText) };

@@ -1,4 +1,4 @@
-/** Objects that look like ours and are not, and those of ours that stand twice. */
+/** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { SourceObject } from "../files/load.ts";
@@ -9,7 +9,9 @@ import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
-/** Our kinds in another group, or another kind in ours: a typing error must not pass for somebody else's object. */
+/**
+ * HookPolicy's kinds in another group, or another kind in its group: a typing error must not count as a foreign object.
+ */
 export function kindProblem(object: RawObject): FieldError | undefined {
   const group = groupOf(object);
   const kind = String(object["kind"]);
@@ -52,7 +54,7 @@ export interface Repeated {
   readonly message: string;
 }
 
-/** Each of our objects that has the name of one before it, with both places. */
+/** Each object with the same name as an earlier one, with both positions. */
 export function repeated(sources: readonly SourceObject[]): readonly Repeated[] {
   const first = new Map<string, SourceObject>();
   return sources.flatMap((source) => {
@@ -65,7 +67,7 @@ export function repeated(sources: readonly SourceObject[]): readonly Repeated[] 
     if (before === undefined) return [];
     const { line } = source.position("metadata.name");
     const place = `${before.file}:${before.position("metadata.name").line}`;
-    const message = `${title} stands at ${place}, too: this one counts, as when they are applied one after the other`;
+    const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
     return [{ source, file: source.file, line, message }];
   });
 }

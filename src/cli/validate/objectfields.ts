@@ -1,4 +1,4 @@
-/** Fields outside the spec, as the API server reads them from kubectl (fieldValidation=Strict). */
+/** Checks fields outside the spec, as the API server does for kubectl (fieldValidation=Strict). */
 
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
@@ -7,7 +7,7 @@ import { found, nearest } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";
 
-/** Of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field of it must not refuse that field. */
+/** The fields of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field must not reject it. */
 const METADATA = [
   "name",
   "generateName",
@@ -45,7 +45,7 @@ function textErrors(path: string, values: unknown): readonly FieldError[] {
     }));
 }
 
-/** What it says is the operator's business, and ignored; but a field that is unknown is refused even so. */
+/** Its content is the operator's business and ignored; an unknown field is an error even so. */
 export function statusErrors(kind: OwnKind, { status }: RawObject): readonly FieldError[] {
   const schema: CrdSchema | undefined = CRD_SCHEMAS[kind].properties?.["status"];
   return schema === undefined ? [] : unknownWithin(schema, status, "status");

@@ -1,4 +1,4 @@
-/** A validation as text, as JSON and as workflow commands of GitHub. */
+/** Prints a validation as text, as JSON and as workflow commands of GitHub. */
 
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -10,7 +10,7 @@ import type { Finding, Validation } from "./validation.ts";
 
 export interface ValidationReport extends Validation {
   readonly problems: readonly FileProblem[];
-  /** Documents in folders that are no Kubernetes objects. */
+  /** Documents in folders that are not Kubernetes objects. */
   readonly ignored: number;
 }
 
@@ -25,7 +25,7 @@ export function validationLines(report: ValidationReport, terminal: Terminal): s
   return paragraphs([...findings, [summary(report, terminal.colour)]]);
 }
 
-/** The first line is that of compilers, which editors and `grep` understand. */
+/** The first line has the format of compilers, which editors and `grep` understand. */
 function findingLines(
   { source, severity, line, column, path, message, suggestion }: Finding,
   { colour, columns }: Terminal,
@@ -81,7 +81,7 @@ function countOf(findings: readonly Finding[], severity: Finding["severity"]): n
   return findings.filter((finding) => finding.severity === severity).length;
 }
 
-/** Its schema: schemas/output/validate.json. */
+/** Schema: schemas/output/validate.json. */
 export function validationJson({
   findings,
   problems,
@@ -101,7 +101,7 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
   return { ...finding, file, object: { kind, ...(namespace !== undefined && { namespace }), name } };
 }
 
-/** https://docs.github.com/actions: workflow commands; they show beside the lines of a pull request. */
+/** https://docs.github.com/actions: workflow commands, shown next to the lines of a pull request. */
 export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),

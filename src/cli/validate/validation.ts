@@ -1,4 +1,4 @@
-/** What is wrong with policies and overrides in files, and what is suspicious about them. */
+/** Finds errors and suspicious parts in policies and overrides in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
 import { isFields } from "../../api/fields.ts";
@@ -37,12 +37,12 @@ export interface Finding {
 
 export interface Validation {
   readonly findings: readonly Finding[];
-  /** How many objects are meant for HookPolicy and of a kind that it does not know: each is an error, too. */
+  /** Number of objects meant for HookPolicy but of an unknown kind; each is an error, too. */
   readonly unknown: number;
   readonly checked: Readonly<Record<OwnKind, number>>;
-  /** Suites, which `hookpolicy test` reads. */
+  /** Number of suites, which `hookpolicy test` reads. */
   readonly suites: number;
-  /** Objects of other groups. */
+  /** Number of objects of other groups. */
   readonly others: number;
 }
 
@@ -97,7 +97,7 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
 
-/** `message: ask #platform` without quotes: YAML takes the end for a comment. */
+/** `message: ask #platform` without quotes: YAML reads the end as a comment. */
 function cutMessages(source: SourceObject): readonly FieldError[] {
   return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
@@ -126,7 +126,7 @@ function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
   return Array.isArray(spec.rules) ? spec.rules : [];
 }
 
-/** Whether it has an effect depends on when it is created, and on a flag of the operator. */
+/** Its effect depends on the time of its creation and on a flag of the operator. */
 function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOptions): Semantics {
   const errors = validatePolicy("HookOverride", object);
   if (errors.length > 0) return { errors, warnings: [] };

@@ -1,4 +1,4 @@
-/** `hookpolicy windows`: when the windows of policies open and close. */
+/** `hookpolicy windows`: shows when the windows of policies open and close. */
 
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
@@ -110,7 +110,7 @@ function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }:
 
 interface Read {
   readonly objects: readonly RawObject[];
-  /** No file was left out. */
+  /** Whether no file was left out. */
   readonly isWhole: boolean;
 }
 

@@ -1,25 +1,25 @@
-/** When a window opens and closes, and what a change of the clocks does to that. */
+/** Computes when a window opens and closes, and the effect of clock changes. */
 
 import { compileWindow, type Window, type WindowEntry, type WindowSpec } from "../../policy/window/window.ts";
 import { clockText, durationText, wallTime } from "../terminal/timetext.ts";
 
 export interface Opening {
-  /** Where it is open already, the instant that was asked about. */
+  /** If the window is already open, the requested instant. */
   readonly opensAt: Date;
   readonly isOpen: boolean;
   /** Absent: never. */
   readonly closesAt?: Date;
-  /** What a change of the clocks does to it. */
+  /** The effects of a clock change on it. */
   readonly notes: readonly string[];
 }
 
 const HOUR = 3_600_000;
-/** A search that gives up is taken up again so often. */
+/** How often a search that gives up is resumed. */
 const SEARCHES = 100;
-/** Clocks change by less, in every zone since 1970 but for a few that changed sides of the date line. */
+/** Clocks change by less, in every zone since 1970 except a few that moved across the date line. */
 const NEAR = 4 * HOUR;
 
-/** The next `count` openings from `from` on, the present one included. */
+/** The next `count` openings from `from` on, including a current one. */
 export function openingsOf(spec: WindowSpec, from: Date, count: number): readonly Opening[] {
   const explain = clockChanges(spec);
   return stretches(compileWindow(spec), from)
@@ -109,7 +109,7 @@ function lengthOf({ opensAt, closesAt }: Bounds): number | undefined {
   return closesAt && closesAt.getTime() - opensAt.getTime();
 }
 
-/** The opening of the steady clock that this one is. */
+/** The opening on the steady clock that corresponds to this one. */
 function nearest(steady: Window, wall: Date): Stretch | undefined {
   const distance = ({ opensAt }: Stretch): number => Math.abs(opensAt.getTime() - wall.getTime());
   const [best] = stretches(steady, new Date(wall.getTime() - NEAR))
@@ -120,7 +120,7 @@ function nearest(steady: Window, wall: Date): Stretch | undefined {
   return best !== undefined && distance(best) < NEAR ? best : undefined;
 }
 
-/** Around the opening or the closing. */
+/** A change around the opening or the closing. */
 function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string | undefined {
   const offset = (instant: number): number => wallTime(new Date(instant), timeZone).getTime() - instant;
   const instants = [opensAt.getTime() - NEAR, opensAt.getTime(), closesAt.getTime()].map(
@@ -134,7 +134,7 @@ function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string
   return undefined;
 }
 
-/** Whether the wall clock shows the same time again soon. */
+/** Whether the wall clock soon shows the same time again. */
 function comesAgain(instant: Date, timeZone: string): boolean {
   const wall = wallTime(instant, timeZone).getTime();
   return [0.5, 1, 2, 3].some(

@@ -1,4 +1,4 @@
-/** The windows of policies, and when they open next. */
+/** Lists the windows of policies, and their next openings. */
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -23,7 +23,7 @@ export interface PolicyWindow {
 export interface PolicyWindows {
   readonly policies: readonly PolicyRef[];
   readonly windows: readonly PolicyWindow[];
-  /** Policies with errors: what their windows mean cannot be said. */
+  /** Policies with errors, whose windows are unknown. */
   readonly invalid: readonly PolicyRef[];
 }
 
@@ -68,7 +68,7 @@ function windowsOfRule({ name: rule, until = [] }: RuleSpec): readonly Omit<Poli
     .flatMap(({ name: gate, window: spec }) => (spec === undefined ? [] : [{ rule, gate, spec }]));
 }
 
-/** "team-a/protect", or "protect" of any namespace. */
+/** "team-a/protect", or "protect" in any namespace. */
 export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean {
   return wanted === name || wanted === `${namespace}/${name}`;
 }
@@ -85,7 +85,7 @@ export function listOpenings(
   return windows.map((window) => ({ ...window, openings: openingsOf(window.spec, from, count) }));
 }
 
-/** `zone`: to print in; otherwise each window's own. */
+/** `zone`: the zone to print in; by default each window's own. */
 export function windowsLines(
   listed: readonly ListedWindow[],
   zone: string | undefined,
@@ -116,7 +116,7 @@ function windowLines(
   return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes];
 }
 
-/** Its schema: schemas/output/windows.json. */
+/** Schema: schemas/output/windows.json. */
 export function windowsJson(listed: readonly ListedWindow[]): string {
   const windows = listed.map(({ policy, rule, gate, spec: { timeZone }, openings }) => ({
     policy,

@@ -1,4 +1,4 @@
-/** Which function a call means, what it gives, and what is wrong with it. */
+/** Resolves calls: the function that a call means, its result type, and what is wrong with it. */
 
 import { isCelError, plan } from "@bufbuild/cel";
 import { environment } from "./environment.ts";
@@ -36,7 +36,7 @@ export function isFunction(name: string): boolean {
   return SIGNATURES.has(name);
 }
 
-/** Operators as they are written. */
+/** Operators as users write them. */
 export function displayName(name: string): string {
   if (name === "@in") return "in";
   return /^_?[^\w\s]+_?$/.test(name) ? name.replaceAll("_", "") : `${name}()`;
@@ -67,7 +67,7 @@ function accepts(signature: Signature, target: Type | undefined, args: readonly 
   );
 }
 
-/** What a comparison of values says that can never be equal, which is allowed for values that are not known. */
+/** The message for a comparison that can never be true; values of unknown type may be compared. */
 function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | undefined {
   if (name === "@in" && b.kind === "list" && !comparable(a, b.element)) {
     return `${a.kind} in a list of ${b.element.kind}: it is never there`;
@@ -106,7 +106,7 @@ function describe({ target, args }: { target: Type | undefined; args: readonly T
   return target === undefined ? `(${list})` : `${target.kind}.(${list})`;
 }
 
-/** What is wrong with the values that are written out in a call; `undefined` when nothing is, or none is. */
+/** What is wrong with the literal arguments of a call; `undefined` if nothing is, or if there are none. */
 export function argumentProblem(expr: Expr, { function: name, target, args }: Call): string | undefined {
   const literals = args.map(stringLiteral);
   const check = LITERAL_ARGUMENTS[name];
@@ -127,7 +127,7 @@ export function argumentProblem(expr: Expr, { function: name, target, args }: Ca
     : `found ${found(text)}, expected ${wanted}`;
 }
 
-/** What the text must be that is converted. */
+/** The form that a text must have to be converted. */
 const CONVERSIONS: Readonly<Record<string, string>> = {
   bool: '"true" or "false"',
   double: 'a number such as "0.5"',
@@ -138,7 +138,7 @@ const CONVERSIONS: Readonly<Record<string, string>> = {
   uint: 'an integer such as "3"',
 };
 
-/** What is wrong with the arguments of functions that take only what is known before an evaluation. */
+/** Checks the arguments of functions that accept only literals. */
 const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | undefined>> = {
   matches: ([pattern = ""]) => patternProblem(pattern),
   inWindow: ([schedule = "", duration = "", timeZone = ""]) =>
@@ -146,13 +146,15 @@ const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => st
   ...Object.fromEntries(CALENDAR_FUNCTIONS.map((name) => [name, ([zone = ""]) => calendarZoneProblem(zone)])),
 };
 
-/** What the pattern weighs that the call compiles; 0: it compiles none. */
+/** The weight of the pattern that the call compiles; 0: it compiles none. */
 export function weightOf({ function: name, args }: Call): number {
   const pattern = stringLiteral(args[0]);
   return name === "matches" && pattern !== undefined ? patternWeight(pattern) : 0;
 }
 
-/** What the checked call needs and is costly to make. As long as its expression holds it, each evaluation finds it. */
+/**
+ * The object that the checked call needs and that is costly to make; it exists as long as the expression refers to it.
+ */
 export function preparedFor({ function: name, args }: Call): object | undefined {
   const literals = args.flatMap((arg) => stringLiteral(arg) ?? []);
   const [first] = literals;

@@ -1,6 +1,6 @@
 /**
- * Text functions of CEL in which the library differs from the specification, or does more work than the length of
- * the text: conversions that read nothing as zero, split() and replace() with a count, regular expressions.
+ * Text functions of CEL in which the library differs from the specification or does more work than the length of the
+ * text: conversions that read empty text as zero, split() and replace() with a count, regular expressions.
  */
 
 import {
@@ -51,7 +51,7 @@ export function textFunctions(meter: Meter): CelFunc[] {
   ];
 }
 
-/** The library reads "" as 0 and takes 0x10 and blanks. */
+/** The library reads "" as 0 and accepts 0x10 and blanks. */
 function parseInteger(text: string): bigint {
   if (!/^[+-]?\d{1,19}$/.test(text)) throw new Error("not an integer");
   const value = BigInt(text.replace("+", ""));
@@ -74,7 +74,7 @@ function parseDouble(text: string): number {
 const RFC_3339 =
   /^(?<date>\d{4}-\d\d-(?<day>\d\d))T(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?:\.(?<fraction>\d{1,9}))?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** The library takes the 30th of February and 24:00. */
+/** The library accepts 30 February and 24:00. */
 function parseTimestamp(text: string): Timestamp {
   const groups = RFC_3339.exec(text)?.groups;
   if (groups === undefined) throw new Error("not a time");
@@ -94,7 +94,7 @@ function instant(ms: number, nanos: number): Timestamp {
   return { ...timestampFromMs(ms), nanos };
 }
 
-/** As in Go: the last part is what is left, and a negative limit is none. */
+/** As in Go: the last part is the rest of the text, and a negative limit means no limit. */
 function split(text: string, separator: string, limit: number, meter: Meter): string[] {
   meter.chargeSearch(text, separator);
   if (limit === 0) return [];
@@ -125,14 +125,14 @@ function replace(text: string, { part, by, limit }: Replacement, meter: Meter): 
   );
 }
 
-/** Of one pattern, and of those of an expression together. */
+/** The limit for one pattern, and for all patterns of an expression together. */
 export const MAX_PATTERN_WEIGHT = 1000;
-/** How many letters times parts of a pattern take as long as a step. */
+/** How many letters times parts of a pattern count as one step. */
 const TRIALS_PER_STEP = 2;
 
 /**
- * The library compiles anew at each call. RE2 does not backtrack; what it compiles has been checked. An expression
- * holds its patterns.
+ * The library compiles the pattern again at each call. RE2 does not backtrack, and only checked patterns are compiled.
+ * An expression keeps its patterns alive.
  */
 const patterns = new Shared((pattern) => RE2JS.compile(pattern));
 
@@ -145,7 +145,7 @@ export function compilePattern(pattern: string): RE2JS {
   return patterns.get(pattern);
 }
 
-/** What is wrong with a regular expression; `undefined` when it can be used. */
+/** What is wrong with a regular expression; `undefined` if it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   if (patternWeight(pattern) > MAX_PATTERN_WEIGHT) return `the pattern ${found(pattern)} repeats too much`;
   try {
@@ -157,12 +157,12 @@ export function patternProblem(pattern: string): string | undefined {
   }
 }
 
-/** A class of Unicode is a list of hundreds of ranges. */
+/** A Unicode class is a list of hundreds of ranges. */
 const CLASS_WEIGHT = 20;
 const ATOM =
   /\\Q.*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|.)|\\x\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]])*\]|\{(?<low>\d+)(?:,(?<high>\d*))?\}|./gsu;
 
-/** About as many parts as the pattern is compiled to: its length, with counted repetitions written out. */
+/** The approximate number of parts of the compiled pattern: its length, with counted repetitions expanded. */
 export function patternWeight(pattern: string): number {
   const groups: Group[] = [{ sum: 1, last: 0 }];
   for (const { 0: atom, groups: count } of pattern.matchAll(ATOM)) {
@@ -182,7 +182,7 @@ export function patternWeight(pattern: string): number {
 
 interface Group {
   sum: number;
-  /** What a repetition that follows would repeat. */
+  /** Weight of the part that a following repetition would repeat. */
   last: number;
 }
 

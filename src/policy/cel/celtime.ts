@@ -1,6 +1,6 @@
 /**
- * The calendar of CEL: the library computes it in the zone of the process, where an hour a year does not exist.
- * And windows, as the window gate has them.
+ * The calendar and the windows of CEL. The library computes the calendar in the time zone of the process, where one
+ * hour a year does not exist; windows are those of the window gate.
  */
 
 import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
@@ -12,7 +12,7 @@ import { offsetReader, zoneProblem } from "../window/zone.ts";
 const { BOOL, INT, STRING } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);
 
-/** Of a time whose UTC fields are the wall clock's. */
+/** The fields of a time whose UTC fields are those of the wall clock. */
 const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
   getFullYear: (wall) => wall.getUTCFullYear(),
   getMonth: (wall) => wall.getUTCMonth(),
@@ -26,7 +26,7 @@ const FIELDS: Readonly<Record<string, (wall: Date) => number>> = {
   getMilliseconds: (wall) => wall.getUTCMilliseconds(),
 };
 
-/** Their last argument is a time zone. */
+/** The functions whose last argument is a time zone. */
 export const CALENDAR_FUNCTIONS: readonly string[] = Object.keys(FIELDS);
 
 const MINUTE = 60_000;
@@ -70,7 +70,7 @@ function wallTime(time: Date, zone: string): Date {
   return new Date(time.getTime() + (sign === "-" ? -offset : offset));
 }
 
-/** What is wrong with the time zone that a calendar function is given; `undefined` when it has a clock. */
+/** What is wrong with the time zone of a calendar function; `undefined` if it has a clock. */
 export function calendarZoneProblem(zone: string): string | undefined {
   return OFFSET.test(zone) ? undefined : zoneProblem(zone);
 }
@@ -89,13 +89,13 @@ function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSp
   return { timeZone, allow: [{ schedule, duration }] };
 }
 
-/** What is wrong with the arguments of inWindow(); `undefined` when it can be computed. */
+/** What is wrong with the arguments of inWindow(); `undefined` if it can be computed. */
 export function windowArgumentsProblem(args: WindowArguments): string | undefined {
   const [problem] = windowProblems(windowSpec(args));
   return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;
 }
 
-/** What a call with these literals needs: held by its expression, it is made once. */
+/** The object that a call with these literals needs; created once, as its expression refers to it. */
 export function calendarOf(zone: string): object | undefined {
   return OFFSET.test(zone) ? undefined : offsetReader(zone);
 }

@@ -1,4 +1,4 @@
-/** The types that can be told before an evaluation: of the variables and their fields, and of functions. */
+/** The types that are known before an evaluation: those of variables, fields and functions. */
 
 import type { CelFunc, CelType } from "@bufbuild/cel";
 import { functions } from "./environment.ts";
@@ -8,7 +8,7 @@ import type { VariableName } from "./view.ts";
 export type Type =
   | { readonly kind: ScalarKind }
   | { readonly kind: "list"; readonly element: Type }
-  /** Its keys are strings, unless it is written in the expression. */
+  /** Its keys are strings, unless it is a literal in the expression. */
   | { readonly kind: "map"; readonly value: Type }
   | { readonly kind: "object"; readonly fields: Readonly<Record<string, Field>>; readonly open: boolean };
 
@@ -66,7 +66,7 @@ const METADATA: Readonly<Record<string, Field>> = {
 };
 const { namespace: _, ...CLUSTER_SCOPED_METADATA } = METADATA;
 
-/** Of any object, these are known without reading it whole. */
+/** The fields that are known for any object without reading it as a whole. */
 export const METADATA_FIELDS: readonly string[] = Object.keys(METADATA);
 
 const CONDITION = object({
@@ -76,7 +76,7 @@ const CONDITION = object({
   lastTransitionTime: always(TIMESTAMP),
 });
 
-/** As celview.ts makes them. */
+/** The types that view.ts produces. */
 export const VARIABLES: Readonly<Record<VariableName, Type>> = {
   cluster: object({
     metadata: always(object(METADATA)),
@@ -102,7 +102,7 @@ export const VARIABLES: Readonly<Record<VariableName, Type>> = {
     targetVersion: optional(STRING),
     settings: always(map(STRING)),
   }),
-  // Most kinds have a status, and none has it from the start.
+  // Most kinds have a status, but no object has it from the start.
   object: object(
     {
       metadata: always(
@@ -127,7 +127,7 @@ export interface Signature {
   readonly result: Type;
 }
 
-/** Every function of the environment. */
+/** All functions of the environment. */
 export const SIGNATURES: ReadonlyMap<string, readonly Signature[]> = Map.groupBy(
   functions.map(signature),
   ({ name }) => name,
@@ -138,7 +138,7 @@ function signature({ name, target, arguments: args, result }: CelFunc): Signatur
   return { name, target: target && known(target), args: args.map(known), result: known(result) };
 }
 
-/** Versions are maps to the library. */
+/** The library represents versions as maps. */
 function versionType(type: CelType): Type {
   return type.kind === "map" ? { kind: "semver" } : typeOf(type);
 }
@@ -159,12 +159,12 @@ function typeOf(type: CelType): Type {
 
 const NUMBERS: readonly string[] = ["int", "uint", "double"];
 
-/** Whether a value of one type can be equal to one of the other. */
+/** Whether values of the two types can be equal. */
 export function comparable(a: Type, b: Type): boolean {
   return fits(a, b) || (NUMBERS.includes(a.kind) && NUMBERS.includes(b.kind));
 }
 
-/** Whether a value of the type may be given where the other one is taken. */
+/** Whether a value of type `given` is accepted where `taken` is expected. */
 export function fits(given: Type, taken: Type): boolean {
   if (given.kind === "dyn" || taken.kind === "dyn" || given.kind === taken.kind) return true;
   return isMap(given) && isMap(taken);
@@ -174,7 +174,7 @@ function isMap({ kind }: Type): boolean {
   return kind === "map" || kind === "object";
 }
 
-/** The type of a value that may be of either. */
+/** The type of a value that may have either type. */
 export function either(a: Type, b: Type): Type {
   if (a.kind !== b.kind) return DYN;
   if (a.kind === "list" && b.kind === "list") return list(either(a.element, b.element));

@@ -1,4 +1,4 @@
-/** Semantic versions in CEL, named as in Kubernetes' own library, and ranges as the version gate has them. */
+/** Semantic versions in CEL, named as in Kubernetes' own library, and ranges as in the version gate. */
 
 import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
 import { parse, type SemVer } from "semver";
@@ -6,11 +6,11 @@ import type { Meter } from "./meter.ts";
 import { compileRange } from "../gates/versionrange.ts";
 
 const { BOOL, DYN, INT, STRING } = CelScalar;
-/** The library has no types of one's own. A map can be compared with nothing but maps, and has no order. */
+/** The library has no custom types. A map can be compared only with maps and has no order. */
 const VERSION = mapType(DYN, DYN);
 const TEXT = "@semver";
 
-/** The functions whose result or target is such a version. */
+/** The functions whose result or target is a version. */
 export const VERSION_FUNCTIONS = [
   "semver",
   "major",

@@ -1,4 +1,4 @@
-/** The functions that expressions can call: CEL's own, with their work counted, and those of HookPolicy. */
+/** The functions that expressions can call: CEL's own with metering, and those of HookPolicy. */
 
 import {
   celEnv,
@@ -21,7 +21,7 @@ import { textFunctions } from "./celtext.ts";
 import { timeFunctions } from "./celtime.ts";
 import { versionFunctions } from "./celversion.ts";
 
-/** What a call costs beyond the step that each part of an expression costs. */
+/** The cost of a call in addition to one step per part of an expression. */
 type Cost = (values: readonly CelValue[]) => void;
 
 const byLength: Cost = (values) => {
@@ -36,14 +36,14 @@ const byContents: Cost = (values) => {
 };
 
 const NUMBER_STEPS = 200;
-/** A message of protobuf is costly to make. */
+/** A protobuf message is costly to create. */
 const INSTANT_STEPS = 10;
 
-/** By the name of the function; the others cost as much as the texts that they are given are long. */
+/** By function name; other functions cost as much as the length of their text arguments. */
 const COSTS: Readonly<Record<string, Cost>> = {
   "_==_": byContents,
   "_!=_": byContents,
-  // In a map a key is found without looking at the others.
+  // A map finds a key without reading the others.
   "@in": ([item, container]) => byContents(isCelList(container) ? [item ?? null, container] : [item ?? null]),
   contains: bySearch,
   indexOf: bySearch,
@@ -53,7 +53,7 @@ const COSTS: Readonly<Record<string, Cost>> = {
     if (isCelList(list) && typeof separator === "string")
       meter.chargeText({ length: list.size * separator.length });
   },
-  // A number is formatted by what knows every language.
+  // Numbers are formatted by Intl, which supports every language and is slow.
   format: ([text, list]) => {
     byContents([text ?? null, list ?? null]);
     if (typeof text === "string") meter.charge((text.split("%").length - 1) * NUMBER_STEPS);
@@ -63,7 +63,7 @@ const COSTS: Readonly<Record<string, Cost>> = {
 const LIST = listType(CelScalar.DYN);
 
 const listFunctions: readonly CelFunc[] = [
-  // The library's is a chain of lists, which takes the longer the more links it has.
+  // The library's version is a chain of lists, which becomes slower with each link.
   celFunc("_+_", [LIST, LIST], LIST, (a, b) => {
     meter.charge(a.size + b.size);
     return celList([...a, ...b]);
@@ -77,7 +77,7 @@ function metered(func: CelFunc): CelFunc {
     cost(self === undefined ? args : [self, ...args]);
     const result = func.call(0, self, args);
     if (result === undefined) throw new Error("no such overload");
-    // Thrown anew, so that the library adds which call it was.
+    // Rethrown, so that the library adds the position of the call.
     if (isCelError(result)) throw new Error(result.message);
     if (isReflectMessage(result)) meter.charge(INSTANT_STEPS);
     return result;
@@ -99,10 +99,10 @@ const unmetered = celEnv({
   ],
 });
 
-/** Used by every expression: it holds no state but the count of steps. */
+/** All expressions share it: its only state is the count of steps. */
 export const environment: CelEnv = celEnv({
   funcs: [...Array.from(unmetered.funcs, metered), ...meterFunctions()],
 });
 
-/** What can be called by its name; operators are among them. */
+/** All functions that can be called by name, including operators. */
 export const functions: readonly CelFunc[] = [...unmetered.funcs];

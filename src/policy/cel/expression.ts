@@ -1,6 +1,6 @@
 /**
- * CEL expressions of policies: compiled once, checked as far as that is possible without a Cluster, and evaluated
- * within a fixed number of steps.
+ * CEL expressions of policies: compiled once, checked as far as possible without a Cluster, and evaluated within a
+ * fixed number of steps.
  */
 
 import { type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
@@ -25,10 +25,10 @@ import { type ExpressionVariables, type VariableName, viewVariable } from "./vie
 
 export type { ExpressionVariables } from "./view.ts";
 
-/** What the expression is for decides which variables it sees and what it must give. */
+/** The use of an expression decides which variables it can read and which type it must return. */
 export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object";
 
-/** Line and column count from 1. */
+/** Line and column start at 1. */
 export interface ExpressionProblem {
   readonly message: string;
   readonly line?: number;
@@ -40,28 +40,28 @@ export type ExpressionResult =
   | {
       readonly ok: false;
       readonly problem: string;
-      /** It is the steps that it has not enough of. */
+      /** The steps ran out. */
       readonly exhausted?: true;
     };
 
 export interface Expression {
   readonly source: string;
   readonly usesNow: boolean;
-  /** For use "object": whether more of the object than metadata is read, so that whole objects must be watched. */
+  /** For use "object": whether the expression reads more than metadata, so that whole objects must be watched. */
   readonly readsWholeObject: boolean;
-  /** The fields of `request` that it reads, or asks whether they are there. */
+  /** The fields of `request` that the expression reads or tests with has(). */
   readonly requestFields: ReadonlySet<RequestField>;
-  /** What its calls need, made once: its patterns, windows and calendars. */
+  /** Objects that its calls need and that are made once: patterns, windows and calendars. */
   readonly prepared: readonly object[];
   /** Never throws; the same variables give the same result, whatever was evaluated before. */
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
 
 export interface CompiledExpression {
-  /** Absent when there are problems. */
+  /** Absent if there are problems. */
   readonly expression?: Expression;
   readonly problems: readonly ExpressionProblem[];
-  /** Legal, but perhaps not what was meant. */
+  /** Legal, but perhaps not intended. */
   readonly warnings: readonly string[];
   readonly patternWeight: number;
 }
@@ -78,12 +78,12 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   object: { variables: ["object", "cluster", "now"], result: "bool" },
 };
 
-/** What each evaluation costs, besides a step for each part of the expression and what its calls cost. */
+/** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */
 const EVALUATION_STEPS = 15;
 
-/** More than a policy may have: each is compiled to be checked and to be used, by admission and by the store. */
+/** More than one policy may have: admission and the store each compile an expression to check it and to use it. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
-/** What a compiled pattern weighs in memory. */
+/** Memory of a compiled pattern per unit of weight. */
 const LETTERS_PER_WEIGHT = 4;
 const remembered = new Map<string, CompiledExpression>();
 let rememberedLetters = 0;
@@ -187,7 +187,7 @@ function fails(problem: string): ExpressionResult {
   return { ok: false, problem };
 }
 
-/** A field that is not known is not absent either, so that not even has() can tell. */
+/** An unknown field is not an absent one, so even has() has no answer. */
 function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariables): string | undefined {
   if (call === undefined) return undefined;
   return fields
@@ -196,7 +196,7 @@ function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariab
     .find((problem) => problem !== undefined);
 }
 
-/** All of them, where the request is not asked for one. */
+/** All fields, if the expression uses `request` other than by field. */
 function requestFieldsIn(expr: Expr): readonly RequestField[] {
   if (identifier(expr) === "request") return REQUEST_FIELDS;
   const { exprKind } = expr;
@@ -207,10 +207,10 @@ function requestFieldsIn(expr: Expr): readonly RequestField[] {
   return children(expr).flatMap(requestFieldsIn);
 }
 
-/** Without a prototype, so that no name but these is found. */
+/** Without a prototype, so that no other names are found. */
 function bindings(names: readonly VariableName[], values: ExpressionVariables): Record<string, CelInput> {
   const bound: Record<string, CelInput> = Object.create(null);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an error is a value to the library; its types do not say so
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library accepts an error as a value; its types do not say so
   for (const name of names) bound[name] = viewVariable(name, values) as CelInput;
   return bound;
 }
@@ -221,7 +221,7 @@ function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult
   return fails(`the expression gives ${celType(value).name}, expected ${wanted}`);
 }
 
-/** The object for anything but a field of its metadata that is known of every object. */
+/** True for any read other than a metadata field that every object has. */
 function readsWholeObject(expr: Expr): boolean {
   if (isMetadataField(expr)) return false;
   if (identifier(expr) === "object") return true;

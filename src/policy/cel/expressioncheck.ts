@@ -1,6 +1,6 @@
 /**
- * Finds what is wrong with an expression before it is evaluated: unknown variables, fields and functions, and
- * types that do not fit. What cannot be told for certain passes.
+ * Finds what is wrong with an expression before it is evaluated: unknown variables, fields and functions, and types
+ * that do not fit. Anything uncertain passes.
  */
 
 import { argumentProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
@@ -16,13 +16,13 @@ export interface Finding {
   readonly message: string;
 }
 
-/** What is known at one place of the expression. */
+/** What is known at one position in the expression. */
 interface Place {
   readonly scope: Readonly<Record<string, Type>>;
   readonly facts: Facts;
 }
 
-/** Names that stand for types, as in type(x) == string. */
+/** Names that denote types, as in type(x) == string. */
 const TYPE_NAMES = new Set(
   "bool int uint double string bytes list map null_type type google.protobuf.Timestamp google.protobuf.Duration".split(
     " ",
@@ -39,7 +39,7 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   nullValue: { kind: "null_type" },
 };
 
-/** Of one expression: more of them help nobody. */
+/** Limit per expression; more problems do not help a user. */
 const MAX_PROBLEMS = 8;
 
 const MAX_INT = 2n ** 63n - 1n;
@@ -49,10 +49,10 @@ const MAX_UINT = 2n ** 64n - 1n;
 export class Checker {
   readonly problems: Finding[] = [];
   readonly warnings: Finding[] = [];
-  /** Of all patterns so far. */
+  /** Weight of all patterns so far. */
   patternWeight = 0;
 
-  /** The type of the expression, with these variables in scope. */
+  /** Returns the type of the expression, with these variables in scope. */
   check(expr: Expr, variables: Readonly<Record<string, Type>>): Type {
     return this.#infer(expr, { scope: variables, facts: new Set() });
   }
@@ -155,7 +155,7 @@ export class Checker {
     const { function: name, target, args } = call;
     const [a, b, c] = args;
     switch (name) {
-      // An error of one side does not count where the other side decides.
+      // An error on one side does not count if the other side decides.
       case "_&&_":
       case "_||_": {
         const decided = name === "_&&_";
@@ -262,7 +262,7 @@ function elementOf(type: Type): Type | undefined {
   return type.kind === "dyn" ? DYN : undefined;
 }
 
-/** A map that is written in the expression can have any keys. */
+/** A map literal in the expression can have keys of any type. */
 function isStringMap(expr: Expr | undefined): boolean {
   return pathKey(expr) !== undefined;
 }

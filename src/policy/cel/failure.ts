@@ -1,6 +1,6 @@
 /**
- * Why an evaluation has no result, in words that are the same for the same cause: the library's messages hold
- * values that were observed, and those must not come into an answer.
+ * Explains why an evaluation has no result, in words that are the same for the same cause: the library's messages
+ * contain observed values, which must not reach an answer.
  */
 
 import type { CelError } from "@bufbuild/cel";
@@ -23,7 +23,7 @@ export function describeFailure(error: CelError, root: Expr): string {
   return `${name} has no result for what it is given`;
 }
 
-/** Of a field the library tells the selection, of a key only where the chain of selections begins. */
+/** For a field the library reports the selection, for a key only the start of the chain of selections. */
 function missing(root: Expr, id: bigint | undefined, key: string | undefined): string {
   const field = find(root, (each) => each.id === id && each.exprKind.case === "selectExpr");
   if (field?.exprKind.case === "selectExpr" && field.exprKind.value.field === key) {

@@ -1,13 +1,13 @@
-/** Which fields and keys an expression has made sure of before it looks at them. */
+/** Finds the fields and keys whose presence an expression has checked before it reads them. */
 
 import { callOf, type Expr, identifier, stringLiteral } from "./syntax.ts";
 
-/** Keys of paths that are there for certain; see pathKey(). */
+/** Keys of paths that certainly exist; see pathKey(). */
 export type Facts = ReadonlySet<string>;
 
 type Segment = string | { readonly variable: string };
 
-/** The same for a.b and a["b"]; `undefined` for what is not a chain of fields and keys. */
+/** The same key for a.b and a["b"]; `undefined` for anything but a chain of fields and keys. */
 export function pathKey(expr: Expr | undefined): string | undefined {
   const segments = pathSegments(expr);
   return segments && JSON.stringify(segments);
@@ -38,13 +38,13 @@ export function keyFact(container: Expr | undefined, key: Expr | undefined): str
   return segments && JSON.stringify(segments);
 }
 
-/** In a loop over the keys of a map, each of them is there. */
+/** In a loop over the keys of a map, each of them exists. */
 export function iterationFact(container: Expr | undefined, variable: string): string | undefined {
   const segments = extend(container, { variable });
   return segments && JSON.stringify(segments);
 }
 
-/** As people write it. */
+/** The path as users write it. */
 export function pathText(expr: Expr | undefined): string {
   const variable = identifier(expr);
   if (variable !== undefined) return variable;
@@ -57,7 +57,9 @@ export function pathText(expr: Expr | undefined): string {
   return `${pathText(operand)}[${literal === undefined ? (identifier(key) ?? "…") : JSON.stringify(literal)}]`;
 }
 
-/** What holds where the condition is `value`. In doubt nothing, which costs a warning too many. */
+/**
+ * The facts that follow if the condition is `value`. In doubt there are none, which only causes an unnecessary warning.
+ */
 export function factsWhen(condition: Expr | undefined, value: boolean): readonly string[] {
   if (isHas(condition)) return value ? known(pathKey(condition)) : [];
   if (condition?.exprKind.case !== "callExpr") return [];

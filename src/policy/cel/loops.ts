@@ -1,13 +1,13 @@
-/** The macros that loop, read back from what the parser expands them to. */
+/** Recognizes macros that loop in the parser's expansion. */
 
 import { callOf, children, type Comprehension, type Expr } from "./syntax.ts";
 
 export interface Loop {
   readonly variable: string;
   readonly range: Expr | undefined;
-  /** Must give a bool. */
+  /** Must be a bool. */
   readonly test: Expr | undefined;
-  /** What map() and filter() collect; absent: the loop gives a bool. */
+  /** The items that map() and filter() collect; absent: the loop returns a bool. */
   readonly item: Expr | undefined;
 }
 

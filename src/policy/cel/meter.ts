@@ -1,6 +1,6 @@
 /**
- * Counts what an evaluation does and stops it after a fixed number of steps. A count, not a clock: the verdict
- * must be the same on a busy machine.
+ * Counts the work of an evaluation and stops it after a fixed number of steps. A count, not a clock: the verdict must
+ * be the same on a busy machine.
  */
 
 import {
@@ -17,15 +17,15 @@ import type { CelFunc, CelValue } from "@bufbuild/cel";
 import { callOf, children, type Comprehension, countNodes, type Expr, identifier } from "./syntax.ts";
 
 /**
- * What all HookPolicies of a namespace may spend on one decision together, and each ClusterHookPolicy for itself:
- * about ten milliseconds at the worst, as the dearest steps take 0.15 µs. A usual policy needs some hundred.
+ * The budget of one decision for all HookPolicies of a namespace together, and for each ClusterHookPolicy: at worst
+ * about ten milliseconds, as the most expensive steps take 0.15 µs. A usual policy needs some hundred steps.
  */
 export const MAX_STEPS = 60_000;
-/** Deeper values come from hostile input only, and comparing them recurses. */
+/** Deeper values come only from hostile input, and comparing them recurses. */
 const MAX_VALUE_DEPTH = 64;
 const LETTERS_PER_STEP = 10;
 
-/** What people are told of it. */
+/** The message for users. */
 export const STEPS_EXCEEDED = `more than ${MAX_STEPS} steps are needed`;
 
 export class StepsExceeded extends Error {
@@ -34,7 +34,7 @@ export class StepsExceeded extends Error {
   }
 }
 
-/** Steps that can be spent, of those of the work around it. Used up, it stays so. */
+/** The remaining steps, which also count against the budget of the surrounding work. A used-up budget stays used up. */
 export class Budget {
   readonly #outer: Budget | undefined;
   readonly #paid = new Set<object>();
@@ -54,7 +54,7 @@ export class Budget {
     this.#outer?.spend(steps);
   }
 
-  /** Whether this is to be paid for; true once for each. */
+  /** Whether this object must be paid for; true once per object. */
   owes(made: object): boolean {
     if (this.#paid.has(made)) return false;
     this.#paid.add(made);
@@ -62,26 +62,26 @@ export class Budget {
   }
 }
 
-/** Evaluation does not wait for anything, so that one count at a time is enough. */
+/** Evaluation is synchronous, so one count at a time is enough. */
 export class Meter {
-  /** Of the work that the evaluations are a part of. */
+  /** Budget of the surrounding work. */
   #shared: Budget | undefined;
-  /** Of the present evaluation. */
+  /** Budget of the current evaluation. */
   #budget = new Budget();
   #decisions = 0;
   #made: { readonly from: object; readonly value: unknown } | undefined;
 
-  /** The steps of the present work, or of the last evaluation, are used up. */
+  /** Whether the steps of the current work, or of the last evaluation, are used up. */
   get exhausted(): boolean {
     return this.#budget.exhausted;
   }
 
-  /** For within(); what is spent of it is spent of what surrounds it, too. */
+  /** A budget for within(); its steps also count against the surrounding budget. */
   budget(steps = MAX_STEPS): Budget {
     return new Budget(steps, this.#shared);
   }
 
-  /** All that is evaluated in `work` spends of `budget`. */
+  /** Charges everything that is evaluated in `work` to `budget`. */
   within<T>(budget: Budget, work: () => T): T {
     const [shared, present] = [this.#shared, this.#budget];
     this.#shared = budget;
@@ -94,7 +94,7 @@ export class Meter {
     }
   }
 
-  /** What is costly to make is made once in `work`. */
+  /** Makes objects that are costly only once during `work`. */
   decision<T>(work: () => T): T {
     this.#decisions += 1;
     try {
@@ -105,12 +105,12 @@ export class Meter {
     }
   }
 
-  /** An evaluation that is a part of nothing has as much as a decision. */
+  /** An evaluation outside of a decision has the budget of a decision. */
   start(): void {
     this.#budget = this.#shared ?? new Budget();
   }
 
-  /** Throws once the steps are used up, and from then on: no later part may do more work. */
+  /** Throws once the steps are used up, and at every later call: no later part may do more work. */
   charge(steps: number): void {
     this.#budget.spend(steps);
     if (this.#budget.exhausted) throw new StepsExceeded();
@@ -126,12 +126,12 @@ export class Meter {
     return this.afford(Math.ceil(letters / LETTERS_PER_STEP));
   }
 
-  /** What is paid for once by each budget. */
+  /** Charges an object once per budget. */
   affordOnce(made: object, steps: () => number): boolean {
     return !this.#budget.owes(made) || this.afford(steps());
   }
 
-  /** Made once for a decision, and paid for by each budget, so that no budget depends on what others have read. */
+  /** Makes the object once per decision but charges each budget, so that no budget depends on what others have read. */
   once<T extends object>(from: object, length: number, make: () => T): T {
     if (this.#budget.owes(from)) this.chargeText({ length });
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made by the same function from the same object
@@ -145,12 +145,12 @@ export class Meter {
     for (const { length } of texts) this.charge(Math.ceil(length / LETTERS_PER_STEP));
   }
 
-  /** Looking for one text in another one. */
+  /** Charges a search for a text within another one. */
   chargeSearch(text: string, part: string): void {
     this.charge(Math.ceil(text.length / LETTERS_PER_STEP) * (1 + Math.ceil(part.length / LETTERS_PER_STEP)));
   }
 
-  /** A value with all that is in it. Charged on the way: shared parts can make it larger than memory. */
+  /** Charges a value with everything in it. Charged during the walk: shared parts can make it larger than memory. */
   chargeValue(value: CelValue, depth = 0): void {
     this.charge(1);
     if (depth > MAX_VALUE_DEPTH) this.charge(MAX_STEPS);
@@ -165,17 +165,17 @@ export class Meter {
   }
 }
 
-/** Counts the steps of the evaluation that is going on. */
+/** Counts the steps of the current evaluation. */
 export const meter = new Meter();
 
-/** Not to be written by users: "@" does not begin a name in CEL. */
+/** Users cannot write it: a name in CEL cannot start with "@". */
 const STEP = "@step";
 const RANGE = "@range";
 const NEW_LIST = "@list";
 const APPEND = "@append";
 const LIST = listType(CelScalar.DYN);
 
-/** What instrument() calls. */
+/** The functions that instrument() calls. */
 export function meterFunctions(): CelFunc[] {
   const { BOOL, DYN, INT } = CelScalar;
   const arrays = new WeakMap<CelList, CelInput[]>();
@@ -202,8 +202,8 @@ export function meterFunctions(): CelFunc[] {
 }
 
 /**
- * The same expression, whose loops count: each turn costs as many steps as the loop has parts. The lists that
- * map() and filter() build grow in place, because the library's would take the square of their length.
+ * Returns the same expression with counting loops: each iteration costs as many steps as the loop has parts. The lists
+ * that map() and filter() build grow in place, because the library's lists take time quadratic in their length.
  */
 export function instrument(expr: Expr): Expr {
   const { exprKind } = expr;

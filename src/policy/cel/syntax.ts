@@ -1,4 +1,4 @@
-/** The syntax of CEL expressions: text to tree within bounds, and where in the text each part stands. */
+/** The syntax of CEL expressions: parses text to a tree within limits, with the position of each part. */
 
 import { parse } from "@bufbuild/cel";
 
@@ -6,7 +6,7 @@ export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
 export type Comprehension = Extract<Expr["exprKind"], { case: "comprehensionExpr" }>["value"];
 export type Call = Extract<Expr["exprKind"], { case: "callExpr" }>["value"];
 
-/** Both count from 1. */
+/** Both start at 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
@@ -14,7 +14,7 @@ export interface Position {
 
 export interface Syntax {
   readonly root: Expr;
-  /** By the id of an expression. */
+  /** By the id of an expression node. */
   readonly position: (id: bigint) => Position | undefined;
 }
 
@@ -23,7 +23,7 @@ export type Parsed =
   | { readonly ok: false; readonly message: string; readonly position?: Position };
 
 export const MAX_SOURCE_BYTES = 1024;
-/** The parser and the evaluation recurse; what people write is less than ten deep. */
+/** The parser and the evaluation recurse; expressions in practice are less than ten levels deep. */
 const MAX_BRACKETS = 40;
 const MAX_DEPTH = 100;
 
@@ -51,7 +51,7 @@ function fails(message: string): Parsed {
   return { ok: false, message };
 }
 
-/** Those within strings count, too: an upper bound is enough. */
+/** Also counts brackets within strings: an upper bound is enough. */
 function bracketDepth(source: string): number {
   let depth = 0;
   let deepest = 0;
@@ -76,7 +76,7 @@ function positionAt(lines: readonly number[], offset: number | undefined): Posit
   return { line: line + 1, column: offset - (lines[line] ?? 0) + 1 };
 }
 
-/** The expressions directly below one, in the order of the text as far as it matters. */
+/** The direct subexpressions, in textual order where the order matters. */
 export function children({ exprKind }: Expr): Expr[] {
   switch (exprKind.case) {
     case "selectExpr":
@@ -128,7 +128,7 @@ export function callOf(expr: Expr | undefined, name: string): Call | undefined {
     : undefined;
 }
 
-/** `strings` and `quote` of strings.quote(x): a function with a dotted name looks like a method. */
+/** `strings` and `quote` of strings.quote(x): a function with a dotted name parses like a method. */
 export function qualifiedName(expr: Expr | undefined): string | undefined {
   if (expr?.exprKind.case !== "selectExpr" || expr.exprKind.value.testOnly) return identifier(expr);
   const parent = qualifiedName(expr.exprKind.value.operand);
@@ -145,7 +145,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/\b(and|or|not)\b/, "write &&, || and ! instead of and, or and not"],
 ];
 
-/** The parser's list of what it expected is long and mostly beside the point: what is there says more. */
+/** The parser's list of expected tokens is long and mostly irrelevant, so the message names the found token. */
 function syntaxError(source: string, error: unknown, lines: readonly number[]): Parsed {
   const offset = offsetOf(error);
   const rest = source.slice(offset ?? 0).trim();

@@ -1,4 +1,4 @@
-/** What expressions see: the variables as values of CEL, converted only where an expression looks. */
+/** Presents the variables to expressions as CEL values, converted only when an expression reads them. */
 
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
@@ -16,18 +16,18 @@ export interface ExpressionVariables {
   readonly call?: HookCall;
   /** A raw Kubernetes object. */
   readonly object?: unknown;
-  /** That of `object`, where it has been viewed already. */
+  /** Metadata of `object`, if it has been viewed already. */
   readonly objectMetadata?: ObjectMeta;
   readonly now: Date;
 }
 
-/** A Namespace is called as in a ValidatingAdmissionPolicy: `namespace` is a reserved word of CEL. */
+/** A Namespace is named as in a ValidatingAdmissionPolicy: `namespace` is a reserved word of CEL. */
 export type VariableName = "cluster" | "namespaceObject" | "request" | "object" | "now";
 
-/** Messages of errors that are for users as they are begin with it; the library's can hold observed values. */
+/** The prefix of error messages that users may see unchanged; the library's messages can contain observed values. */
 export const FOR_USERS = "hookpolicy: ";
 
-/** A variable that is not known is an error only where the expression looks at it. */
+/** An unknown variable is an error only if the expression reads it. */
 export function viewVariable(name: VariableName, variables: ExpressionVariables): CelInput | Error {
   const { cluster, namespace, call, object, objectMetadata, now } = variables;
   switch (name) {
@@ -58,7 +58,7 @@ function viewCluster({ metadata, topology, status }: Cluster): CelInput {
   });
 }
 
-/** Packed variables are unpacked only where an expression reads them, and after they were paid for. */
+/** Unpacks packed variables only when an expression reads them, and after charging for them. */
 function viewTopology(topology: ClusterTopology): CelInput {
   return struct({
     className: () => topology.className,
@@ -98,7 +98,7 @@ function viewCondition({
   });
 }
 
-/** Maps and lists are there also where they are empty, as an absent one means the same to Kubernetes. */
+/** Empty maps and lists are present, since Kubernetes treats absent ones the same. */
 function viewObjectMeta(metadata: ObjectMeta, more: Record<string, Thunk | undefined> = {}): CelInput {
   const { name, namespace, uid, generation, labels = {}, annotations = {}, finalizers = [] } = metadata;
   return struct({
@@ -120,7 +120,7 @@ function viewTime(text: string | undefined): Thunk | undefined {
   return Number.isNaN(ms) ? undefined : () => instant(ms);
 }
 
-/** In the form that the library would make of it at every look. */
+/** In the form that the library would otherwise create at every read. */
 function instant(ms: number): CelInput {
   return reflect(TimestampSchema, timestampFromMs(ms));
 }
@@ -137,7 +137,7 @@ function viewCall(call: HookCall): CelInput {
   });
 }
 
-/** Its metadata is the same whether the whole object is watched or only that. */
+/** Its metadata is the same whether the whole object or only metadata is watched. */
 function viewObject(raw: unknown, metadata: ObjectMeta | undefined): CelInput {
   if (!isFields(raw)) return viewJson(raw);
   const owners = isFields(raw["metadata"]) ? raw["metadata"]["ownerReferences"] : undefined;
@@ -163,7 +163,7 @@ function struct(fields: Readonly<Record<string, Thunk | undefined>>): CelInput {
   return celMap(new LazyMap<Thunk | undefined>(present, (field) => field?.() ?? null));
 }
 
-/** A JSON number is a CEL int where it is integral, as in Kubernetes, and a double otherwise. */
+/** As in Kubernetes, an integral JSON number is a CEL int, and any other number a double. */
 function viewJson(value: unknown): CelInput {
   if (Array.isArray(value)) return viewList(value, viewJson);
   if (isFields(value)) return celMap(new LazyMap(value, viewJson));
@@ -176,7 +176,7 @@ function viewList<T>(items: readonly T[], view: (item: T) => CelInput): CelInput
   return celList(items.map(view));
 }
 
-/** The own properties of an object, each converted when it is first looked at. Lives for one evaluation. */
+/** The own properties of an object, each converted at its first read. Lives for one evaluation. */
 class LazyMap<T> implements ReadonlyMap<string, CelInput> {
   readonly #raw: Readonly<Record<string, T>>;
   readonly #view: (value: T, key: string) => CelInput;
@@ -232,11 +232,11 @@ class LazyMap<T> implements ReadonlyMap<string, CelInput> {
   }
 }
 
-/** Of objects with many keys: a large map is paid for before it is listed again. */
+/** Key counts of objects with many keys: a large map is charged before it is listed again. */
 const counts = new WeakMap<object, number>();
 const MANY_KEYS = 100;
 
-/** A step for each key. Every evaluation lists them anew, so that no decision keeps them. */
+/** Charges a step for each key. Every evaluation lists the keys again, so that no decision keeps them. */
 function chargedKeys(raw: object): readonly string[] {
   const known = counts.get(raw);
   if (known !== undefined) meter.charge(known);

@@ -1,4 +1,4 @@
-/** A gate that holds when one of several does. */
+/** A gate that holds when at least one of its members holds. */
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { earliest } from "../instant.ts";
@@ -32,7 +32,7 @@ interface Situation {
   readonly now: Date;
 }
 
-/** True if one holds; otherwise not evaluable if one is not, because that one might. */
+/** True if one holds; otherwise not evaluable if one is not evaluable, because that one might hold. */
 function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
   const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
   const changesAt = earliest(results.map(({ result }) => result.changesAt));
@@ -46,7 +46,7 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
   const unknown = results.filter(({ result }) => result.holds === undefined);
   const [first] = unknown;
   if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
-  // Goes into messages: what the others have found must not.
+  // This text is used in messages, so it must not contain what the other members found.
   return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
 }
 

@@ -34,7 +34,7 @@ function broken(source: string): GateResult {
   return unevaluable("InvalidExpression", quoted(source), "the expression does not compile");
 }
 
-/** For messages: on one line, and not longer than a line. */
+/** For messages: one line of limited length. */
 export function quoted(source: string): string {
   return `expression ${truncate(source.replaceAll(/\s+/g, " ").trim(), MAX_QUOTED)}`;
 }

@@ -50,17 +50,17 @@ function evaluateMetadata(
   };
 }
 
-/** In its short form: every gate keeps a copy. */
+/** Shortened, because every gate keeps a copy. */
 function describeValue(value: string | undefined): string {
   return value === undefined ? "absent" : `present: ${shortForm(value)}`;
 }
 
-/** Set where any value will do. */
+/** The value that commands set if any value is accepted. */
 export const ANY_VALUE = "true";
 
 export const MISSING = Symbol("missing");
 
-/** `undefined`: any value will do. MISSING: the value comes from something that this call does not have. */
+/** `undefined`: any value is accepted. MISSING: the value comes from something that this call lacks. */
 export function wantedValue(
   field: MetadataField,
   spec: MetadataGateSpec,
@@ -107,11 +107,11 @@ export interface Setting {
   readonly field: MetadataField;
   readonly key: string;
   readonly value: string;
-  /** There is another value now. */
+  /** Whether the key has another value now. */
   readonly overwrite: boolean;
 }
 
-/** What a person types to set it. */
+/** The command that sets the value. */
 export function commandToSet(
   { on, field, key, value, overwrite }: Setting,
   { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,

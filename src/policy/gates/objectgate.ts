@@ -1,4 +1,4 @@
-/** A gate that looks at other objects: that some exist, or that none does. */
+/** A gate on other objects: that some exist, or that none does. */
 
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
@@ -13,9 +13,9 @@ import type { PolicyRef } from "../policyref.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;
-  /** Absent: the Cluster's. */
+  /** Absent: the Cluster's namespace. */
   readonly namespace?: string;
-  /** A HookPolicy reaches its own namespace only. */
+  /** A HookPolicy reaches only its own namespace. */
   readonly ownNamespaceOnly: boolean;
   readonly name?: string;
   readonly nameExpression?: Expression;
@@ -25,7 +25,7 @@ interface CompiledObjectGate {
   readonly absent: boolean;
   readonly minCount: number;
   readonly lookSteps: number;
-  /** What the gate waits for, but for names that depend on the Cluster. */
+  /** What the gate waits for, without names that depend on the Cluster. */
   readonly condition: string;
 }
 
@@ -86,14 +86,14 @@ interface Situation {
   readonly now: Date;
 }
 
-/** What it costs to look at one object. */
+/** The cost of checking one object. */
 function lookStepsOf({ selector }: ObjectGateSpec): number {
   if (selector === undefined) return 0.1; // a name
   const labels = Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length;
   return 1 + labels / 3;
 }
 
-/** Where the objects are, or why that cannot be said. */
+/** Where the objects are, or why that is unknown. */
 function locate(gate: CompiledObjectGate, { world, call, now }: Situation): ObjectQuery | GateResult {
   const { cluster, namespace } = world;
   const place = {
@@ -110,7 +110,7 @@ function locate(gate: CompiledObjectGate, { world, call, now }: Situation): Obje
   return unevaluable("ExpressionError", describe(gate, undefined, true), problem);
 }
 
-/** Of what cannot have a name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
+/** For an invalid name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
 function isObjectName(name: string): boolean {
   return /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
 }
@@ -141,13 +141,13 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
     : judgePresence(gate, candidates, { wanted, world, now });
 }
 
-/** Whether a namespace is there to stay is known only of the Cluster's own. */
+/** Whether a namespace exists and is not being deleted is known only for the Cluster's own. */
 function doubtAbsence({ namespace }: World, wanted: string): GateResult | undefined {
   if (namespace === undefined) {
     return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
   }
   if (namespace.metadata.deletionTimestamp === undefined) return undefined;
-  const observed = "its namespace is being deleted, so that nothing can be told from what is missing";
+  const observed = "its namespace is being deleted, so missing objects prove nothing";
   return { holds: false, reason: "NamespaceTerminating", wanted, observed };
 }
 
@@ -166,7 +166,7 @@ interface Judging {
   readonly now: Date;
 }
 
-/** `undefined`: the expression cannot be evaluated for this object. */
+/** `undefined`: the expression is not evaluable for this object. */
 function fulfils(
   { expression }: CompiledObjectGate,
   object: WatchedObject,
@@ -184,7 +184,7 @@ function fulfils(
   return result.ok ? result.value === true : undefined;
 }
 
-/** An object that is being deleted is no proof that something was done. */
+/** An object that is being deleted does not count as present. */
 function judgePresence(
   gate: CompiledObjectGate,
   objects: readonly WatchedObject[],
@@ -202,7 +202,7 @@ function judgePresence(
   return { holds: false, reason: "WaitingForObject", wanted, observed };
 }
 
-/** An object that is being deleted is still there. */
+/** An object that is being deleted still exists. */
 function judgeAbsence(
   gate: CompiledObjectGate,
   objects: readonly WatchedObject[],

@@ -5,7 +5,7 @@ import type { CompiledPolicy, ObjectQuery } from "../policy.ts";
 import { affordRule, Budgets, inOneDecision, within } from "../budget.ts";
 import type { World } from "../world.ts";
 
-/** `undefined`: to find their names takes more steps than the decision has. */
+/** `undefined`: computing their names takes more steps than the decision has. */
 export function objectQueries(
   policies: readonly CompiledPolicy[],
   world: World,

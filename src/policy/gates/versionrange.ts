@@ -1,12 +1,12 @@
-/** Version ranges as npm writes them, which are those of semver.org with spaces for "and". */
+/** Version ranges in npm's syntax: those of semver.org, with spaces for "and". */
 
 import { parse, Range, validRange } from "semver";
 import { found } from "../validation/fieldmessage.ts";
 
-/** Two versions with a hyphen but no spaces: npm reads the second one as the name of a pre-release. */
+/** Two versions with a hyphen but no spaces: npm reads the second one as a pre-release name. */
 const HYPHEN_WITHOUT_SPACES = /\d-v?\d+\.\d+/;
 
-/** What is wrong with a range; `undefined` when it can be compiled. */
+/** What is wrong with a range; `undefined` if it is valid. */
 export function rangeProblem(range: string): string | undefined {
   const hint = syntaxHint(range);
   if (hint !== undefined) return `found ${found(range)}: ${hint}`;
@@ -16,7 +16,7 @@ export function rangeProblem(range: string): string | undefined {
 
 function syntaxHint(range: string): string | undefined {
   if (range.includes(",")) return 'write a space instead of the comma, as in ">=1.30.0 <1.32.0"';
-  // npm reads nothing as any version.
+  // npm reads an empty range as any version.
   if (range.split("||").some((alternative) => alternative.trim() === "")) {
     return 'an empty range holds for every version; write "*" if that is meant';
   }
@@ -25,7 +25,7 @@ function syntaxHint(range: string): string | undefined {
 }
 
 /**
- * Whether a version lies in the range; `undefined` for what is no version (1.30 lacks its patch). As in npm, a
+ * Whether a version lies in the range; `undefined` for an invalid version (1.30 lacks its patch). As in npm, a
  * pre-release lies only in a range that names a pre-release of the same version, and build metadata does not count.
  */
 export function compileRange(range: string): (version: string) => boolean | undefined {

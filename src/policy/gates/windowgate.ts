@@ -1,4 +1,4 @@
-/** A gate that holds inside of its time windows. */
+/** A gate that holds inside its time windows. */
 
 import type { WindowGateSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../instant.ts";

@@ -1,4 +1,4 @@
-/** What people read about a field that does not fit the schema: what was found, what is expected, what was perhaps meant. */
+/** The messages for a field that does not fit the schema: the found value, the expected one, and a suggestion. */
 
 import type { ErrorObject } from "ajv";
 
@@ -42,13 +42,13 @@ function unexpected(what: string, word: unknown, expected: readonly string[]): s
   return `${what} ${found(word)}, expected ${choice}${hint}`;
 }
 
-/** YAML reads true, 1 and many other words as something else than a string. */
+/** YAML reads true, 1 and many other words as types other than string. */
 function wrongType(data: unknown, type: string): string {
   const unquoted = type === "string" && (typeof data === "boolean" || typeof data === "number");
   return `found ${found(data)}, expected ${noun(type)}${unquoted ? `: write it in quotes, "${data}"` : ""}`;
 }
 
-/** Without the contents of lists and objects, and never throws: the value can be anything. */
+/** Leaves out the contents of lists and objects, and never throws for any value. */
 export function found(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
@@ -59,7 +59,7 @@ export function found(value: unknown): string {
     : typeof value;
 }
 
-/** Cut between code points, so that a message stays valid Unicode. A code point has at most two units. */
+/** Cuts between code points, so that a message stays valid Unicode. A code point has at most two units. */
 function quote(text: string): string {
   const letters = Array.from(text.slice(0, 2 * MAX_QUOTED + 1));
   return JSON.stringify(letters.length > MAX_QUOTED ? `${letters.slice(0, MAX_QUOTED).join("")}…` : text);
@@ -70,14 +70,14 @@ function noun(type: string): string {
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** The word that was perhaps meant: wrong case, or about every third letter mistyped. */
+/** A suggestion for a misspelt word: wrong case, or about every third letter wrong. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   if (word.length > MAX_QUOTED) return undefined;
   const lower = word.toLowerCase();
   let best: string | undefined;
   let least = 1 + Math.max(...words.map(tolerated));
   for (const each of words) {
-    // Each letter too many is a mistake.
+    // Each additional letter is a mistake.
     if (Math.abs(each.length - word.length) >= least) continue;
     const mistakes = distance(lower, each.toLowerCase());
     if (mistakes < least) [best, least] = [each, mistakes];
@@ -85,12 +85,15 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return best !== undefined && least <= tolerated(best) ? best : undefined;
 }
 
-/** Mistakes in a word. */
+/** The tolerated number of mistakes in a word. */
 function tolerated({ length }: string): number {
   return Math.max(1, Math.floor(length / 3));
 }
 
-/** Levenshtein's. Of our own: the dependencies export none, and a package for ten lines is not worth its upkeep. */
+/**
+ * Levenshtein distance. Written here because the dependencies export none, and a package for ten lines is not worth its
+ * upkeep.
+ */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

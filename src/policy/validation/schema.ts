@@ -1,8 +1,8 @@
 /**
- * The verdict of the API server (fieldValidation=Strict) on the spec and name of a policy or override, without
- * one: the CRD's schema by ajv, unknown fields, unique lists and CEL rules. The operator asks again what the API
- * server has accepted, because the stored object can be older than the CRD; the command line asks before there is
- * one. Rules about changes (oldSelf) are the API server's alone.
+ * Validates the spec and name of a policy or override like the API server (fieldValidation=Strict), but without one:
+ * the CRD's schema by ajv, unknown fields, unique lists and CEL rules. The operator validates again what the API server
+ * has accepted, because a stored object can be older than the CRD; the command line validates before there is an API
+ * server. Only the API server checks rules about changes (oldSelf).
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
@@ -15,15 +15,15 @@ import { brokenRules } from "./schemarules.ts";
 import { describeSchemaError, found } from "./fieldmessage.ts";
 
 export interface FieldError {
-  /** As the API server writes it: spec.rules[0].until[1].annotation.key; "" is the object itself. */
+  /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */
   readonly path: string;
-  /** What was found and what is expected, for people. */
+  /** What was found and what is expected, for users. */
   readonly message: string;
 }
 
 type Kind = keyof typeof CRD_SCHEMAS;
 
-/** A value of the object and the schema that it must fit. */
+/** A value of the object with the schema that it must fit. */
 interface Place {
   readonly schema: CrdSchema;
   readonly value: unknown;
@@ -35,20 +35,20 @@ const byPath = new Intl.Collator("en", { numeric: true });
 const validators = new Map<Kind, ValidateFunction>();
 
 /**
- * Every error, in the order of the paths; empty: valid. Never throws, whatever the object (cycles excluded).
- * Rules in CEL are evaluated only on values that fit the schema otherwise.
+ * Returns every error in the order of the paths; empty: valid. Never throws for any object (except cycles). CEL rules
+ * are evaluated only on values that otherwise fit the schema.
  */
 export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
   return atOnce(validateInSteps(kind, object));
 }
 
-/** At most `max` errors of each rule. */
+/** Returns at most `max` errors per rule. */
 export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
     return yield* validateObject(kind, object, max);
   } catch (error) {
-    // A property that throws when it is read, for example: not from JSON or YAML.
+    // For example, a property that throws when it is read: not from JSON or YAML.
     return [
       {
         path: "",
@@ -80,7 +80,7 @@ function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldEr
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
 }
 
-/** At most so many of each rule, and of the rest: a rule with errors keeps some. */
+/** Keeps at most `max` errors of each rule and of the rest, so that every rule with errors keeps some. */
 export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {
   const counts = new Map<string, number>();
   return errors.filter(({ path }) => {
@@ -92,8 +92,8 @@ export function firstOfEachRule(errors: readonly FieldError[], max: number): Fie
 }
 
 /**
- * A copy as the API server judges it: null means absent, unless it is an item of a list, and defaults are filled in
- * (apiextensions-apiserver, pkg/apiserver/schema/defaulting). Lists are cut behind the first item too many.
+ * A copy in the form that the API server validates: null means absent, except as an item of a list, and defaults are
+ * filled in (apiextensions-apiserver, pkg/apiserver/schema/defaulting). Lists are cut after the first excess item.
  */
 function normalise(schema: CrdSchema, object: Fields): Fields {
   const copy: Record<string, unknown> = Object.create(null);
@@ -121,10 +121,10 @@ function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: stri
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-/** Between two pauses. */
+/** Places between two pauses. */
 const PLACES = 500;
 
-/** Those about which the schema says more than ajv judges. */
+/** The places whose schema has more keywords than ajv checks. */
 function* placesOf(root: Place): Steps<Place[]> {
   const places: Place[] = [];
   const open = [root];
@@ -154,7 +154,7 @@ function placesIn({ schema, value, path }: Place): Place[] {
   });
 }
 
-/** The keys of a map stand in brackets, as they can contain dots. */
+/** Keys of a map are written in brackets, as they can contain dots. */
 function child({ additionalProperties }: CrdSchema, path: string, key: string): string {
   if (additionalProperties !== undefined) return `${path}[${key}]`;
   return path === "" ? key : `${path}.${key}`;
@@ -187,7 +187,7 @@ function validatorOf(kind: Kind): ValidateFunction {
   if (known !== undefined) return known;
   const ajv = new Ajv({ allErrors: true, verbose: true, strict: true });
   ajv.addKeyword("x-expected"); // words for fieldmessage.ts
-  // Bounds narrower than the formats' own are in the schemas. A format without an entry here does not compile.
+  // Ranges narrower than the formats' own are in the schemas. A format without an entry here does not compile.
   ajv.addFormat("int32", { type: "number", validate: (n: number) => Math.abs(n) < 2 ** 31 });
   const { properties: { status: _, ...properties } = {}, ...root } = CRD_SCHEMAS[kind];
   const validate = ajv.compile(strict({ ...root, properties }));
@@ -195,7 +195,7 @@ function validatorOf(kind: Kind): ValidateFunction {
   return validate;
 }
 
-/** Without Kubernetes' keywords, which ajv does not know, and without room for unknown fields. */
+/** Removes Kubernetes' keywords, which ajv does not know, and forbids unknown fields. */
 function strict(schema: CrdSchema): object {
   const { properties, items, additionalProperties, default: _, ...rest } = schema;
   const keywords = Object.entries(rest).filter(([keyword]) => !keyword.startsWith("x-kubernetes-"));
@@ -211,7 +211,7 @@ function strict(schema: CrdSchema): object {
   };
 }
 
-/** The fields of metadata are the API server's own business. */
+/** The API server itself checks the fields of metadata. */
 function strictField(key: string, schema: CrdSchema): object {
   return key === "metadata" ? { ...strict(schema), additionalProperties: true } : strict(schema);
 }
@@ -234,7 +234,7 @@ function duplicates({ schema, value, path }: Place): FieldError[] {
   });
 }
 
-/** `undefined`: an item that has none, which the schema refuses. */
+/** `undefined`: an item without identity, which the schema rejects. */
 function identity(item: unknown, keys: readonly string[]): string | undefined {
   if (keys.length === 0) return typeof item === "string" ? found(item) : undefined;
   const values = keys.map((key) => (isFields(item) ? item[key] : undefined));
@@ -249,7 +249,7 @@ function typeErrors(kind: Kind, input: Fields): FieldError[] {
     .map(([path, value]) => ({ path, message: `found ${found(input[path])}, expected ${value}` }));
 }
 
-/** What the API server asks of every object's name beyond the CRD. With generateName, it makes the name. */
+/** The API server's rules for every object's name beyond the CRD. With generateName, it makes the name. */
 function nameErrors(metadata: unknown): FieldError[] {
   const { name, generateName } = isFields(metadata) ? metadata : {};
   if (typeof name === "string" && name !== "") {
@@ -264,7 +264,7 @@ function nameErrors(metadata: unknown): FieldError[] {
   return [];
 }
 
-/** Every path that `path` is within. */
+/** `path` and all its parents. */
 function withParents(path: string): string[] {
   return ["", ...[...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index)), path];
 }

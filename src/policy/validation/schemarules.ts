@@ -5,12 +5,12 @@ import { strings } from "@bufbuild/cel/ext";
 import type { CrdSchema, ValidationRule } from "../../api/crdschema.ts";
 
 interface BrokenRule {
-  /** Below the value that the rule is about; "" for the value itself. */
+  /** Relative to the value that the rule is about; "" for the value itself. */
   readonly fieldPath: string;
   readonly message: string;
 }
 
-/** CEL over `self`; `undefined` where it cannot be evaluated. */
+/** CEL over `self`; `undefined` if it is not evaluable. */
 type Expression = (self: CelInput) => unknown;
 
 interface CompiledRule {
@@ -24,8 +24,8 @@ const env = celEnv({ funcs: strings, re2: { compile: compilePattern } });
 const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
 
 /**
- * The library's RE2 compiles a pattern anew at each call, which took most of a second for a large policy. The
- * patterns here are constants of the CRDs: a test compares them with RE2, and none of them backtracks far.
+ * The library's RE2 compiles a pattern at each call, which took most of a second for a large policy. The patterns here
+ * are constants of the CRDs: a test compares them with RE2, and none of them backtracks far.
  */
 function compilePattern(pattern: string): RegExp {
   const known = patterns.get(pattern) ?? new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u");
@@ -33,7 +33,7 @@ function compilePattern(pattern: string): RegExp {
   return known;
 }
 
-/** The rules of `schema` that `value`, which fits the schema, breaks; those about changes aside. */
+/** The rules of `schema` that `value`, which fits the schema, breaks; without rules about changes. */
 export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {
   const rules = rulesOf(schema);
   if (rules.length === 0) return [];
@@ -54,7 +54,7 @@ function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
   return rules;
 }
 
-/** A rule with oldSelf compares an object with what is stored: for that, there is the API server. */
+/** A rule with oldSelf compares an object with the stored one, which only the API server can do. */
 function isAboutOneObject({ rule }: ValidationRule): boolean {
   return !/\boldSelf\b/.test(rule);
 }
@@ -82,7 +82,7 @@ function usable(message: unknown): string | undefined {
   return message.trim();
 }
 
-/** Every number in the CRDs is an integer, and a JavaScript number would be a CEL double. */
+/** Every number in the CRDs is an integer, but a JavaScript number would become a CEL double. */
 function toCel(value: unknown): CelInput {
   if (Array.isArray(value)) return value.map(toCel);
   if (typeof value === "object" && value !== null) {

@@ -1,4 +1,4 @@
-/** What the CRDs cannot say of a policy: CEL, cron, zones, version ranges; and what is legal but suspicious. */
+/** Checks of a policy beyond the CRDs: CEL, cron, zones, version ranges, and what is legal but suspicious. */
 
 import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import { atOnce, type Steps } from "../../api/steps.ts";
@@ -11,18 +11,24 @@ import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
 import { windowProblems, windowWarnings } from "../window/window.ts";
 
 export interface Semantics {
-  /** The rule cannot be evaluated. */
+  /** Errors that make the rule not evaluable. */
   readonly errors: readonly FieldError[];
-  /** Legal, but perhaps not what was meant. */
+  /** Legal, but perhaps not intended. */
   readonly warnings: readonly FieldError[];
 }
 
-/** Of all expressions of a policy: two megabytes of them fit into one, and no hook is answered while they are compiled. */
+/**
+ * Limit for all expressions of a policy: one can hold two megabytes of them, and no hook is answered while they
+ * compile.
+ */
 const MAX_EXPRESSION_LETTERS = 16 * 1024;
-/** Of all patterns of a policy: compiled, they take about 100 bytes for each unit of weight. */
+/** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
-/** Looks only at rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: by any version. */
+/**
+ * Checks only rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: for any
+ * version.
+ */
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
@@ -32,7 +38,7 @@ export function checkRules(
   return { errors, warnings };
 }
 
-/** And how often a search in a window may ask its entries. */
+/** Also returns how often a search in a window may ask its entries. */
 export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
@@ -58,7 +64,7 @@ export function* checkInSteps(
   return { ...merge(checked), asks };
 }
 
-/** No rule is evaluable. */
+/** Makes every rule not evaluable. */
 function refused(error: FieldError): Semantics & { readonly asks: number } {
   return { errors: [error], warnings: [], asks: 0 };
 }
@@ -183,7 +189,7 @@ function checkRange(range: string, path: string): Semantics {
   return message === undefined ? NOTHING : { errors: [{ path, message }], warnings: [] };
 }
 
-/** An approval that only has to be there approves the next operation, too. */
+/** An approval that only has to exist also approves the next operation. */
 function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Semantics {
   const before = hooks.filter((hook) => hook.startsWith("Before"));
   if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
@@ -191,7 +197,7 @@ function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Se
   return { errors: [], warnings: [{ path, message }] };
 }
 
-/** What binds an approval to one operation depends on the operation. */
+/** What ties an approval to one operation, which depends on the hook. */
 function binding(hooks: readonly HookName[]): string {
   if (hooks.every((hook) => hook.includes("Upgrade")))
     return "`valueFrom: TargetVersion` binds it to one upgrade";
@@ -209,7 +215,7 @@ const MID_UPGRADE = new Set([
   "AfterWorkersUpgrade",
 ]);
 
-/** Cluster API refuses another spec.topology.version while an upgrade is under way (its Cluster webhook). */
+/** Cluster API rejects another spec.topology.version during an upgrade (its Cluster webhook). */
 function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
   const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
   if (until === undefined || index < 0) return NOTHING;
@@ -217,10 +223,10 @@ function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
   return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
 }
 
-/** Those whose fromKubernetesVersion no annotation shows. */
+/** The hooks whose fromKubernetesVersion no annotation shows. */
 const SHOWN_BY_STATUS: readonly HookName[] = ["BeforeClusterUpgrade", "BeforeWorkersUpgrade"];
 
-/** Clocks run by what the Cluster shows, so a rule that needs more of the call than that never begins to wait. */
+/** Timers count from what the Cluster shows, so a rule that needs more of the call than that never begins to wait. */
 function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: ServedHooks): Semantics {
   const { hooks, until, deadline } = rule;
   const index = hooks.findIndex((hook) => SHOWN_BY_STATUS.includes(hook));

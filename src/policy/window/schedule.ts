@@ -1,15 +1,15 @@
-/** Schedules: the five fields of cron, and the wall times at which they start something. */
+/** Schedules: the five fields of cron, and the wall times of their starts. */
 
 import { found } from "../validation/fieldmessage.ts";
 import { Shared } from "../shared.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */
 export interface Schedule {
-  /** The latest start that is not after `wall`. */
+  /** The latest start at or before `wall`. */
   readonly latest: (wall: number) => number | undefined;
   /** The earliest start after `wall`. */
   readonly next: (wall: number) => number | undefined;
-  /** The last start that is reached from `start` within its day by steps of at most `step`. */
+  /** The last start that is reachable from `start` within its day by steps of at most `step`. */
   readonly lastOfRun: (start: number, step: number) => number;
 }
 
@@ -27,7 +27,7 @@ interface Fields {
   readonly days: readonly number[];
   readonly months: readonly number[];
   readonly weekdays: readonly number[];
-  /** Cron takes either one where both the day of month and the day of week are given. */
+  /** Cron combines the day of month and the day of week with "or" when both are given. */
   readonly anyDay: boolean;
   readonly anyWeekday: boolean;
 }
@@ -53,13 +53,13 @@ const WEEKDAYS: Field = {
   names: ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"],
 };
 
-/** What every cron reads alike: no L, W, # or ?, no steps from a single number. */
+/** The syntax that every cron reads alike: no L, W, # or ?, no steps from a single number. */
 const ITEM =
   /^(?:(?<any>\*)|(?<from>\d{1,2}|[a-z]{3})(?:-(?<to>\d{1,2}|[a-z]{3}))?)(?:\/(?<step>\d{1,2}))?$/i;
 
 class ScheduleError extends Error {}
 
-/** What is wrong with a schedule; `undefined` when it can be compiled. */
+/** What is wrong with a schedule; `undefined` if it is valid. */
 export function scheduleProblem(text: string): string | undefined {
   try {
     parseFields(text);
@@ -70,14 +70,14 @@ export function scheduleProblem(text: string): string | undefined {
   }
 }
 
-/** Legal, but perhaps not what was meant. */
+/** Legal, but perhaps not intended. */
 export function scheduleWarning(text: string): string | undefined {
   const { anyDay, anyWeekday } = parseFields(text);
   if (anyDay || anyWeekday) return undefined;
   return "starts on the days of the month and also on the days of the week, as cron does when both are given";
 }
 
-/** The longest time between two starts on the wall clock; `undefined` where a day can be without any. */
+/** The longest time between two starts on the wall clock; `undefined` if a day can have none. */
 export function longestPause(text: string): number | undefined {
   const fields = parseFields(text);
   if (!fields.anyDay || !fields.anyWeekday || fields.months.length < 12) return undefined;
@@ -86,14 +86,14 @@ export function longestPause(text: string): number | undefined {
   return Math.max(...starts.map((start, i) => (starts[i + 1] ?? first + DAY) - start));
 }
 
-/** One object for all who ask for the same text. Throws for a schedule with a problem. */
+/** Returns one shared object per text. Throws for an invalid schedule. */
 export function compileSchedule(text: string): Schedule {
   return schedules.get(text);
 }
 
 const schedules = new Shared((text) => newSchedule(parseFields(text)));
 
-/** Days without a start, one after the other: 29 February, of which there is none in 2100. */
+/** The longest search for a day with a start: 29 February, which does not exist in 2100. */
 const MAX_MONTHS = 8 * 12 + 1;
 
 function newSchedule(fields: Fields): Schedule {
@@ -139,7 +139,7 @@ function minuteOfDay(wall: number): number {
   return Math.floor(modulo(wall, DAY) / MINUTE);
 }
 
-/** Sets of the days of a month, from 0: a month has fewer days than a number has bits. */
+/** Sets of days of a month, starting at 0: a month has fewer days than a number has bits. */
 function bit(day: number): number {
   return day > 31 ? 0 : (2 ** day) | 0;
 }
@@ -158,13 +158,13 @@ function lowest(days: number): number {
 
 interface Month {
   readonly from: number;
-  /** Of the next month. */
+  /** Start of the next month. */
   readonly to: number;
-  /** On which it starts. */
+  /** The days with a start. */
   readonly days: number;
 }
 
-/** Keeps the month that was asked for last. */
+/** Caches the last month. */
 function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (wall: number) => Month {
   const ofMonth = anyDay && !anyWeekday ? 0 : days.reduce((set, day) => set | bit(day - 1), 0);
   const onWeekdays = (first: number): number =>
@@ -191,20 +191,20 @@ function monthFinder({ days, months, weekdays, anyDay, anyWeekday }: Fields): (w
 interface Times {
   readonly first: number;
   readonly last: number;
-  /** Not after `minute`. */
+  /** At or before `minute`. */
   readonly latest: (minute: number) => number | undefined;
-  /** Not before `minute`. */
+  /** At or after `minute`. */
   readonly next: (minute: number) => number | undefined;
   readonly lastOfRun: (start: number, step: number) => number;
 }
 
-/** Of the hours and the minutes, which are few: there can be 1,440 times in a day. */
+/** Combines hours and minutes instead of listing times: a day can have 1,440 of them. */
 function timesOfDay({ minutes, hours }: Fields): Times {
   const [hour, minute] = [near(hours, 24), near(minutes, 60)];
   const [firstHour, lastHour] = [hour.notBefore(0), hour.notAfter(23)];
   const [firstMinute, lastMinute] = [minute.notBefore(0), minute.notAfter(59)];
   const widest = Math.max(0, ...minutes.slice(1).map((each, i) => each - (minutes[i] ?? 0)));
-  /** The last start of the hour that is reached from `start`. */
+  /** The last start of the hour that is reachable from `start`. */
   const reached = (start: number, step: number): number =>
     widest <= step
       ? lastMinute
@@ -241,7 +241,7 @@ function timesOfDay({ minutes, hours }: Fields): Times {
 
 const NONE = -1;
 
-/** The nearest of some values below `size`; NONE where there is none. */
+/** The nearest of some values below `size`; NONE if there is none. */
 interface Near {
   readonly notAfter: (value: number) => number;
   readonly notBefore: (value: number) => number;
@@ -275,7 +275,7 @@ function parseFields(text: string): Fields {
     anyWeekday: weekday === "*",
   };
   if (!fields.anyDay && !fields.anyWeekday && `${day}${weekday}`.includes("*")) {
-    // Vixie's cron takes the days that fit both, others those that fit either.
+    // Vixie's cron takes the days that match both fields, other crons those that match either.
     throw new ScheduleError(
       "a step from * beside another restriction of the days is read in two ways; list the days",
     );
@@ -318,7 +318,7 @@ function parseItem(field: Field, item: string): number[] {
   );
 }
 
-/** Sunday ends a range as the last day of the week. */
+/** As the end of a range, Sunday is the last day of the week. */
 function lastOf(field: Field, text: string, first: number): number {
   const last = valueOf(field, text);
   const sunday = field === WEEKDAYS && last === 0 && /^[a-z]/i.test(text) && first > 0;

@@ -1,4 +1,4 @@
-/** Windows: the instants inside of an `allow` entry and outside of every `deny` entry. */
+/** Windows: the instants inside an `allow` entry and outside every `deny` entry. */
 
 import { parseDuration } from "../duration.ts";
 import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
@@ -11,64 +11,64 @@ export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } fro
 export interface WindowState {
   readonly open: boolean;
   /**
-   * The next instant at which `open` changes; absent: never again. Where that is too far to be found, an instant
-   * before which it does not change.
+   * The next instant at which `open` changes; absent: never. If that is too far away to be found, an instant before
+   * which it does not change.
    */
   readonly changesAt?: Date;
 }
 
-/** Half-open: open at its start, closed at its end. Outside of the years 1970 to 2899 it is closed. */
+/** Half-open: open at its start, closed at its end. Closed outside the years 1970 to 2899. */
 export interface Window {
   at(now: Date): WindowState;
   isOpen(now: Date): boolean;
-  /** The earliest instant, not before `from`, at which it is open; `undefined`: none, or too far to be found. */
+  /**
+   * The earliest instant at or after `from` at which the window is open; `undefined`: none, or too far away to be
+   * found.
+   */
   nextOpen(from: Date): Date | undefined;
-  /** How many times at() asks its entries for the hour of `now`: the same number wherever and whenever it is counted. */
+  /** How many times at() asks its entries for the hour of `now`: the same number on every replica and at any time. */
   asks(now: Date): number;
 }
 
-/** Some of all instants, as milliseconds. */
+/** A set of instants, in milliseconds. */
 interface Cover {
-  /** An end, after `instant`, until which everything is covered; `undefined` where `instant` is not. */
+  /** An end after `instant` until which every instant is covered; `undefined` if `instant` is not covered. */
   readonly until: (instant: number) => number | undefined;
   /** The earliest start of an entry after `instant`. */
   readonly next: (instant: number) => number | undefined;
 }
 
-/** A stretch of time in which nothing changes. */
+/** A period in which nothing changes. */
 interface Segment {
   readonly open: boolean;
-  /** Infinity: for ever. */
+  /** Infinity: forever. */
   readonly until: number;
   /** Whether it changes at `until`; otherwise the search ended there. */
   readonly changes: boolean;
 }
 
-/**
- * Searches begin at full hours: what is answered depends on the hour that is asked about, and not on what was asked
- * before.
- */
+/** Searches begin at full hours, so that the result depends only on the hour and not on earlier searches. */
 const HOUR = 3_600_000;
 const END = Date.UTC(2900, 0);
 /** How often a search may ask an entry. */
 export const MAX_ASKS = 2000;
-/** How far a search walks from start to start: no schedule is without one for longer than eight years. */
+/** How far a search goes from start to start: every schedule has one within eight years. */
 const HORIZON = 10 * 366 * 24 * HOUR;
-/** How many searches may follow one another. */
+/** The maximum number of consecutive searches. */
 const SEARCHES = 8;
 
 const windows = new Shared(newWindow);
 
 /**
- * The spec must have no problem; what is returned never throws. One window for all who ask for the same spec, so that
- * an hour is searched once. A policy with many windows allows each of its searches fewer asks.
+ * The spec must be valid; the result never throws. Equal specs share one window, so that an hour is searched once. A
+ * policy with many windows allows each of its searches fewer asks.
  */
 export function compileWindow({ timeZone, allow, deny = [] }: WindowSpec, asks = MAX_ASKS): Window {
   return windows.get(JSON.stringify([asks, { timeZone, allow, deny }]));
 }
 
 function newWindow(key: string): Window {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what compileWindow has written
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by compileWindow
   const [asks, spec] = JSON.parse(key) as [number, WindowSpec];
   const [problem] = windowProblems(spec);
   if (problem !== undefined) throw new Error(`window${problem.path}: ${problem.message}`);
@@ -100,7 +100,7 @@ function newWindow(key: string): Window {
   };
 }
 
-/** After a first search that found none. */
+/** Continues after a first search that found nothing. */
 function nextOpen(look: (start: number) => Hour, from: number): Date | undefined {
   let instant = from;
   for (let i = 1; i < SEARCHES && instant < END; i++) {
@@ -153,7 +153,7 @@ interface Covers {
   readonly tally: Tally;
 }
 
-/** How often entries have been asked. */
+/** Counts how often entries were asked. */
 interface Tally {
   asks: number;
 }
@@ -232,7 +232,7 @@ function once(from: number, to: number): Cover {
   };
 }
 
-/** A start is read from the wall clock; the duration is time that passes, whatever clocks do meanwhile. */
+/** A start is read from the wall clock; the duration is elapsed time, even if clocks change meanwhile. */
 function recurring(schedule: string, duration: number, timeZone: string): Cover {
   const { latest, next, lastOfRun } = compileSchedule(schedule);
   const clock = wallClock(timeZone);
@@ -244,7 +244,7 @@ function recurring(schedule: string, duration: number, timeZone: string): Cover 
       if (start + duration <= instant) return undefined;
       const last = lastOfRun(wall, duration);
       const lastStart = clock.firstRead(last);
-      // Clocks that go back in between can leave a pause.
+      // Clocks that are set back in between can leave a pause.
       return (lastStart - start <= last - wall ? lastStart : start) + duration;
     },
     next: (instant) => {

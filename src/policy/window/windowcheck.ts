@@ -1,4 +1,4 @@
-/** What the CRDs cannot say of a window: schedules, time zones, instants; and what is legal but suspicious. */
+/** Checks of a window beyond the CRDs: schedules, time zones, instants, and what is legal but suspicious. */
 
 import { parseDuration } from "../duration.ts";
 import { found } from "../validation/fieldmessage.ts";
@@ -14,15 +14,15 @@ export interface WindowEntry {
 }
 
 export interface WindowSpec {
-  /** Needed by schedules. */
+  /** Required for schedules. */
   readonly timeZone?: string;
-  /** Absent: always. */
+  /** Absent: always open. */
   readonly allow?: readonly WindowEntry[];
   readonly deny?: readonly WindowEntry[];
 }
 
 export interface WindowProblem {
-  /** Below the window, such as ".allow[0].schedule". */
+  /** Relative to the window, such as ".allow[0].schedule". */
   readonly path: string;
   readonly message: string;
 }
@@ -30,17 +30,17 @@ export interface WindowProblem {
 const INSTANT =
   /^(?<day>\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?<offset>Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
-/** RFC 3339, in milliseconds. */
+/** Parses RFC 3339 to milliseconds. */
 export function parseInstant(text: string): number | undefined {
   const { day = "", offset } = INSTANT.exec(text)?.groups ?? {};
   if (offset === undefined) return undefined;
-  // JavaScript reads 30 February as 2 March.
+  // JavaScript parses 30 February as 2 March.
   const midnight = Date.parse(`${day}T00:00:00Z`);
   if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return undefined;
   return Date.parse(text);
 }
 
-/** A window without problems can be compiled. */
+/** Returns no problems if the window can be compiled. */
 export function windowProblems(spec: WindowSpec): readonly WindowProblem[] {
   return [...emptyProblems(spec), ...zoneProblems(spec), ...entriesOf(spec).flatMap(entryProblems)];
 }
@@ -120,7 +120,7 @@ function daysWarning({ schedule }: WindowEntry): string | undefined {
   return schedule === undefined ? undefined : scheduleWarning(schedule);
 }
 
-/** POSIX counts offsets to the west. */
+/** POSIX counts offsets westward. */
 function zoneWarnings({ timeZone = "" }: WindowSpec): WindowProblem[] {
   const [, sign, hours] = /^Etc\/GMT([+-])([1-9]\d?)$/.exec(timeZone) ?? [];
   if (sign === undefined) return [];
@@ -128,7 +128,7 @@ function zoneWarnings({ timeZone = "" }: WindowSpec): WindowProblem[] {
   return [{ path: ".timeZone", message: `${timeZone} is ${hours} h ${side} UTC: its sign is that of POSIX` }];
 }
 
-/** Entries that start again before they end, every day. */
+/** Finds entries that restart before they end, every day. */
 function pauseWarnings(spec: WindowSpec): WindowProblem[] {
   return entriesOf(spec).flatMap(({ path, entry: { schedule, duration } }) => {
     if (schedule === undefined || duration === undefined) return [];

@@ -1,12 +1,12 @@
-/** What the windows of one policy may cost together: each hour all of them are searched at once. */
+/** Limits the cost of all windows of one policy together: each hour all of them are searched at once. */
 
 import type { AnyOfGateSpec, RuleSpec, WindowGateSpec } from "../../api/hookpolicy.ts";
 import type { Steps } from "../../api/steps.ts";
 import { MAX_ASKS } from "./window.ts";
 
-/** Of all different windows of a policy. */
+/** Entries of all different windows of a policy. */
 export const MAX_WINDOW_ENTRIES = 256;
-/** Of a search in each of them. */
+/** Asks of all searches of a policy together. */
 const MAX_POLICY_ASKS = 16_000;
 
 export interface WindowUse {
@@ -15,7 +15,7 @@ export interface WindowUse {
   readonly asks: number;
 }
 
-/** Of rules that fit the schema. */
+/** For rules that fit the schema. */
 export function* countWindows(rules: Iterable<RuleSpec>): Steps<WindowUse> {
   const different = new Set<string>();
   let entries = 0;

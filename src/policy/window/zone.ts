@@ -1,42 +1,42 @@
-/** The wall clock of a time zone, as a clock that only goes forward. */
+/** The wall clock of a time zone, as a clock that only moves forward. */
 
 import { found, nearest } from "../validation/fieldmessage.ts";
 import { Shared } from "../shared.ts";
 
-/** From this instant on, until the next change, the wall clock is `offset` ahead of UTC. */
+/** From this instant until the next change, the wall clock is `offset` ahead of UTC. */
 interface Offset {
   readonly from: number;
   readonly offset: number;
 }
 
 /**
- * The wall clock as it advances: where clocks go back, it stands until the second pass is over. Hence a time that
- * occurs twice is its first occurrence, and one that is skipped is the first instant after the gap. Wall times are
- * written as the instant at which UTC reads the same.
+ * The wall clock as it advances: when clocks are set back, it stops until the repeated hour is over. A time that occurs
+ * twice therefore means its first occurrence, and a skipped time means the first instant after the gap. Wall times are
+ * stored as the instant at which UTC shows the same time.
  */
 export interface WallClock {
-  /** The latest wall time that has been read at `instant`. */
+  /** The latest wall time shown up to `instant`. */
   readonly reached: (instant: number) => number;
-  /** The earliest instant at which `wall` or a later wall time is read. */
+  /** The earliest instant at which `wall` or a later wall time is shown. */
   readonly firstRead: (wall: number) => number;
 }
 
 const SECOND = 1000;
 const DAY = 86_400 * SECOND;
-/** Between two looks at a zone's offset: no zone has changed twice in this time since 1970. */
+/** Interval between two checks of a zone's offset: no zone has changed twice within it since 1970. */
 const LOOK = 7 * DAY;
-/** More than the largest offset, and more than the largest change. */
+/** More than the largest offset and the largest change. */
 const NEAR = 2 * DAY;
 
-/** IANA's. The names without an area are old, and some of ICU's mislead: BST is Asia/Dhaka there. */
+/** IANA areas. Names without an area are obsolete, and ICU misreads some: it takes BST for Asia/Dhaka. */
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
-/** To look one up takes long: there are some hundred, and those of ICU are known to have a clock. */
+/** Testing a name is slow, so valid ones are kept: there are some hundred, and every zone that ICU lists has a clock. */
 let zoneNames: readonly string[] | undefined;
 let goodZones: Set<string> | undefined;
 
-/** What is wrong with the name of a time zone; `undefined` when it has a clock. */
+/** What is wrong with the name of a time zone; `undefined` if it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
   zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
   goodZones ??= new Set(zoneNames.filter((name) => name === "UTC" || AREAS.test(name)));
@@ -55,7 +55,7 @@ function findProblem(zone: string, names: readonly string[]): string | undefined
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
 
-/** By the name that ICU prefers, in its own spelling. */
+/** Returns ICU's preferred name in its spelling. */
 function resolve(zone: string): string | undefined {
   try {
     return new Intl.DateTimeFormat("en-US", { timeZone: zone }).resolvedOptions().timeZone;
@@ -66,15 +66,15 @@ function resolve(zone: string): string | undefined {
 
 const clocks = new Shared(newWallClock);
 
-/** One per zone, since it keeps the changes of the years that were asked for. */
+/** One clock per zone, since it caches the changes of the years that were used. */
 export function wallClock(zone: string): WallClock {
   return clocks.get(zone);
 }
 
-/** Years whose changes a clock keeps: windows look some ten years ahead. */
+/** Years whose changes a clock caches: windows look some ten years ahead. */
 const MAX_YEARS = 128;
 
-/** A stretch of time with one offset, far from every change. */
+/** A period with one offset, far from every change. */
 interface Steady extends Offset {
   readonly to: number;
 }
@@ -122,7 +122,7 @@ function reached(offsets: readonly Offset[], instant: number): number {
   for (const [i, { from, offset }] of offsets.entries()) {
     if (from > instant) break;
     const next = offsets[i + 1]?.from ?? Infinity;
-    // The change itself is read with the next offset.
+    // The change itself has the next offset.
     latest = Math.max(latest, next <= instant ? next - 1 + offset : instant + offset);
   }
   return latest;
@@ -152,7 +152,7 @@ function offsetsOf(year: number, offsetAt: (instant: number) => number): Offset[
   return offsets;
 }
 
-/** The first instant whose offset is not `offset` any more: always a whole second. */
+/** The first instant whose offset differs from `offset`: always a whole second. */
 function change(
   between: readonly [number, number],
   offset: number,
@@ -171,7 +171,7 @@ export type OffsetReader = (instant: number) => number;
 
 const readers = new Shared<OffsetReader>(newOffsetReader);
 
-/** How far the zone's wall clock is ahead of UTC. The formats behind are large: one per zone. */
+/** How far the zone's wall clock is ahead of UTC. The underlying formats are large, so there is one per zone. */
 export function offsetReader(zone: string): OffsetReader {
   return readers.get(zone);
 }

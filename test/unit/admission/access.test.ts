@@ -153,7 +153,7 @@ test("a kind that is not served can be named only by who may list everything of 
   const hook = webhook({ located: () => ({ problem }), allowed: ({ resource }) => resource !== "*" });
   assert.match(
     refusedAs(await hook.create(own(FINAL)), 403),
-    /nobody can say whether user "jane" may read objects of this kind: the API server serves no kind Backup/,
+    /it is unknown whether user "jane" may read objects of this kind: the API server serves no kind Backup/,
   );
   assert.deepEqual(hook.asked, [
     { user: "jane", access: { verb: "list", group: "velero.io", resource: "*" } },
@@ -188,7 +188,7 @@ test("an API server that does not answer is a refusal for now, and only of gates
   }
 });
 
-test("a right that is missing is told before one that nobody could find out", async () => {
+test("a missing right is reported before one that could not be checked", async () => {
   const hook = webhook({
     allowed: ({ verb }) => {
       if (verb === "get") throw new Error("away");

@@ -53,7 +53,7 @@ test("what is no review gets an answer without a uid, which the API server takes
   assert.deepEqual(
     log.lines.filter(({ level }) => level !== "debug"),
     [],
-    "strangers can send anything",
+    "any client can send anything",
   );
 });
 

@@ -108,7 +108,7 @@ describe("a request", () => {
       assert.equal(decodeRequest("BeforeClusterDelete", bytes), undefined));
   }
 
-  test("with more settings than anybody has, which would be kept, is not one", () => {
+  test("with more settings than any ExtensionConfig has, which would be kept, is not one", () => {
     const versions = { fromKubernetesVersion: "v1.31.0", toKubernetesVersion: "v1.32.0" };
     const decode = (settings: object): unknown =>
       decodeRequest("BeforeClusterUpgrade", body({ ...versions, settings }));
@@ -141,7 +141,7 @@ describe("a request", () => {
 describe("an answer", () => {
   const go = { status: "Success", retryAfterSeconds: 0, message: "" } as const;
 
-  test("that lets go carries no message: Cluster API would show it", () => {
+  test("that releases carries no message: Cluster API would show it", () => {
     assert.equal(
       encodeResponse("BeforeClusterDelete", go, true),
       '{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"BeforeClusterDeleteResponse","status":"Success","retryAfterSeconds":0}',

@@ -1,4 +1,4 @@
-/** Lines in the background: nobody waits for them, nobody fails with them, and none is lost without a word. */
+/** Writes lines in the background: callers never wait or fail, and every lost line is reported. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -52,7 +52,7 @@ function writing(target: LineTarget, maxBytes?: number): Lab {
 }
 
 describe("a file", () => {
-  test("gets every line, in order, after what was there, and nobody else may read it", async (t) => {
+  test("gets every line in order after its old content, and no other user may read it", async (t) => {
     await writeFile(file, "old\n", { mode: 0o600 });
     await chmod(file, 0o640);
     const { writer, reached } = writing(new FileTarget(file));
@@ -172,7 +172,7 @@ test("a target that takes a part of a line gets the rest of it next", async () =
   assert.deepEqual(taken, ["123", "456", "78\n"]);
 });
 
-test("a named pipe that nobody reads keeps nobody waiting, and its reader gets what waited", async () => {
+test("a named pipe without a reader blocks no caller, and a later reader gets the waiting lines", async () => {
   execFileSync("mkfifo", [file]);
   const target = new FileTarget(file);
   await target.open();
@@ -187,7 +187,7 @@ test("a named pipe that nobody reads keeps nobody waiting, and its reader gets w
 });
 
 describe("a stream", () => {
-  test("whose reader does not read drops what finds no room, and keeps nobody waiting", async () => {
+  test("whose reader does not read drops what does not fit, and blocks no caller", async () => {
     const stuck = new Writable({ write: () => undefined });
     const { writer, counts } = writing(new StreamTarget(stuck), 100);
     for (let n = 0; n < 50; n += 1) writer.write("0123456789\n");

@@ -137,7 +137,7 @@ test("looks at the object again only now and then, or when the file has changed"
   assert.deepEqual(lab.bundles(), [bundleOf(renewed)]);
 });
 
-test("what somebody else has written over it is put right", async (t) => {
+test("a caBundle that another client has overwritten is restored", async (t) => {
   const lab = labOf(t);
   const pem = await authorityOf(NOW);
   await writeFile(lab.file, pem);

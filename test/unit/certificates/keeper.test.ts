@@ -134,7 +134,7 @@ test("who falls back to the old authority while it is waited for begins the wait
   assert.deepEqual(lab.actions(), []);
 });
 
-/** Everybody trusts the new authority, and the keeper has just seen it. */
+/** All callers trust the new authority, and the keeper has just seen it. */
 async function waiting(lab: Lab, keeper: CertificateKeeper): Promise<void> {
   await keeper.look(SIGNAL);
   lab.follow();
@@ -145,7 +145,7 @@ async function waiting(lab: Lab, keeper: CertificateKeeper): Promise<void> {
   lab.actions();
 }
 
-test("who leads again begins the wait anew: nobody has looked meanwhile", async () => {
+test("a new leader restarts the wait: no replica has looked meanwhile", async () => {
   const lab = new Lab();
   const keeper = lab.keeper();
   await waiting(lab, keeper);
@@ -248,7 +248,7 @@ test("other names are a new serving certificate at once", async () => {
   assert.ok(lab.trusts());
 });
 
-test("what somebody else has made is served and left alone, and said once", async () => {
+test("a foreign certificate is served, left alone, and reported once", async () => {
   const pair = await issue("theirs");
   for (const name of [SERVING, AUTHORITY]) {
     const lab = new Lab();

@@ -1,4 +1,4 @@
-/** Secrets that hold what nobody can trust: whatever has happened to them, what comes next can be. */
+/** Secrets with content that no client can trust: whatever happened to them, the next certificate is trusted. */
 
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
@@ -15,7 +15,7 @@ test("what is damaged in our Secrets is made anew", async () => {
     "no key": { "tls.key": "" },
     "another key": { "tls.key": (await issue("other")).key },
     "no certificate": { "tls.crt": "nonsense" },
-    "somebody else's certificate": { ...secretOf(await issue("other")) },
+    "a foreign certificate": { ...secretOf(await issue("other")) },
     "no authorities": { "ca.crt": "" },
   };
   for (const [name, damage] of Object.entries(damages)) {

@@ -72,7 +72,7 @@ const CASES: Record<string, { state: State; at?: Date; action: Action }> = {
     state: { authority: { certificate: A }, serving: { bundle: [A] } },
     action: "IssueLeaf",
   },
-  "nobody published has signed the serving certificate": {
+  "no published authority has signed the serving certificate": {
     state: { authority: { certificate: A }, serving: { leaf: unsigned, bundle: [A] } },
     action: "IssueLeaf",
   },
@@ -90,24 +90,24 @@ const CASES: Record<string, { state: State; at?: Date; action: Action }> = {
     state: state(B, leaf(A.fingerprint), [A]),
     action: "PublishAuthority",
   },
-  "a new authority is published, and not seen by everybody": {
+  "a new authority is published, and not all callers have seen it": {
     state: state(B, leaf(A.fingerprint), [B, A]),
     action: "AwaitTrust",
   },
-  "everybody has just come to trust the new authority": {
+  "all callers have just come to trust the new authority": {
     state: state(B, leaf(A.fingerprint), [B, A], after(1 - SETTLE_MS)),
     action: "AwaitTrust",
   },
-  "everybody has trusted the new authority for a while": {
+  "all callers have trusted the new authority for a while": {
     state: state(B, leaf(A.fingerprint), [B, A], after(-SETTLE_MS)),
     action: "IssueLeaf",
   },
-  "the serving certificate is old, and not everybody trusts the new authority": {
+  "the serving certificate is old, and not all callers trust the new authority": {
     state: state(B, leaf(A.fingerprint), [B, A]),
     at: after(LEAF_LIFE_MS * 0.9),
     action: "AwaitTrust",
   },
-  "the serving certificate has ended, and not everybody trusts the new authority": {
+  "the serving certificate has expired, and not all callers trust the new authority": {
     state: state(B, leaf(A.fingerprint), [B, A]),
     at: after(LEAF_LIFE_MS),
     action: "IssueLeaf",
@@ -163,7 +163,7 @@ test("certificates issued together are not renewed together", () => {
   assert.ok(latest - earliest > 4 * DAY_MS);
 });
 
-/** The API server, one ExtensionConfig that follows ca.crt or not, and whoever leads; time only passes. */
+/** The API server, one ExtensionConfig that follows ca.crt or not, and the leader; time only passes. */
 class World {
   now = NOW;
   authority: Validity | undefined;

@@ -206,7 +206,7 @@ test("what is made anew while it starts is what Self begins with: there is no se
   assert.deepEqual(lab.log.messages("warn"), []);
 });
 
-test("when everything has expired, Self needs no leader to go on", async (t) => {
+test("when everything has expired, Self needs no leader to continue", async (t) => {
   const lab = new Lab(t);
   const expired = await lab.storeOwn(100 * DAY_MS);
   await lab.mount(expired);
@@ -230,7 +230,7 @@ test("a leader renews; another replica serves what it finds", async (t) => {
   assert.ok(lab.log.messages("info").includes("Issued a new serving certificate"));
 });
 
-test("somebody else's Secret is served and not touched; a broken one is told of", async (t) => {
+test("a foreign Secret is served and not touched; a broken one is reported", async (t) => {
   const lab = new Lab(t);
   const theirs = await new Lab(t).storeOwn();
   lab.store(SERVING, theirs, { ours: false, ca: "their authority" });
@@ -255,7 +255,7 @@ test("without permission there is one line that says what to do", async (t) => {
   await assert.rejects(loading, (error) => {
     assert.match(
       errorText(error),
-      /^no serving certificate to begin with \(--cert-management=Self\); apply the Role .*--cert-management=Files: get secrets: forbidden$/,
+      /^no serving certificate to start with \(--cert-management=Self\); apply the Role .*--cert-management=Files: get secrets: forbidden$/,
     );
     return true;
   });

@@ -75,7 +75,7 @@ async function distrusting({
 
 const V = ["v1alpha1", "v1beta2"];
 const CASES: Record<string, { cluster: () => Cluster; distrust: readonly string[] }> = {
-  "there is nobody": { cluster: () => ({}), distrust: [] },
+  "there is no caller": { cluster: () => ({}), distrust: [] },
   "all carry the new authority beside the old one": {
     cluster: () => ({
       versions: V,

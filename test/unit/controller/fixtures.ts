@@ -109,7 +109,7 @@ export function storeWith(given: Given = {}): Fixture {
     turnMs,
     compileMs,
     // How much is done at a time must not depend on how fast the machine is.
-    ...(turnMs === Infinity && { alarmMs: Infinity }),
+    alarmMs: Infinity,
     log: silent,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),

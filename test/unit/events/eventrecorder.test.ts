@@ -1,4 +1,4 @@
-/** Events: one per transition, whoever writes it, and never so many that they are a burden. */
+/** Events: one per transition on all replicas, and never so many that they are a burden. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
@@ -107,15 +107,15 @@ describe("the text", () => {
       reason: "Held",
       note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r: gate approved waits$/,
     },
-    "of an operation that goes on": {
+    "of an operation that proceeds": {
       transition: released,
       reason: "Released",
-      note: /^BeforeClusterDelete goes on: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
+      note: /^BeforeClusterDelete proceeds: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
     },
     "of a deadline that comes nearer": {
       transition: deadline,
       reason: "DeadlineApproaching",
-      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it goes on then$/,
+      note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it proceeds then$/,
     },
     "of a deadline that only tells": {
       transition: { ...deadline, releases: false },
@@ -125,7 +125,7 @@ describe("the text", () => {
     "of a deadline that has passed": {
       transition: { ...deadline, step: 100 },
       reason: "DeadlinePassed",
-      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it goes on when/,
+      note: /^BeforeClusterDelete was held by .* until its deadline, 2026-11-21T13:00:00Z: it proceeds when/,
     },
     "of a window that opens": {
       transition: windowChanged,
@@ -140,7 +140,7 @@ describe("the text", () => {
     "of an override that is used": {
       transition: used,
       reason: "OverrideUsed",
-      note: /^BeforeClusterUpgrade goes on because of HookOverride let-go, without HookPolicy team-a\/protect, ClusterHookPolicy fleet$/,
+      note: /^BeforeClusterUpgrade proceeds because of HookOverride let-go, without HookPolicy team-a\/protect, ClusterHookPolicy fleet$/,
     },
   };
   for (const [name, { transition, reason, note }] of Object.entries(cases)) {
@@ -249,7 +249,7 @@ describe("the recorder", () => {
     assert.match((await name(deadline)) ?? "", /^hookpolicy\.[0-9a-f]{24}$/);
   });
 
-  test("keeps silent where another replica was quicker, and goes on where the API server refuses", async () => {
+  test("is silent if another replica was quicker, and continues if the API server refuses", async () => {
     const refuse = (code: number, reason: string) => (written: readonly Written[]) => {
       if (written.length === 1) throw new KubeError("refused", { code, reason });
     };
@@ -316,7 +316,7 @@ describe("the recorder", () => {
     assert.deepEqual([results, warnings.length], [{ dropped: 10, written: 1 }, 1]);
   });
 
-  test("cannot fail whoever tells of a transition", async () => {
+  test("never fails the caller that records a transition", async () => {
     const broken = { type: "DeadlineStep" } as Transition;
     const { written } = await record([broken, used], 1);
     assert.equal(written.length, 1);

@@ -79,7 +79,7 @@ describe("a hook that Cluster API waits for", () => {
     assert.match(answer.message ?? "", /^HookPolicy team-a\/protect/);
   });
 
-  test("is let go when the present agrees, and says nothing", async () => {
+  test("is released without a message when a fresh read agrees", async () => {
     const { answer, verdicts } = await run({ ask: () => allowed });
     assert.deepEqual([answer.retryAfterSeconds, answer.message], [0, undefined]);
     assert.deepEqual(verdicts, ["Allowed"]);
@@ -183,7 +183,7 @@ describe("a request that comes again", () => {
     assert.equal(lines.filter(([message]) => message.includes("is called")).length, 3);
   });
 
-  test("is decided again once the decision does not stand, or where nobody can tell", async () => {
+  test("is decided again once the decision does not stand, or where that is unknown", async () => {
     const over = [{ standing: () => () => false }, { standing: () => undefined }];
     for (const each of over) {
       const { source, asked } = counting(each);
@@ -244,7 +244,7 @@ describe("a request that comes again", () => {
     assert.equal(asked(), 2);
   });
 
-  test("is confirmed each time where it may go on", async () => {
+  test("is confirmed each time it is released", async () => {
     let confirmed = 0;
     const confirm = async (): ReturnType<DecisionSource["confirm"]> => {
       confirmed += 1;

@@ -77,7 +77,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
 });
 
 for (const hook of HOOK_NAMES) {
-  test(`${hook} of a stranger is a Failure, is counted and decides nothing`, () => {
+  test(`${hook} of an unauthenticated caller is a Failure, is counted and decides nothing`, () => {
     const { routes, counted } = routesOf();
     const response = JSON.parse(routes.undecodable(hookPath(hook), "unauthenticated"));
     assert.equal(response.status, "Failure");

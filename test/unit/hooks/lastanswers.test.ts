@@ -1,4 +1,4 @@
-/** What is remembered about Clusters is bounded, whoever invents them. */
+/** The memory of Clusters is bounded, even if a caller invents them. */
 
 import assert from "node:assert/strict";
 import test from "node:test";

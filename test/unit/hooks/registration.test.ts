@@ -83,7 +83,10 @@ describe("a policy is not called", () => {
   const cases: Record<string, [ReturnType<typeof notCalled>, string | undefined]> = {
     "without an ExtensionConfig": [notCalled(own, [], {}), "NotRegistered"],
     "before it was discovered": [notCalled(own, [registration({}, undiscovered)], {}), "NotDiscovered"],
-    "when nobody tries to": [notCalled(own, [registration({}, { conditions: [] })], {}), "NotDiscovered"],
+    "when discovery was never tried": [
+      notCalled(own, [registration({}, { conditions: [] })], {}),
+      "NotDiscovered",
+    ],
     "in a namespace that is left out": [notCalled(own, [selecting], {}), "NamespaceNotSelected"],
     "in a namespace that is not known": [notCalled(own, [selecting], undefined), "NamespaceNotSelected"],
     "about a hook without handler": [notCalled(create, [registration()], {}), "HookNotRegistered"],

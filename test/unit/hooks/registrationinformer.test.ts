@@ -106,7 +106,7 @@ test("nothing is said before the first list", () => {
   assert.equal(reasonOf(new Registrations({ ...options, onChange: () => undefined })), "Unknown");
 });
 
-test("an empty list says that nobody asks, a discovered one that somebody does", async (t) => {
+test("an empty list means that Cluster API never calls, a discovered one that it does", async (t) => {
   const { registrations } = running(t);
   await until("the list", () => registrations.state === "Known");
   assert.equal(reasonOf(registrations), "NotRegistered");

@@ -146,20 +146,20 @@ describe("whether a resource is served at all", () => {
       answers: { [GROUPS]: groups("ours", "example.com"), [V1]: none, [V2]: none },
       want: false,
     },
-    "nobody knows, where a group is missing that must be there": {
+    "unknown, if a group is missing that must exist": {
       answers: { [GROUPS]: groups("theirs") },
       want: "InvalidResponse",
     },
-    "nobody knows, where there is no list of groups": { answers: { [GROUPS]: {} }, want: "InvalidResponse" },
-    "nobody knows, where a version cannot be read": {
+    "unknown, if there is no list of groups": { answers: { [GROUPS]: {} }, want: "InvalidResponse" },
+    "unknown, if a version cannot be read": {
       answers: { [GROUPS]: groups("ours", "example.com"), [V1]: none },
       want: "NotFound",
     },
-    "nobody knows, where a version lists nothing": {
+    "unknown, if a version lists nothing": {
       answers: { [GROUPS]: groups("ours", "example.com"), [V1]: { resources: null } },
       want: "InvalidResponse",
     },
-    "nobody knows, where nothing is found at all": { answers: {}, want: "NotFound" },
+    "unknown, if nothing is found at all": { answers: {}, want: "NotFound" },
   };
   for (const [name, { answers, want }] of Object.entries(cases)) {
     test(name, async () => {

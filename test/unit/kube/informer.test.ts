@@ -177,7 +177,7 @@ test("a handler that throws, or rejects, costs neither the other changes nor the
   assert.equal(informer.restarts, 0);
 });
 
-test("asks for bookmarks and a random end, and goes on from a bookmark", async (t) => {
+test("requests bookmarks and a random timeout, and continues from a bookmark", async (t) => {
   const { server, caughtUp } = await startInformer(t, { random: () => 0.5 });
   await until("watching", () => server.watchCount === 1);
   server.put("team-a/w1", 1);
@@ -379,7 +379,7 @@ test("refresh lists again and tells what was missed; many calls make one list", 
   await until("watching again", () => server.watchCount === 1);
 });
 
-test("refresh cannot storm, and the watch goes on until its list", async (t) => {
+test("refresh cannot storm, and the watch continues until its list", async (t) => {
   const { server, informer, caughtUp } = await startInformer(t, { tuning: { refreshIntervalMs: 200 } });
   await until("watching", () => server.watchCount === 1);
   const storm = setInterval(() => informer.refresh(), 1);

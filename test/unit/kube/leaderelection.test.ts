@@ -55,7 +55,7 @@ test("a renewal moves nothing but its time", async () => {
   assert.equal(server.writes, 2);
 });
 
-test("nobody else leads while the Lease is renewed, however long", async () => {
+test("no other candidate leads while the Lease is renewed, however long", async () => {
   const server = new LeaseServer();
   const [a, b] = [candidate(server, "a"), candidate(server, "b")];
   await a.attempt();
@@ -72,7 +72,7 @@ test("a Lease that is not renewed is taken when it has been seen so for its whol
   const server = new LeaseServer();
   const [a, b] = [candidate(server, "a"), candidate(server, "b")];
   await a.attempt();
-  server.pass(leaseMs); // nobody looked: it may have been renewed until just now
+  server.pass(leaseMs); // no candidate looked: it may have been renewed until just now
   await b.attempt();
   assert.equal(b.leading(), false);
   server.pass(leaseMs - 1);
@@ -113,7 +113,7 @@ test("the duration that counts is the holder's", async () => {
   assert.equal(b.leading(), true);
 });
 
-test("who cannot renew stops to lead before anybody else can begin, and says so", async () => {
+test("a leader that cannot renew stops leading before another one can begin, and logs it", async () => {
   const server = new LeaseServer();
   const a = candidate(server, "a");
   await a.attempt();
@@ -127,7 +127,7 @@ test("who cannot renew stops to lead before anybody else can begin, and says so"
   assert.deepEqual(a.log.messages("warn"), ["Cannot get or renew the lease", "Not leading any more"]);
   server.fault = "none";
   await a.attempt();
-  assert.equal(a.leading(), true, "nobody has taken it");
+  assert.equal(a.leading(), true, "no other candidate has taken it");
   assert.equal(server.spec["leaseTransitions"], 0);
 });
 
@@ -141,7 +141,7 @@ test("the time of a renewal counts from when it was sent", async () => {
   assert.equal(a.leading(), false);
 });
 
-test("a Lease that somebody else has taken is theirs at once", async () => {
+test("a Lease that another candidate has taken is lost at once", async () => {
   const server = new LeaseServer();
   const a = candidate(server, "a");
   await a.attempt();
@@ -151,7 +151,7 @@ test("a Lease that somebody else has taken is theirs at once", async () => {
   assert.equal(a.holder, "b");
 });
 
-test("an edit of the Lease by somebody who is no candidate ends nothing", async () => {
+test("an edit of the Lease by a client that is not a candidate ends nothing", async () => {
   const server = new LeaseServer();
   const a = candidate(server, "a");
   await a.attempt();
@@ -205,7 +205,7 @@ test("a Lease that was deleted is made again", async () => {
 });
 
 for (const spec of [{}, { holderIdentity: "" }, { holderIdentity: 7 }, { holderIdentity: null }]) {
-  test(`a Lease with ${JSON.stringify(spec)} is nobody's`, async () => {
+  test(`a Lease with ${JSON.stringify(spec)} has no holder`, async () => {
     const server = new LeaseServer();
     await candidate(server, "a").attempt();
     server.lease = undefined;
@@ -216,7 +216,7 @@ for (const spec of [{}, { holderIdentity: "" }, { holderIdentity: 7 }, { holderI
   });
 }
 
-test("given back, the Lease is somebody else's at the next try", async () => {
+test("another candidate takes a released Lease at its next try", async () => {
   const server = new LeaseServer();
   const [a, b] = [candidate(server, "a"), candidate(server, "b")];
   await a.attempt();
@@ -273,7 +273,7 @@ test("without permission it says once what to grant", async () => {
   );
 });
 
-test("without an election everybody leads", () => assert.equal(ALWAYS_LEADING.leading(), true));
+test("without an election every replica leads", () => assert.equal(ALWAYS_LEADING.leading(), true));
 
 test("candidates do not ask together", { timeout: 10_000 }, async () => {
   const server = new LeaseServer();

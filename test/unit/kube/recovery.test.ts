@@ -69,9 +69,9 @@ test("a list, or a watch that lived, resets the back-off; an event does not", ()
 });
 
 const cases: Record<string, { error: KubeError; relist: boolean }> = {
-  "a broken connection: goes on from the position": { error: RESET, relist: false },
-  "503: goes on from the position": { error: failed(503, "ServiceUnavailable"), relist: false },
-  "429: goes on from the position": { error: failed(429, "TooManyRequests"), relist: false },
+  "a broken connection: continues from the position": { error: RESET, relist: false },
+  "503: continues from the position": { error: failed(503, "ServiceUnavailable"), relist: false },
+  "429: continues from the position": { error: failed(429, "TooManyRequests"), relist: false },
   "410: lists": { error: failed(410, "Expired"), relist: true },
   "404: lists": { error: failed(404, "NotFound"), relist: true },
   "403: lists": { error: failed(403, "Forbidden"), relist: true },

@@ -46,7 +46,7 @@ test("Clusters are counted by whether a policy matches them and Cluster API call
   assert.deepEqual(found, { ...COUNTS, ...NONE });
 });
 
-test("policies are counted by why nobody asks, and not at all until that is known", async () => {
+test("policies are counted by why Cluster API never calls, and not at all until that is known", async () => {
   const { store } = storeWith({ policies: [hookPolicy()], clusters });
   const notCalled = (): { reason: string; message: string } => ({ reason: "NotRegistered", message: "" });
   assert.deepEqual(await scraped({ store, clusters: listed, notCalled }), {

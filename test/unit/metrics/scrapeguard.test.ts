@@ -91,7 +91,7 @@ test("the scheme may be written in any case", async () => {
   assert.equal(await scrape("good", { authorization: "bearer good" }), 200);
 });
 
-test("a failure of the API server lets nobody in, is not remembered, and is logged once", async () => {
+test("a failure of the API server refuses every client, is not cached, and is logged once", async () => {
   const { scrape, world, log } = start();
   world.failure = new Error("create tokenreviews.authentication.k8s.io: Forbidden (403)");
   assert.equal(await scrape("good"), 500);
@@ -181,7 +181,7 @@ test("of many tokens the last 256 are remembered", async () => {
   assert.deepEqual(asked, ["t0"]);
 });
 
-test("without a turn there are too many, whoever it is; who is remembered needs none", async () => {
+test("without a turn every client is refused; a cached one needs no turn", async () => {
   const turns = { readers: always, others: always };
   const { scrape, asked } = start(turns);
   await scrape("good");

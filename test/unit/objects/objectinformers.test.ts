@@ -260,7 +260,7 @@ test("what is wanted before the start begins with it, and what is wanted after t
   assert.equal(server.requests.length, asked);
 });
 
-test("a handler that throws is logged, and the watch goes on", async (t) => {
+test("a handler that throws is logged, and the watch continues", async (t) => {
   const { objects, run, untilFound, log } = await objectLab(t, {
     onAvailability: () => {
       throw new Error("broken");
@@ -287,7 +287,7 @@ test("a read asks for the present, as a whole or not, and for one object where i
   assert.equal(brief(await objects.read(WIDGET, "team-a", { whole: true, name: "w2" })), "");
 });
 
-test("what nobody decides by is left out of an object, and its kind is always said", async (t) => {
+test("fields without use are left out of an object, and its kind is always present", async (t) => {
   const { server, objects } = await objectLab(t);
   const annotations = {
     "kubectl.kubernetes.io/last-applied-configuration": "{}",

@@ -120,7 +120,7 @@ test("a kind that is not served, and one that cannot be watched, have no resourc
   assert.match(unwatched.problem ?? "", /cannot list and watch kind Widget/);
 });
 
-test("Secrets are refused without a question, whatever anybody may do", async (t) => {
+test("Secrets are refused without a review, whatever a user may do", async (t) => {
   const { reviewer, asked } = await reviewerOf(t);
   const { resource, problem } = await reviewer.locate({ apiVersion: "v1", kind: "Secret" }, soon());
   assert.deepEqual([resource, asked], [undefined, []]);

@@ -72,7 +72,7 @@ test("v1beta1 without the new conditions has the old ones, some without a reason
   ]);
 });
 
-test("a Cluster whose status nobody has written has an empty one", () => {
+test("a Cluster without a status has an empty one", () => {
   assert.deepEqual(viewCluster({ metadata }).status, { conditions: [], initialization: {} });
 });
 
@@ -109,7 +109,7 @@ const CLEARED = { conditions: [], initialization: { controlPlaneInitialized: fal
 const at = (resourceVersion: string, rest = {}): ReturnType<typeof cluster> =>
   cluster({ resourceVersion, annotations: { from: resourceVersion } }, rest);
 
-test("of a request, the status is nobody's word", () => {
+test("the status of a request is ignored", () => {
   const { status: _, ...bare } = at("99");
   assert.deepEqual(asRequested({ ...at("99", { status: CLEARED }), progress: { plan: [] } }), bare);
 });

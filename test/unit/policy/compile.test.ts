@@ -1,4 +1,4 @@
-/** What becomes of a policy, valid or not: it holds rather than lets go, rule by rule. */
+/** Any policy compiles, valid or not, and holds rather than releases, rule by rule. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
@@ -197,7 +197,7 @@ test("every policy that the API server takes can be compiled and decided, and so
   );
 });
 
-test("a bug of the compiler makes a policy hold, and keeps nobody from going on", () => {
+test("a bug in the compiler makes a policy hold, and does not stop the others", () => {
   const spec = Object.defineProperty({}, "rules", { enumerable: true, get: () => assert.fail("a bug") });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as no object from an API server is
   const object = { ...clusterHookPolicy(), spec } as PolicyObject;

@@ -254,7 +254,7 @@ describe("a policy that cannot be evaluated", () => {
     assert.equal(judge([hookPolicy({ rules })], cluster(), UPGRADE).verdict, "Blocked");
   });
 
-  test("lets go under failurePolicy Ignore, and says so", () => {
+  test("releases under failurePolicy Ignore, and says so", () => {
     const decision = judge([hookPolicy({ rules: [broken], failurePolicy: "Ignore" })]);
     assert.deepEqual([decision.verdict, decision.retryAfterSeconds], ["NotEvaluable", 0]);
   });
@@ -281,7 +281,7 @@ describe("a policy that cannot be evaluated", () => {
     "with a rule field that this version does not know": { rules: [{ ...rule(), unless: "canary" }] },
   };
   for (const [name, spec] of Object.entries(wrecks)) {
-    test(`${name} holds rather than lets go`, () => {
+    test(`${name} holds rather than releases`, () => {
       const decision = judge([hookPolicy(spec)], annotated("true"));
       assert.equal(decision.verdict, "NotEvaluable");
       assert.ok(decision.retryAfterSeconds > 0);
@@ -290,7 +290,7 @@ describe("a policy that cannot be evaluated", () => {
 });
 
 describe("the message", () => {
-  test("names policy, rule, gate and the command that lets the Cluster go", () => {
+  test("names policy, rule, gate and the command that releases the Cluster", () => {
     const rules = [
       rule({
         message: "ask #platform",

@@ -145,7 +145,7 @@ describe("time", () => {
     );
   });
 
-  test("watched every minute, at which all edges are, an operation goes on no earlier for being asked in between", () => {
+  test("watched every minute, at which all edges are, an operation proceeds no earlier because of calls in between", () => {
     const seconds = fc.array(fc.tuple(fc.nat(39), fc.integer({ min: 1, max: 59 })), { maxLength: 8 });
     fc.assert(
       fc.property(any.policies(false, 2), any.situation, seconds, (policies, { at: start, call }, extra) => {
@@ -196,7 +196,7 @@ describe("time", () => {
     );
   });
 
-  test("a held operation is asked for again no later than the first instant at which it can go on", () => {
+  test("a held operation is called for again no later than the first instant at which it can proceed", () => {
     fc.assert(
       fc.property(
         any.policies(false).map((all) => all.map(enforced)),
@@ -218,7 +218,7 @@ describe("time", () => {
   });
 });
 
-test("whatever is stored under a policy's name, nothing throws and nothing of it lets go what it may hold", () => {
+test("whatever is stored under a policy's name, nothing throws and nothing of it releases what it may hold", () => {
   const stored = fc.oneof(
     fc.anything(),
     fc.oneof(validPolicy, mutatedObject).map((object) => object["spec"]),

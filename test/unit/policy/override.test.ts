@@ -38,7 +38,7 @@ function decided(
 describe("a HookOverride", () => {
   const ref = { namespace: "team-a", name: "prod-1" };
   const cases: Record<string, { spec: Partial<HookOverrideSpec>; now?: Date; holds: boolean }> = {
-    "lets go on what every policy holds": { spec: {}, holds: false },
+    "releases what every policy holds": { spec: {}, holds: false },
     "counts until it expires": { spec: {}, now: new Date(at("+1h").getTime() - 1), holds: false },
     "has no effect from the instant on at which it expires": { spec: {}, now: at("+1h"), holds: true },
     "is for the hooks that it names": { spec: { hooks: ["BeforeClusterUpgrade"] }, holds: true },
@@ -60,11 +60,11 @@ describe("a HookOverride", () => {
       spec: { clusterRef: { ...ref, uid: "uid-before" } },
       holds: true,
     },
-    "of one policy does not let go what another one holds": {
+    "of one policy does not release what another one holds": {
       spec: { policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "protect" }] },
       holds: true,
     },
-    "of all policies by name lets go": {
+    "of all policies by name releases": {
       spec: {
         policyRefs: [
           { kind: "HookPolicy", namespace: "team-a", name: "protect" },
@@ -165,7 +165,7 @@ describe("an override has no effect", () => {
       object: hookOverride({ expiresAt: at("+7d").toISOString() }),
       reason: "TooLong",
     },
-    "when nobody knows when it was made": {
+    "when its creation time is unknown": {
       object: hookOverride({}, { creationTimestamp: "" }),
       reason: "TooLong",
     },

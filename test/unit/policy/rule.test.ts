@@ -48,7 +48,7 @@ describe("match conditions", () => {
     });
   }
 
-  test("that fail are named with the reason, and let go under failurePolicy Ignore", () => {
+  test("that fail are named with the reason, and release under failurePolicy Ignore", () => {
     const rules = [rule({ matchConditions: [fails] })];
     const { message } = new Operation([hookPolicy({ rules })]).at(NOW);
     assert.match(
@@ -178,10 +178,10 @@ describe("a deadline", () => {
   const allow: Partial<RuleSpec> = { deadline: { after: "1h", onExpiry: "Allow" } };
   const keep: Partial<RuleSpec> = { deadline: { after: "1h", onExpiry: "KeepBlocking" } };
 
-  test("lets the operation go on when it passes, and says so before", () => {
+  test("releases the operation when it passes, and says so before", () => {
     const operation = new Operation([gated([approval], allow)]);
     const before = operation.at(NOW);
-    assert.match(before.message, /, it goes on at 2026-11-21T13:00:00Z in any case$/);
+    assert.match(before.message, /, it proceeds at 2026-11-21T13:00:00Z in any case$/);
     assert.deepEqual(first(before)?.changesAt, at("+1h"));
     assert.equal(operation.at(at("+3599s")).holds, true);
     assert.deepEqual(brief(operation.at(at("+1h"))), ["Allowed", "DeadlineExpired"]);

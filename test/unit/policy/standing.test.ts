@@ -34,7 +34,7 @@ function untilOf(...objects: readonly PolicyObject[]): Date | "Never" | undefine
 }
 
 describe("a decision stands", () => {
-  test("for ever, where only somebody can change it", () => {
+  test("forever, if only a user can change it", () => {
     assert.equal(untilOf(gated([APPROVAL])), "Never");
   });
 

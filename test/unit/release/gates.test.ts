@@ -22,7 +22,7 @@ describe("the audit", () => {
     });
   });
 
-  test("goes on with lesser ones, and with none", () => {
+  test("continues with lesser ones, and with none", () => {
     assert.deepEqual(readAudit(audit("moderate", true)), { problems: [] });
     assert.deepEqual(readAudit('{"metadata": {"vulnerabilities": {}}}'), { problems: [] });
   });

@@ -1,4 +1,4 @@
-/** Bodies of strangers: real TLS, and more bytes than there is room for. */
+/** Bodies of unknown clients: real TLS, and more bytes than there is room for. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -82,7 +82,7 @@ test("what was answered takes no room any more, refused or not", async (t) => {
   }
 });
 
-test("a body that found no room takes none while it goes on", async (t) => {
+test("a body that found no room takes none while it continues", async (t) => {
   const { port } = await start(t);
   await begin(t, port, 350 * KIB);
   await becomes(port, 200 * KIB, String(200 * KIB));

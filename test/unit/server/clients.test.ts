@@ -178,7 +178,7 @@ test("without names, every certificate of the authority is good", async (t) => {
   assert.equal((await ask(port, {})).text, '"unauthenticated"');
 });
 
-test("strangers cannot fill the log, nor keep a connection by a body that is too large", async (t) => {
+test("unauthenticated clients cannot fill the log, nor keep a connection by a body that is too large", async (t) => {
   const { port, log } = await start(t);
   for (let call = 0; call < 5; call++) await ask(port, {});
   assert.equal(log.entries.filter(({ level }) => level === "warn").length, 1);

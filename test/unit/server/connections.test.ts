@@ -95,12 +95,12 @@ test(
     for (const socket of [client, newcomer, another]) await answered(socket);
     assert.deepEqual(
       log.entries.map(({ message, fields }) => [message, fields]),
-      [["Too many connections, ending those that ask nothing", { limit: LIMIT }]],
+      [["Too many connections, closing idle ones", { limit: LIMIT }]],
     );
   },
 );
 
-test("connections that never begin TLS keep nobody out", TIMEOUT, async (t) => {
+test("connections that never begin TLS keep no client out", TIMEOUT, async (t) => {
   const { idle } = await start(t);
   const client = await idle();
   const port = client.remotePort ?? 0;

@@ -85,7 +85,7 @@ test(
 );
 
 test(
-  "shedding ends each connection with its next answer, and goes on to accept",
+  "shedding ends each connection with its next answer, and keeps accepting",
   { timeout: TIMEOUT_MS },
   async (t) => {
     const { server, port } = await start(t, async () => "{}");

@@ -237,7 +237,7 @@ test("a body that stops in the middle is a Failure when its time is over", async
   assert.equal(count(text, /HTTP\/1\.1/g), 1);
 });
 
-test("a client that hangs up in the middle of a body is let go", async (t) => {
+test("a client that hangs up in the middle of a body is dropped", async (t) => {
   const { port, log } = await start(t);
   const { socket, all } = await dial(port);
   socket.end(`${head("content-length: 100")}half`);

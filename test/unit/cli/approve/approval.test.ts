@@ -111,7 +111,7 @@ for (const [name, { gate, mark }] of Object.entries(VALUES)) {
   });
 }
 
-test("what cannot be approved is told, with when it opens, and when all of it goes on", () => {
+test("what cannot be approved is listed with the time at which it opens, and when the operation proceeds", () => {
   const given = plan([
     policy("p", [annotation(), later]),
     policy("q", [{ name: "never", expression: "false" }]),
@@ -173,7 +173,7 @@ test("what does not hold the Cluster is not approved: Audit, an override, gates 
   assert.deepEqual(plan([audit], undefined, marked).operations, []);
 });
 
-test("of one hook only; what the same marks let go on besides is told", () => {
+test("of one hook only; other operations that the same marks release are listed", () => {
   const STEP = "BeforeControlPlaneUpgrade";
   const upgrading = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
   const objects = [policy("p", [annotation()], STEP), policy("d", [annotation()], "AfterClusterUpgrade")];
@@ -187,11 +187,11 @@ test("of one hook only; what the same marks let go on besides is told", () => {
     text,
     /^BeforeControlPlaneUpgrade of Cluster team-a\/prod-1, held for 60m\n {2}then +Cluster API upgrades /,
   );
-  assert.match(text, /\nlets go on, too: AfterClusterUpgrade: /);
+  assert.match(text, /\nalso releases: AfterClusterUpgrade: /);
   assert.equal(plan(objects, undefined, rawCluster(upgrading)).operations.length, 2);
 });
 
-test("what is not asked for yet is told, too, if the same mark will let it go on by time alone", () => {
+test("a future operation is listed, too, if the same mark will release it by time alone", () => {
   const hooks: HookName[] = [UPGRADE, DELETE, "BeforeClusterCreate"];
   const both = policy("p", [annotation(), later]);
   const given = plan([{ ...both, spec: { rules: [{ name: "r", hooks, until: [annotation(), later] }] } }]);
@@ -202,7 +202,7 @@ test("what is not asked for yet is told, too, if the same mark will let it go on
   const text = printed(planLines(given, { now: NOW, colour: PLAIN }));
   assert.match(
     text,
-    /\nlets go on, too: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
+    /\nalso releases: BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines\n$/,
   );
   const created = { ...rawCluster(), spec: { ...(rawCluster()["spec"] as object), ...CREATED } };
   const again = plan(
@@ -260,7 +260,7 @@ test("the version of an upgrade is shown, too, unless it is still to come", () =
   assert.equal(isCovered(UPGRADE, DELETE), true);
 });
 
-test("an upgrade that nobody has asked for has the version that the topology wants, or none", () => {
+test("an upgrade without a call has the version that the topology wants, or none", () => {
   const gate = annotation({ valueFrom: "TargetVersion" });
   assert.deepEqual(marks(plan([policy("p", [gate], UPGRADE, false)], UPGRADE)), [
     "Cluster annotation example.com/ok=v1.35.0",
@@ -277,7 +277,7 @@ test("an upgrade that nobody has asked for has the version that the topology wan
   assert.match(plan([from], UPGRADE).operations[0]?.obstacles[0]?.text ?? "", /cannot be evaluated/);
 });
 
-test("why Cluster API asks nobody is told, and that a status leaves rows out", () => {
+test("the plan says why Cluster API calls no extension, and that a status leaves rows out", () => {
   const held = policy("p", [annotation()]);
   assert.deepEqual([plan([held]).notCalled, plan([held]).omitted], [undefined, undefined]);
   assert.match(plan([held], undefined, { ...rawCluster(), spec: {} }).notCalled ?? "", /no spec.topology/);

@@ -49,7 +49,7 @@ test("each object is written once, as it is when its turn comes", async () => {
     "Namespace team-a b",
     "set label b=2 on Namespace team-a; this reaches every Cluster there",
   ]);
-  assert.deepEqual(await write(both, { looks: [plan([])] }), [], "somebody else was faster");
+  assert.deepEqual(await write(both, { looks: [plan([])] }), [], "another client was faster");
 });
 
 test("a conflict is looked at again, and written again if it is still the same", async () => {
@@ -62,7 +62,7 @@ test("a conflict is looked at again, and written again if it is still the same",
   assert.deepEqual([never.length, never.at(-1)], [11, "the Cluster changes all the time: try again"]);
 });
 
-test("what was not shown is not written: another value, Cluster, or operation that goes on", async () => {
+test("what was not shown is not written: another value, Cluster, or operation that proceeds", async () => {
   const shown = plan([onCluster]);
   const others = {
     value: plan([{ ...onCluster, value: "2" }]),

@@ -33,7 +33,7 @@ const CASES: Record<string, { words: string[]; offers: string[] }> = {
   },
   "a value of a flag": { words: ["hookpolicy", "validate", "-o", ""], offers: ["text", "json", "github"] },
   "a value behind =": { words: ["hookpolicy", "validate", "--output", "=", "j"], offers: ["json"] },
-  "nothing for a value that nobody can guess": { words: ["hookpolicy", "windows", "--at", ""], offers: [] },
+  "nothing for a value that cannot be guessed": { words: ["hookpolicy", "windows", "--at", ""], offers: [] },
   "a shell": { words: ["hookpolicy", "completion", "f"], offers: ["fish"] },
   "a command to get help for": { words: ["hookpolicy", "help", "wind"], offers: ["windows"] },
 };
@@ -54,7 +54,7 @@ async function answered(...words: readonly string[]): Promise<string[]> {
 
 test("kubectl is told commands, flags and values in the way of cobra, each with what it is", async () => {
   assert.deepEqual(await answered("expl"), [
-    "explain\ttell why a Cluster is held and what lets it go on",
+    "explain\texplain why a Cluster is held and how to release it",
     ":4",
   ]);
   assert.deepEqual(await answered("explain", "--kube"), [
@@ -67,7 +67,7 @@ test("kubectl is told commands, flags and values in the way of cobra, each with 
   assert.deepEqual(await answered("--no-color", "help", "wind"), ["windows", ":4"]);
 });
 
-test("files are left to the shell, and nothing is offered for what nobody can guess", async () => {
+test("files are left to the shell, and nothing is offered for what cannot be guessed", async () => {
   assert.deepEqual(await answered("validate", ""), [":0"]);
   assert.deepEqual(await answered("explain", "-f", ""), [":0"]);
   assert.deepEqual(await answered("validate", "--strict", ""), [":0"]);
@@ -78,7 +78,7 @@ test("files are left to the shell, and nothing is offered for what nobody can gu
   );
 });
 
-test("without an API server no name is offered, and nobody who types is disturbed", async () => {
+test("without an API server no name is offered, and no error is printed", async () => {
   assert.deepEqual(await answered("explain", "team-a/"), [":4"]);
   assert.deepEqual(await answered("explain", "--kubeconfig", "gone", ""), [":4"]);
 });

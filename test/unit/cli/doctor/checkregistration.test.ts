@@ -37,14 +37,14 @@ describe("registered", () => {
     providers: found([{ providerName: "cluster-api", version }]),
   });
   table({
-    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /nobody asks it/],
+    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /never calls it/],
     twice: [
       "ExtensionConfig",
       () => ({ registrations: registrations(extension(), extension({}, {}, "b")) }),
       "warning",
       /kubectl delete extensionconfig b$/,
     ],
-    "by somebody else only": [
+    "by another extension only": [
       "ExtensionConfig",
       () => ({
         registrations: registrations(
@@ -52,7 +52,7 @@ describe("registered", () => {
         ),
       }),
       "error",
-      /nobody asks it/,
+      /never calls it/,
     ],
     "but never looked at": ["discovery", says([]), "error", /Discovered is missing/],
     "but not discovered": [
@@ -140,7 +140,7 @@ describe("the certificate", () => {
       "unknown",
       /issued elsewhere/,
     ],
-    "that nobody may read": [
+    "that the user may not read": [
       "certificate",
       () => ({ secrets: new Map([[KEY, forbidden]]) }),
       "unknown",

@@ -50,7 +50,7 @@ describe("installed", () => {
       "error",
       /no CustomResourceDefinition of HookPolicy → kubectl apply/,
     ],
-    "one that nobody may read": ["CRDs", crds(forbidden), "unknown", /you may not/],
+    "one that the user may not read": ["CRDs", crds(forbidden), "unknown", /you may not/],
     "one that is not established": ["CRDs", crds(definition({}, "False")), "error", /not established/],
     "one of another version": [
       "CRDs",
@@ -92,7 +92,7 @@ describe("installed", () => {
       "Cluster API",
       runs(deployment(OURS, "", [])),
       "unknown",
-      /nothing tells its version/,
+      /its version is unknown/,
     ],
     "a Cluster API that clusterctl installed": [
       "Cluster API",
@@ -131,7 +131,7 @@ describe("installed", () => {
       "ok",
       /ClusterTopology and RuntimeSDK are on/,
     ],
-    "gates that nobody may see": [
+    "gates that the user may not see": [
       "feature gates",
       () => ({ creation: forbidden, deployments: forbidden }),
       "unknown",
@@ -191,7 +191,7 @@ describe("protected", () => {
       "error",
       /1 policy not Ready: HookPolicy team-a\/p \(spec\.rules/,
     ],
-    "by one that nobody has looked at": [
+    "by one that was not reviewed": [
       "policies",
       policies(policy({}, { observedGeneration: -1 })),
       "error",
@@ -231,7 +231,7 @@ describe("protected", () => {
       "warning",
       /matches 2 Clusters: team-a\/c1, team-a\/c2/,
     ],
-    "until somebody overrides": [
+    "until an override lifts it": [
       "overrides",
       policies(policy(), override(inAnHour)),
       "warning",
@@ -251,7 +251,7 @@ describe("protected", () => {
     ],
     "by objects that may be read": ["grants", grant(found([])), "ok", /may read backups/],
     "by objects that do not exist": ["grants", grant(absent), "error", /serves no backups\.velero\.io/],
-    "by objects of which nobody may ask": ["grants", grant(forbidden), "unknown", /may not/],
+    "by objects whose rights the user may not review": ["grants", grant(forbidden), "unknown", /may not/],
   });
 
   test("names are few, however many there are", () => {

@@ -66,7 +66,7 @@ async function explained(...args: Parameters<typeof run>): Promise<string> {
 
 const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=5d2c";
 
-test("the first lines tell the verdict and the command that lets go, and the tree why", async (t) => {
+test("the first lines show the verdict and the command that releases, and the tree why", async (t) => {
   const rule = deletion([approved, night], { message: "ask #platform" });
   const selective = policy("dev", [rule], { clusterSelector: { matchLabels: { tier: "dev" } } });
   const upgrades = policy("upgrades", [{ ...rule, hooks: ["BeforeClusterUpgrade"] }]);
@@ -78,12 +78,12 @@ test("the first lines tell the verdict and the command that lets go, and the tre
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
   note          ask #platform
-  goes on       only after somebody has acted; Cluster API asks again after 10 s
+  goes on       only after a user has acted; Cluster API asks again after 10 s
   override      hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
 
 HookPolicy team-a/protect: Blocked
 └─ rule confirmed: Blocked (WaitingForAnnotation)
-   │  goes on  only after somebody has acted
+   │  goes on  only after a user has acted
    ├─ gate approved: waits
    │     wanted    annotation example.com/ok=5d2c on Cluster team-a/prod-1
    │     observed  absent
@@ -98,7 +98,7 @@ HookPolicy team-a/dev: does not match
   );
 });
 
-test("what only time is missing for says when it goes on", async (t) => {
+test("an operation that only waits for time shows when it proceeds", async (t) => {
   const stdout = await explained(t, [
     cluster(DELETING),
     policy("nights", [deletion([night, { name: "settled", wait: { duration: "30m" } }])]),
@@ -320,10 +320,10 @@ test("a deadline that counts from a block that no file tells is not made up", as
   const rule = deletion([approved], { deadline: { after: "72h", onExpiry: "Allow" } });
   const objects = [cluster(DELETING), policy("protect", [rule])];
   const text = await explained(t, objects);
-  assert.match(text, /goes on +nobody can tell when: a deadline counts from a first block/);
+  assert.match(text, /goes on +at an unknown time: a deadline counts from a first block/);
   assert.match(
     text,
-    /deadline +counted from the rule's first block, which nothing here tells, which lets go/,
+    /deadline +counted from the rule's first block, whose time is unknown, which releases it/,
   );
   assert.doesNotMatch(text, /2026-11-24/);
   assert.doesNotMatch(await explained(t, objects, "-o", "json"), /": "2026-11-24/);

@@ -66,7 +66,7 @@ test("the oldest question comes first, whichever policy holds it", () => {
   ]);
 });
 
-test("what goes on is not held: Audit, failurePolicy Ignore, a deadline that has passed", () => {
+test("what proceeds is not held: Audit, failurePolicy Ignore, a deadline that has passed", () => {
   const notEvaluable = row("c1", { verdict: "NotEvaluable" });
   assert.deepEqual(names([policy("a", [notEvaluable])]), ["a c1"]);
   assert.deepEqual(names([policy("a", [notEvaluable], { failurePolicy: "Ignore" })]), []);
@@ -96,7 +96,7 @@ test("gates on annotations and labels can be approved, also within anyOf", () =>
   );
 });
 
-test("a status that nobody has written yet, and a spec of another shape, hold nothing and break nothing", () => {
+test("a missing status, and a spec of another shape, hold nothing and break nothing", () => {
   const { status: _, ...fresh } = policy("a", []);
   assert.deepEqual(names([fresh, { ...fresh, spec: { rules: "no" }, status: { decisions: null } }]), []);
   assert.deepEqual(names([policy("a", [row("c1")], { rules: [null, { name: "r", until: 5 }] })]), ["a c1"]);
@@ -139,7 +139,7 @@ ${more}`,
   );
 });
 
-test("a Cluster goes on when the last policy lets it go, and a policy counts its Clusters", () => {
+test("a Cluster proceeds when the last policy releases it, and a policy counts its Clusters", () => {
   const release = (earliestRelease: string): object => row("c1", { earliestRelease });
   const objects = [
     policy("a", [release("2026-11-21T13:30:00Z")]),

@@ -16,7 +16,7 @@ const WRONG: Record<string, { args: string[]; says: RegExp }> = {
     args: wish({ hook: "BeforeClusterDelet" }),
     says: /\(did you mean BeforeClusterDelete\?\)/,
   },
-  "no reason": { args: wish({ reason: " " }), says: /Allowed: what somebody understands later/ },
+  "no reason": { args: wish({ reason: " " }), says: /Allowed: a text that explains it later/ },
   "no end": {
     args: wish({ for: undefined }),
     says: /^error: required option '--for <duration>' not specified/,

@@ -92,7 +92,7 @@ async function carryOut(client: Client): Promise<void> {
   for (const { run } of steps) await run();
 }
 
-test("nobody asks, then nobody refuses, then nobody answers, then policies are released", async () => {
+test("Cluster API stops calling, then the webhook goes, then the operator stops, then policies are released", async () => {
   const { client, calls } = serverOf(EVERYTHING());
   const { steps } = await planUninstall(client, OPTIONS);
   assert.deepEqual(calls, [], "a plan changes nothing");
@@ -161,7 +161,7 @@ test("a policy that the operator marks before it stops is released, too", async 
   assert.deepEqual(objects["hookpolicies/team-a/late"].metadata.finalizers, []);
 });
 
-test("a finalizer that somebody adds meanwhile stays", async () => {
+test("a finalizer that another client adds meanwhile stays", async () => {
   const objects = EVERYTHING();
   const { client } = serverOf(objects);
   let patches = 0;

@@ -126,7 +126,7 @@ test("Clusters are changed and added by what is applied, too, and compared under
   assert.deepEqual(shown(await json(cwd, "-f", "new")), ["newly-blocked team-a/prod-1 BeforeClusterDelete"]);
 });
 
-test("an override that is applied lets go, and a policy of Audit would only block", async (t) => {
+test("an applied override releases, and a policy of Audit would only block", async (t) => {
   const override = {
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookOverride",
@@ -302,9 +302,9 @@ test("a policy that stands twice is told with both places", async (t) => {
   const cwd = await folder(t, { ...FLEET, "a.yaml": again, "b.yaml": `\n${again}` });
   const { code, stderr } = await hookpolicy(simulate("-f", "a.yaml", "-f", "b.yaml"), { cwd });
   assert.equal(code, 0);
-  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect stands at a\.yaml:1, too: /);
+  assert.match(stderr, /^warning: b\.yaml:2: HookPolicy team-a\/protect is also at a\.yaml:1: /);
   const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
-  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*stands at a\.yaml:1, too/m);
+  assert.match(stdout, /^b\.yaml:2:\d+: warning: .*is also at a\.yaml:1/m);
 });
 
 test("--fail-on takes changes of the reason, too", async (t) => {

@@ -166,7 +166,7 @@ for (const [source, warning] of Object.entries(SUSPICIOUS)) {
   });
 }
 
-test("of an object, the status is the field that everybody forgets can be missing", () => {
+test("the status of an object is a field that users forget can be missing", () => {
   assert.match(warningsOf("object.status.phase == 'a'", "object")[0] ?? "", /^object.status can be missing/);
   assert.deepEqual(
     warningsOf("has(object.status) && object.status.phase == 'a' && object.spec.x == 1", "object"),

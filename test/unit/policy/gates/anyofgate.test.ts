@@ -58,7 +58,7 @@ describe("a gate that holds when one of several does", () => {
 });
 
 describe("its message", () => {
-  test("says what each of them waits for, and how to let go", () => {
+  test("says what each of them waits for, and how to release", () => {
     assert.match(
       decided([approval, later]).message,
       /gate any waits for one of: annotation approved=yes on Cluster team-a\/prod-1 \(kubectl annotate .* approved=yes\); or its window, which opens at 2026-11-21T13:00:00Z$/,

@@ -142,7 +142,7 @@ describe("an expression gate", () => {
     assert.equal("opensAt" in compileGate({ name: "g", ...gate }, POLICY), false);
   });
 
-  test("that does not compile cannot be evaluated, whoever let it through", () => {
+  test("that does not compile is not evaluable, however it was stored", () => {
     const broken = compileGate({ name: "g", expression: "cluster.(" }, POLICY);
     assert.deepEqual(broken.evaluate(world(), UPGRADE, NOW).holds, undefined);
     for (const field of ["expression", "nameExpression"]) {

@@ -47,7 +47,7 @@ describe("a rule cannot be evaluated", () => {
       over: { matchConditions: [{ name: "c", expression: "cluster.metadata.name" }] },
       found: { path: "matchConditions[0].expression", says: /expected bool/ },
     },
-    "with an expression whose field nobody knows": {
+    "with an expression of an unknown field": {
       over: { until: [{ name: "e", expression: "true ||\n  cluster.metadta.name == 'a'" }] },
       found: { path: "until[0].expression", says: /^line 2, column \d+: .*metadta/ },
     },
@@ -55,7 +55,7 @@ describe("a rule cannot be evaluated", () => {
       over: { until: [window({ deny: [{ schedule: "61 * * * *", duration: "1h" }] })] },
       found: { path: "until[0].window.deny[0].schedule", says: /minute/ },
     },
-    "with a time zone that nobody knows": {
+    "with an unknown time zone": {
       over: { until: [window({ timeZone: "Europe/Berlim" })] },
       found: { path: "until[0].window.timeZone", says: /Europe\/Berlim/ },
     },
