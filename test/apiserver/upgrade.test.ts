@@ -98,7 +98,7 @@ for (const version of VERSIONS) {
       await cp.waitFor("it to answer", async () => (await probes()).includes("hookoverrides.hookpolicy.dev"));
       await approve(cp, TEAM, "prod-1");
       const answer = await lab.ask("BeforeClusterUpgrade", TEAM, "prod-1");
-      assert.match(answer.message ?? "", /has not loaded/);
+      assert.match(answer.message ?? "", /is still loading policies/);
       assert.notEqual(answer.retryAfterSeconds ?? 0, 0);
     });
 

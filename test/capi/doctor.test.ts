@@ -215,7 +215,7 @@ describe("doctor", () => {
     assert.equal(event["type"], "Warning");
     assert.equal(await operator.metric("hookpolicy_policies_not_called", 'reason="NotRegistered"'), 1);
     await finds("calls", "error", /HookPolicy team-a\/protect: NotRegistered/);
-    await follow(await finds("ExtensionConfig", "error", /no ExtensionConfig leads to the operator/));
+    await follow(await finds("ExtensionConfig", "error", /no ExtensionConfig points to the operator/));
     await cured("ExtensionConfig");
     await conditionIs(cp, PROTECT, "NotCalled", "NotDiscovered");
     await finds("discovery", "error", /Discovered is /);
