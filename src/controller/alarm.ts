@@ -66,10 +66,12 @@ export class Alarm {
     const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;
     if (isSetBack) this.#onSetBack();
+    let due = this.#due(now);
+    // Where ten thousand keys are due, to find them takes longer than a turn: its time begins after that.
     const end = performance.now() + this.#turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
-    for (let due = this.#due(now); due.size > 0 && !isOver(); due = this.#due(now)) {
+    for (; due.size > 0 && !isOver(); due = this.#due(now)) {
       for (const [owner, key] of inTurns(due, this.#served)) {
         if (isOver()) break;
         const at = this.#dueAt.get(key);

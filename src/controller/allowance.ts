@@ -1,12 +1,14 @@
 /**
  * How much time each namespace may use for what is evaluated ahead of calls. A namespace whose policies and Clusters
- * change all the time gets a quarter of a core in the long run, and its own rows and Events come later. Answers do not
+ * change all the time gets a tenth of a core in the long run, and its own rows and Events come later. Answers do not
  * wait for it: a call is decided when it is asked.
  */
 
 const SHARE = 0.1;
 /** What a namespace that was quiet may use at once: a few thousand Clusters that are evaluated together. */
 const BURST_MS = 1_000;
+/** Nothing waits for longer than a second: on a busy machine a step takes long without using much. */
+const MAX_DEBT_MS = 100;
 
 interface Account {
   /** In milliseconds; what was used beyond `BURST_MS` makes it wait. */
@@ -28,7 +30,7 @@ export class Allowance {
   spend(owner: string, ms: number): void {
     if (owner === "") return;
     const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
-    account.used += ms;
+    account.used = Math.min(account.used + ms, BURST_MS + MAX_DEBT_MS);
     this.#accounts.set(owner, account);
   }
 
