@@ -3,11 +3,11 @@
 import { Allowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
 
-/** Looked at again at least this often: a wall clock can be set, and a timer runs by another one. */
+/** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
 const MAX_SLEEP_MS = 30_000;
-/** A clock that is set back by less counts as the same. */
+/** A clock that is set back by less counts as unchanged. */
 const SET_BACK_MS = 10_000;
-/** Keys, and time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
+/** The keys, and the time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
 
 export class Alarm {
@@ -18,18 +18,18 @@ export class Alarm {
   readonly #ownerOf: (key: string) => string;
   readonly #turnMs: number;
   readonly #allowance: Allowance;
-  /** Whose turn it was last. */
+  /** The owner whose turn was last. */
   #served = "";
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
-  /** The latest instant that the clock has shown since it rang. */
+  /** The latest instant that the clock has shown since the alarm rang. */
   #seen = -Infinity;
   #stopped = false;
 
   constructor(options: {
     readonly now: () => Date;
     readonly onDue: (key: string, at: Date) => void;
-    /** The clock was set back: what was computed before may lie in its future. */
+    /** The clock was set back, so results computed before may lie in its future. */
     readonly onSetBack?: () => void;
     /** Where many keys are due, their owners take turns. */
     readonly ownerOf?: (key: string) => string;
@@ -60,7 +60,7 @@ export class Alarm {
     return at === undefined ? undefined : new Date(at);
   }
 
-  /** Calls back for what is due. The callback may set the key again. */
+  /** Calls back for every key that is due. The callback may set the key again. */
   ring(): void {
     const now = this.#now().getTime();
     const isSetBack = now < this.#seen - SET_BACK_MS;
@@ -75,7 +75,7 @@ export class Alarm {
       for (const [owner, key] of inTurns(due, this.#served)) {
         if (isOver()) break;
         const at = this.#dueAt.get(key);
-        // What rang before may have cleared it.
+        // An earlier callback may have cleared it.
         if (at === undefined || at > now) continue;
         rung += 1;
         this.#served = owner;
@@ -91,7 +91,7 @@ export class Alarm {
     this.#sleepUntil(next);
   }
 
-  /** By owner, the keys that have waited longest first; without those of owners that have used up their allowance. */
+  /** The due keys by owner, longest wait first; owners that have used up their allowance are left out. */
   #due(now: number): Map<string, string[]> {
     const due = new Map<string, string[]>();
     for (const [key, at] of this.#dueAt) {
@@ -116,12 +116,12 @@ export class Alarm {
     if (at === Infinity || this.#stopped) return;
     const sleep = Math.min(Math.max(at - this.#now().getTime(), 0), MAX_SLEEP_MS);
     this.#timer = setTimeout(() => this.ring(), sleep);
-    // It alone must not keep a process alive.
+    // The timer alone must not keep a process alive.
     this.#timer.unref();
   }
 }
 
-/** One key of each owner, then the next of each; the owner after the one that was served last begins. */
+/** Yields one key of each owner, then the next of each, beginning with the owner after the one served last. */
 function* inTurns(
   due: ReadonlyMap<string, readonly string[]>,
   served: string,

@@ -1,17 +1,17 @@
 /**
- * How much time each namespace may use for what is evaluated ahead of calls. A namespace whose policies and Clusters
- * change all the time gets a tenth of a core in the long run, and its own rows and Events come later. Answers do not
- * wait for it: a call is decided when it is asked.
+ * How much time each namespace may use to evaluate ahead of calls. A namespace whose policies and Clusters change all
+ * the time gets a tenth of a core in the long run, and its own rows and Events come later. Calls do not wait for it:
+ * each is evaluated when it arrives.
  */
 
 const SHARE = 0.1;
-/** What a namespace that was quiet may use at once: a few thousand Clusters that are evaluated together. */
+/** A namespace that was quiet may use this much at once: enough to evaluate a few thousand Clusters together. */
 const BURST_MS = 1_000;
 /** Nothing waits for longer than a second: on a busy machine a step takes long without using much. */
 const MAX_DEBT_MS = 100;
 
 interface Account {
-  /** In milliseconds; what was used beyond `BURST_MS` makes it wait. */
+  /** In milliseconds; above `BURST_MS` the namespace has to wait. */
   used: number;
   at: number;
 }
@@ -26,7 +26,7 @@ export class Allowance {
     this.#clock = clock;
   }
 
-  /** What belongs to no namespace (owner "") is not limited: administrators wrote it. */
+  /** The owner "" stands for no namespace and is not limited: administrators wrote what belongs to it. */
   spend(owner: string, ms: number): void {
     if (owner === "") return;
     const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };
@@ -34,7 +34,7 @@ export class Allowance {
     this.#accounts.set(owner, account);
   }
 
-  /** How long the owner has to wait until it may begin something again; 0: not at all. */
+  /** How long the owner has to wait before it may begin more work; 0: not at all. */
   restMs(owner: string): number {
     const account = this.#refilled(owner);
     return account === undefined ? 0 : Math.max(0, account.used - BURST_MS) / SHARE;

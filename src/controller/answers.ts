@@ -1,4 +1,4 @@
-/** What memory answers: to calls, and to confirmations about what was just read. A question changes nothing in it. */
+/** Answers from memory, to calls and to confirmations that have just read the objects. Answers do not change it. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -23,14 +23,14 @@ export class Answers {
     this.#served = served;
   }
 
-  /** The Cluster is in memory: its names are no invention of a caller. */
+  /** Whether the Cluster is in memory, so that no caller has invented its names. */
   knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
     return this.#memory.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
   }
 
   /**
-   * The decision from memory. A question changes nothing in it: the request tells the operation, and the Cluster only
-   * where memory has no such one.
+   * The decision from memory, which it does not change. The request tells the operation, and describes the Cluster only
+   * where memory has no such Cluster.
    */
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
     const known = this.#known(requested);
@@ -48,21 +48,21 @@ export class Answers {
   }
 
   /**
-   * Tells, of what ask() has just decided, whether it would decide the same again; it would if all that it was made
-   * from is still the very same. `undefined`: nobody can tell.
+   * Tells whether ask() would decide the same again: it would if all inputs of `decision` are still identical.
+   * `undefined`: unknown.
    */
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
     const known = this.#known(cluster);
     const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
-    // Only what is remembered stays the same.
+    // Only a remembered operation stays identical from one call to the next.
     if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
     return standing(this.#memory, known, { decision, hook: call.hook, at });
   }
 
   /**
-   * The decision for objects that were just read; where memory has learnt more since, that must release, too. What is
-   * remembered of the operation counts only if the Cluster that was read shows the same one. Nothing is remembered of
-   * it: a call says when these reads are made.
+   * The decision for objects that were just read; if memory has learnt more since, memory must release, too. What is
+   * remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is stored,
+   * because a caller chooses when these reads are made.
    */
   decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#memory;
@@ -86,7 +86,7 @@ export class Answers {
     return { ...decide(compiled, learnt, call, now), basis };
   }
 
-  /** The API server has newer copies than memory, which has not seen what happened in between. */
+  /** The API server has newer copies than memory, so memory has not seen what happened in between. */
   isBehind({ cluster, namespace }: LiveWorld): boolean {
     const { clusters, namespaces } = this.#memory;
     const known = clusters.get(clusterKey(cluster));
@@ -98,8 +98,8 @@ export class Answers {
   }
 
   /**
-   * The objects that policies which may hold the operation look at: what Audit policies look at holds nothing. Throws
-   * where the steps of a decision do not suffice to tell: then nothing is confirmed.
+   * The objects that policies which may hold the operation look at; Audit policies hold nothing, so theirs are left out.
+   * Throws if the search takes too many steps, and then nothing is confirmed.
    */
   objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
     const { compiled } = this.#memory.policies.candidates(world.cluster.metadata.namespace ?? "");

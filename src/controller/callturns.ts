@@ -1,19 +1,19 @@
 /**
- * Who is decided for next where calls come faster than they are decided: namespaces take turns, and in a namespace its
- * Clusters. A decision about a tenant's policies can take milliseconds, and anyone can ask for many.
+ * The order of decisions when calls come faster than the operator decides: namespaces take turns, and so do the Clusters
+ * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
 import type { Cluster } from "../api/meta.ts";
 import type { Answers } from "./answers.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
-/** Whose turn it is. */
+/** The namespace and Cluster whose turn a call uses. */
 export interface CallShare {
   readonly namespace: string;
   readonly cluster: string;
 }
 
-/** All Clusters that memory does not have, because their names may be invented. No namespace has this name. */
+/** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 
 export function shareOf(cluster: Cluster, answers: Pick<Answers, "knows">): CallShare {
@@ -26,18 +26,18 @@ const MAX_WAITING_OF_ONE = 256;
 
 export class CallTurns {
   readonly #turn: Turn;
-  /** By namespace and Cluster; whose turn was longest ago comes first. */
+  /** By namespace and Cluster; the one whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, Map<string, (() => void)[]>>();
   #count = 0;
 
-  /** `turnMs`: for how long decisions may keep the event loop; those that remain come in its next turns. */
+  /** `turnMs`: how long decisions may keep the event loop; the remaining calls are decided in its next turns. */
   constructor(turnMs: number = TURN_MS) {
     this.#turn = new Turn(turnMs);
   }
 
   /**
-   * Decides at once where nothing waits and this turn of the event loop has time left. Where too many of the share wait,
-   * `refuse` gives the result; absent: it waits all the same.
+   * Decides at once if nothing waits and this turn of the event loop has time left. If too many calls of the share wait,
+   * `refuse` gives the result; without `refuse` the call waits all the same.
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();
@@ -68,7 +68,7 @@ export class CallTurns {
       for (const [cluster, calls] of clusters) {
         const begin = calls.shift();
         clusters.delete(cluster);
-        if (calls.length > 0) clusters.set(cluster, calls); // to the end
+        if (calls.length > 0) clusters.set(cluster, calls); // moves it to the end
         this.#waiting.delete(namespace);
         if (clusters.size > 0) this.#waiting.set(namespace, clusters);
         this.#count -= 1;

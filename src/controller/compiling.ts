@@ -1,4 +1,4 @@
-/** Specs that are being compiled, turn by turn: the largest take longer than calls can wait. */
+/** Compiles specs turn by turn, because the largest take longer than calls can wait. */
 
 import type { Steps } from "../api/steps.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -9,7 +9,7 @@ import { Turn, TURN_MS } from "./turn.ts";
 interface Job {
   object: PolicyObject;
   readonly steps: Steps<CompiledPolicy>;
-  /** The newest edit that came meanwhile; those in between are never compiled. */
+  /** The newest edit that arrived meanwhile; the edits in between are never compiled. */
   next?: PolicyObject;
 }
 
@@ -19,7 +19,7 @@ interface Finished extends Pick<Job, "object" | "next"> {
 
 export class Compiling {
   readonly #jobs = new Map<string, Job>();
-  /** What is to be done when these policies are compiled. */
+  /** The work to do once these policies are compiled. */
   #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   readonly #turn: Turn;
 
@@ -31,14 +31,14 @@ export class Compiling {
     return this.#jobs.has(key);
   }
 
-  /** Works once everything that is under way now has ended; what comes meanwhile does not count. */
+  /** Runs the work once every compilation that is under way now has ended; later ones do not count. */
   afterAll(work: () => void): void {
     const keys = new Set(this.#jobs.keys());
     if (keys.size === 0) return work();
     this.#awaited.push({ keys, work });
   }
 
-  /** What was compiled decides by now, or the policy is gone. */
+  /** The compiled spec decides by now, or the policy is gone. */
   ended(key: string): void {
     for (const { keys } of this.#awaited) keys.delete(key);
     const over = this.#awaited.filter(({ keys }) => keys.size === 0);
@@ -54,17 +54,17 @@ export class Compiling {
     this.#jobs.delete(key);
   }
 
-  /** Whether an older copy of the same policy is under way; then this one comes after it. */
+  /** Whether an older copy of the same policy is being compiled; this copy then comes after it. */
   isNewer(key: string, object: PolicyObject): boolean {
     const job = this.#jobs.get(key);
     if (job === undefined || job.object.metadata.uid !== object.metadata.uid) return false;
-    // What is under way ends first, or a policy that is always edited would never be compiled.
+    // The compilation under way ends first, or a policy that is edited all the time would never be compiled.
     if (job.next === undefined && isSameSpec(job.object, object)) job.object = object;
     else job.next = object;
     return true;
   }
 
-  /** `undefined`: it is not finished in this turn. */
+  /** `undefined`: the compilation has not finished in this turn. */
   continue(key: string): Finished | undefined {
     const job = this.#jobs.get(key);
     if (job === undefined) return undefined;

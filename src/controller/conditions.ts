@@ -6,7 +6,7 @@ import { truncate } from "../policy/message.ts";
 
 export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
-/** What was found at `now`, as conditions: each has its transition time from the stored one until its status changes. */
+/** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */
 export function withTransitions(
   found: readonly Finding[],
   { stored, generation }: { readonly stored: readonly Condition[] | undefined; readonly generation: number },

@@ -1,6 +1,6 @@
 /**
- * "Memory may say not yet; only the present may say go": before a Cluster is released, reads that began
- * after the call must agree with memory. It is what makes a lagging, stalled or restarted replica harmless.
+ * "Memory may say not yet; only the present may say go": before the operator releases a Cluster, reads that began
+ * after the call must agree with memory. This makes a lagging, stalled or restarted replica harmless.
  */
 
 import type { Logger } from "../api/logger.ts";
@@ -27,16 +27,16 @@ import type { PolicyKind } from "../policy/policyref.ts";
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
   readonly reader: LiveReader;
-  /** Absent: what was read is decided at once. */
+  /** Absent: the operator decides at once on what it has read. */
   readonly turns?: CallTurns;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Memory turned out to be behind with policies of these kinds: read them again. */
+  /** Memory is behind with policies of these kinds: read them again. */
   readonly onStale: (kinds: ReadonlySet<PolicyKind>) => void;
   readonly budgetMs?: number;
 }
 
-/** Between this clock and the API server's. */
+/** The largest tolerated difference between this clock and the API server's. */
 const MAX_SKEW_MS = 10_000;
 /** Well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
@@ -50,7 +50,7 @@ export class Confirmer {
     this.#reads = new LiveReads(options.reader);
   }
 
-  /** Never rejects: what cannot be confirmed is not a go. */
+  /** Never rejects: the operator does not release what it cannot confirm. */
   async confirm(request: AskRequest): Promise<Confirmation> {
     const { reader, log, budgetMs = BUDGET_MS } = this.#options;
     const timeout = Promise.withResolvers<Confirmation>();
@@ -74,11 +74,11 @@ export class Confirmer {
   }
 
   /**
-   * Several reads are no snapshot. Policies and Namespace are therefore read twice, around all else: what is the same in
-   * both reads was so in between, when the Cluster was read. (A policy that moves from one kind to the other, apply the
-   * new and prune the old, shows in one of the reads at least, or they differ.) In the same way the Cluster, where
-   * objects or overrides decide, too: it and they may never have been good at a time. Not told apart from a moment:
-   * a policy that is created and deleted in between, and objects that change one against the other.
+   * Several reads are no snapshot. Policies and Namespace are therefore read twice, around all other reads: what is
+   * the same in both was so in between, when the Cluster was read. (A policy that moves from one kind to the other, by
+   * applying the new one and pruning the old, shows in at least one of the reads, or they differ.) Where objects or
+   * overrides decide, the Cluster is read twice, too: they and it may never have been true at the same time. Not
+   * detected: a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
@@ -89,10 +89,10 @@ export class Confirmer {
       this.#policiesOf(asker, namespace),
       this.#reads.namespace(asker, namespace),
     ]);
-    // Before anything is read for them: memory tells what that is.
+    // This comes before the reads for their gates, because memory tells which objects those are.
     const unknown = policies.filter((policy) => !this.#isKnown(policy, before));
     if (unknown.length > 0) {
-      // Memory has been told of what is being compiled: to list it again would tell no more.
+      // Memory has been told of the specs that are being compiled, so listing them again would tell no more.
       const stale = unknown.filter(
         ({ kind, metadata: m }) => !store.compiles(policyKey(kind, m.namespace, m.name)),
       );
@@ -114,7 +114,7 @@ export class Confirmer {
     const decide = (): Confirmation => {
       if (asker.over) return { ok: false, reason: "Timeout" };
       if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
-      // Memory as it is now decides: of those, and of all that it knew before.
+      // Memory as it is now decides about these policies, and about all that it knew before.
       const areKnown = again.every((policy) => this.#isKnown(policy, before));
       if (!areKnown || !hasAll(this.#known(namespace), before))
         return { ok: false, reason: "PoliciesChanging" };
@@ -135,7 +135,7 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store.answers), decide);
   }
 
-  /** Those in memory that are still there and the same: one that memory does not have could only release. */
+  /** The overrides in memory that still exist unchanged: one that memory does not have could only release. */
   async #overrides(asker: Asker, cluster: Cluster): Promise<readonly Override[]> {
     const known = this.#options.store.overrides.ofCluster(cluster);
     if (known.length === 0) return known;
@@ -162,16 +162,16 @@ export class Confirmer {
     return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
   }
 
-  /** Concerns the gates that look at them, and no policy that goes on without them. */
+  /** A failed read affects the gates that look at these objects, and no policy that proceeds without them. */
   #unreadable({ kind }: ObjectQuery, error: unknown): FoundObjects {
     this.#options.log.debug("Failed to read objects", { kind: objectKindKey(kind), error });
     return { ok: false, reason: "ObjectsUnreadable", message: "the objects could not be read just now" };
   }
 
   /**
-   * A policy that memory has and the API server has not can only hold, never release. A resource version
-   * below the one that memory had before the reads tells of a restored etcd, where the same generation may be
-   * another spec. (Not below the one of now: our own write of the status can overtake the answer to a list.)
+   * A policy that memory has and the API server does not have can only hold, never release. A resource version below
+   * the one that memory had before the reads means a restored etcd, where the same generation may be another spec.
+   * (The version of now is not compared: this operator's own status write can overtake the answer to a list.)
    */
   #isKnown(
     { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
@@ -187,7 +187,7 @@ export class Confirmer {
     );
   }
 
-  /** What memory knows of the policies that could apply, by key and uid. */
+  /** The policies in memory that could apply, by key and uid. */
   #known(namespace: string): Known {
     const { entries } = this.#options.store.policies.candidates(namespace);
     return new Map(
@@ -195,7 +195,7 @@ export class Confirmer {
     );
   }
 
-  /** All that could apply to Clusters of the namespace. */
+  /** All policies that could apply to Clusters of the namespace. */
   async #policiesOf(asker: Asker, namespace: string): Promise<readonly LivePolicy[]> {
     const [own, clusterWide] = await Promise.all([
       this.#reads.hookPolicies(asker, namespace),
@@ -205,7 +205,7 @@ export class Confirmer {
   }
 }
 
-/** That its gates held without a break is known from memory alone. */
+/** Whether the release rests on a wait: only memory knows that its gates held without a break. */
 function restsOnWait({ holds, trace }: Decision): boolean {
   return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
 }
@@ -236,7 +236,7 @@ function placeOf(kind: ObjectKind, namespace: string): string {
   return `${objectKindKey(kind)} ${namespace}`;
 }
 
-/** Several gates can look at different objects of one kind; whole objects come before their metadata alone. */
+/** Several gates can look at different objects of one kind; whole objects come before their bare metadata. */
 function join(parts: readonly FoundObjects[]): FoundObjects {
   const failed = parts.find(({ ok }) => !ok);
   if (failed !== undefined) return failed;

@@ -1,7 +1,7 @@
 /**
- * The decisions in memory: per Cluster and hook what was asked, since when, and what every policy says of
- * it now. Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they
- * come, without waiting for a call; answers.ts has what calls and confirmations ask of it.
+ * The decisions in memory: per Cluster and hook the pending operation, its begin, and what every policy says of it now.
+ * Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they arrive, without waiting
+ * for a call; answers.ts answers calls and confirmations from it.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -66,22 +66,22 @@ export class DecisionStore {
     return this.#loaded;
   }
 
-  /** Who is told the uids of Clusters that are gone; another one may have the name. Late calls may still come. */
+  /** The listener gets the uids of Clusters that are gone; another Cluster may have the name. Late calls may come. */
   onClusterGone(listener: (uid: string) => void): void {
     this.#clusterGone = listener;
   }
 
-  /** Resolves when every policy that memory has been told of is compiled: then it is known which objects are needed. */
+  /** Resolves when every policy that memory has been told of is compiled, and the needed objects are known. */
   async compiled(): Promise<void> {
     await new Promise<void>((resolve) => this.#compiling.afterAll(resolve));
   }
 
-  /** A newer spec of the policy than the one that decides is known. */
+  /** Whether memory has a newer spec of the policy than the one that decides. */
   compiles(policy: string): boolean {
     return this.#compiling.has(policy);
   }
 
-  /** Every informer holds its first list: from now on, or as soon as they are compiled, what is not in memory does not exist. */
+  /** Every informer holds its first list: once the policies are compiled, what is not in memory does not exist. */
   load(): void {
     this.#compiling.afterAll(() => this.#load());
   }
@@ -98,7 +98,7 @@ export class DecisionStore {
     this.#schedule.stop();
   }
 
-  /** What is due by the clock; the alarm does it by itself. */
+  /** Runs what is due by the clock; the schedule also does so by itself. */
   wake(): void {
     this.#schedule.ring();
   }
@@ -127,7 +127,7 @@ export class DecisionStore {
     else onDirty(key);
   }
 
-  /** As far as there is time in this turn; until then the spec before decides, and confirmations tell that it is old. */
+  /** Compiles while this turn has time; until then the old spec decides, and confirmations tell that it is old. */
   #compile(key: string): void {
     const finished = this.#compiling.continue(key);
     if (finished === undefined) {
@@ -176,7 +176,7 @@ export class DecisionStore {
     if (now !== undefined) this.#follow(now);
   }
 
-  /** Operations end and begin as the Cluster shows it, and are evaluated again. */
+  /** Operations begin and end as the Cluster shows it, and are re-evaluated. */
   #follow(cluster: Cluster): void {
     for (const ask of this.#asks.of(cluster.metadata.uid))
       if (hasEnded(ask, cluster, this.#options.served)) this.#end(ask);
@@ -189,7 +189,7 @@ export class DecisionStore {
     return this.#asks.begin(cluster, served.blocking, { now: now(), served });
   }
 
-  /** Its labels select policies, and gates may look at it. */
+  /** The labels of a Namespace select policies, and gates may look at it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
     this.#evaluator.because(this.#options.now(), () => {
@@ -197,7 +197,7 @@ export class DecisionStore {
     });
   }
 
-  /** Those with which Cluster API calls. */
+  /** The settings with which Cluster API calls have changed. */
   settingsChanged(): void {
     const now = this.#options.now();
     for (const { key, compiled } of this.policies.entries())
@@ -217,7 +217,7 @@ export class DecisionStore {
     this.#options.onDirty(key);
   }
 
-  /** Soon, and once for many changes: objects of a kind can change by the hundred. */
+  /** Re-evaluates soon, and once for many changes: objects of a kind can change by the hundred. */
   objectsChanged(kind: ObjectKind): void {
     this.#schedule.set({ what: "kind", kind: objectKindKey(kind) }, this.#options.now());
   }
@@ -244,12 +244,12 @@ export class DecisionStore {
     }
   }
 
-  /** In the order in which they are watched, where there are too many. */
+  /** The kinds to watch, in the order that counts where there are too many. */
   demands(): ObjectDemand[] {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Every pending operation, as far as there is time, and the rest in later turns. */
+  /** Evaluates every pending operation while this turn has time, and the rest in later turns. */
   #evaluateAll(): void {
     for (const cluster of this.#options.clusters.list())
       if (this.#asks.has(cluster.metadata.uid))
@@ -277,7 +277,7 @@ export class DecisionStore {
     if (ask !== undefined) work(ask);
   }
 
-  /** Windows are the same for every Cluster: their edges count, whether anything waits for them or not. */
+  /** Windows are the same for every Cluster, so their edges count whether or not an operation waits for them. */
   #watchWindows(entry: PolicyEntry | undefined): void {
     if (entry === undefined) return;
     const now = this.#options.now();
@@ -301,7 +301,7 @@ export class DecisionStore {
     this.#options.onDirty(entry.key);
   }
 
-  /** The Cluster is gone, or another one has its name. */
+  /** The Cluster is gone, or another Cluster has its name. */
   #forget(cluster: Cluster): void {
     for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
     const { uid, namespace = "" } = cluster.metadata;

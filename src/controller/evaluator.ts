@@ -1,4 +1,4 @@
-/** Asks every policy again where something has changed, and keeps what each of them holds. */
+/** Re-evaluates every policy where something has changed, and keeps what each policy holds. */
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -28,16 +28,16 @@ import type { PolicyEntry } from "./policyentry.ts";
 
 type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
 
-/** Of what can change at any time: no call makes it look, so it looks about as often as Cluster API asks. */
+/** Inputs that can change at any time trigger nothing, so they are re-evaluated about as often as Cluster API calls. */
 const LOOK_AGAIN_MS = 10_000;
-/** Clusters that are compared with a policy's selectors before the clock is looked at. */
+/** How many Clusters are compared with a policy's selectors before the clock is checked. */
 const MATCHES = 100;
 
 export class Evaluator {
   readonly #memory: ScheduledMemory;
   readonly #options: StoreOptions;
   readonly #turn: Turn;
-  /** When what is evaluated now was seen, or was due. */
+  /** When the change that is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
   constructor(memory: ScheduledMemory, options: StoreOptions) {
@@ -46,7 +46,7 @@ export class Evaluator {
     this.#turn = new Turn(options.turnMs ?? TURN_MS);
   }
 
-  /** Answers that change in the course of `work` change because of something that was seen, or due, at that time. */
+  /** Attributes the answers that change during `work` to something that was seen, or due, at that time. */
   because(at: Date, work: () => void): void {
     const outer = this.#cause;
     this.#cause ??= at;
@@ -58,12 +58,12 @@ export class Evaluator {
     }
   }
 
-  /** Nothing more may be decided in this turn of the event loop. */
+  /** Whether this turn of the event loop has no time left for decisions. */
   isTurnOver(): boolean {
     return this.#turn.isOver();
   }
 
-  /** As Cluster API would call now: what the ExtensionConfigs say is no part of what is remembered. */
+  /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
   withSettings(call: HookCall, namespace: string): HookCall {
     const settings = this.#options.settings?.(namespace);
     return settings === undefined ? call : { ...call, settings };
@@ -82,13 +82,13 @@ export class Evaluator {
     this.evaluateRest(entry);
   }
 
-  /** What the policy says of operations that are asked for; which Clusters it matches has not changed. */
+  /** Evaluates the pending operations for the policy; the Clusters that it matches have not changed. */
   evaluateMatched(entry: PolicyEntry): void {
     entry.askAgain();
     this.evaluateRest(entry);
   }
 
-  /** One of them, and more as far as there is time in this turn of the event loop; then the alarm comes again. */
+  /** Evaluates one of them, and more while this turn of the event loop has time; the schedule brings up the rest. */
   evaluateRest(entry: PolicyEntry): void {
     const { schedule, asks, policies } = this.#memory;
     const { key, rest } = entry;
@@ -118,7 +118,7 @@ export class Evaluator {
     }
   }
 
-  /** Now, or when the alarm comes: a Namespace can have thousands of Clusters. */
+  /** Evaluates the Cluster now, or when its work is due in the schedule: a Namespace can have thousands of Clusters. */
   visitCluster(cluster: Cluster): void {
     if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
     const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
@@ -140,7 +140,7 @@ export class Evaluator {
     return this.#memory.policies.candidates(namespace ?? "");
   }
 
-  /** Undefined where another one has its name, too. */
+  /** `undefined` also where another Cluster has its name. */
   #clusterNamed({ namespace, cluster: name, clusterUID }: NamedCluster): Cluster | undefined {
     const cluster = this.#options.clusters.get(`${namespace}/${name}`);
     return cluster?.metadata.uid === clusterUID ? cluster : undefined;
@@ -152,7 +152,7 @@ export class Evaluator {
     if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
   }
 
-  /** What finds no time in this turn of the event loop is left to the alarm: calls are answered in between. */
+  /** Leaves to the schedule what finds no time in this turn of the event loop, so that calls are answered in between. */
   #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
     for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
       if (this.#turn.isOver())
@@ -171,7 +171,7 @@ export class Evaluator {
     this.#report(next, candidates, decision, now);
   }
 
-  /** What each policy holds now, and whether that is news. */
+  /** Records what each policy holds now, and reports what is new. */
   #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
@@ -194,7 +194,7 @@ export class Evaluator {
     this.#wakeFor(ask, decision, now);
   }
 
-  /** What other policies have to say at their edges was set when they were asked, and may be due just now. */
+  /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
   #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
     const { schedule } = this.#memory;
     const due = ofAsk("ask", ask);
@@ -205,8 +205,8 @@ export class Evaluator {
   }
 
   /**
-   * Now, or when the alarm comes: one decision can change the rows of thousands of policies. Nothing is decided by a
-   * forecast, so it may come late; the status waits for it for a while (reconciler.ts).
+   * Forecasts now, or when the work is due in the schedule: one decision can change the rows of thousands of policies. No
+   * decision depends on a forecast, so it may come late; the status waits for it for a while (reconciler.ts).
    */
   #foresee(entry: PolicyEntry, ask: Ask, row: HeldRow): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
@@ -216,7 +216,7 @@ export class Evaluator {
     this.#memory.schedule.set(ofAsk("forecast", ask), now);
   }
 
-  /** One of them, and more as far as there is time in this turn of the event loop. */
+  /** Forecasts for one of them, and for more while this turn of the event loop has time. */
   foreseeRest(ask: Ask): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const entry of this.#candidates(ask.namespace).entries) {
@@ -230,7 +230,7 @@ export class Evaluator {
     }
   }
 
-  /** Of an Audit policy, what it would be if it held anything. A row that holds nothing is not released. */
+  /** For an Audit policy, the forecast as if it enforced. A row that holds nothing is not released. */
   #forecast(
     { compiled }: PolicyEntry,
     ask: Ask,
@@ -262,7 +262,7 @@ export class Evaluator {
     this.#options.log.info("Decision changed", fields);
   }
 
-  /** Rows that other replicas, or this one before a restart, have written; of one Cluster, or of all. */
+  /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
     const { ref } = entry.compiled;
     const isOwn = (named: NamedCluster): boolean =>
@@ -275,8 +275,8 @@ export class Evaluator {
   }
 
   /**
-   * Of a status that was written while this replica knows its operations: what it has found out itself stands, and of
-   * instants the later one counts, so a row that is adopted later lets no operation go on earlier.
+   * Adopts a status that was written while this replica knows its operations: this replica's own findings stand, and of
+   * two instants the later one counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
     const { ref } = entry.compiled;
@@ -288,7 +288,7 @@ export class Evaluator {
     else this.adoptRest(entry);
   }
 
-  /** One of them, and more as far as there is time in this turn of the event loop. */
+  /** Adopts one of them, and more while this turn of the event loop has time. */
   adoptRest(entry: PolicyEntry): void {
     for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
       this.#adoptOne(entry, row);
@@ -309,7 +309,7 @@ export class Evaluator {
     if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
   }
 
-  /** What the policies' statuses say of operations that have begun just now, and that they know for longer. */
+  /** Adopts what the policies' statuses say of operations that are new here and that they have known for longer. */
   adoptRowsOf({ metadata: { namespace, uid } }: Cluster): void {
     for (const entry of this.#candidates(namespace).entries) this.adoptRows(entry, uid);
   }
@@ -319,7 +319,7 @@ export class Evaluator {
     if (matches(entry.compiled, worldOf(this.#memory, cluster)) === "no") return;
     const key = askKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
-    // Nearly always it is what this replica has written itself.
+    // Nearly always this replica has written the row itself.
     if (mine !== undefined && isDeepStrictEqual(storedRow(mine), row)) return;
     const ask = adoptRow(row, {
       cluster,
@@ -337,20 +337,20 @@ export class Evaluator {
     } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
   }
 
-  /** Alone, so that no clock of another policy starts before its own row is read; unless it is their steps that count. */
+  /** The policy alone, so that no other policy's clock starts before its own row is read; not if a shared budget ran out. */
   #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
 }
 
-/** Who writes more than one about the same operation is no operator. */
+/** The operator writes one row per operation, so further rows about the same operation are ignored. */
 function oncePerAsk(rows: readonly DecisionRow[]): DecisionRow[] {
   const keys = new Set<string>();
   return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(askKey(clusterUID, hook)).size);
 }
 
-/** A row in the status of a policy lets no other policy's clocks run. */
+/** A row in the status of a policy starts no clock of another policy. */
 function knowing(ask: Ask, all: Candidates): Candidates {
   if (ask.hearsay !== true) return all;
   const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));

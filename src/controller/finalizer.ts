@@ -1,6 +1,6 @@
 /**
  * A HookPolicy that holds deletions must not vanish before the Clusters that it holds when their namespace
- * is deleted: the namespace controller deletes policy and Clusters alike, in any order.
+ * is deleted, because the namespace controller deletes policy and Clusters in any order.
  */
 
 import { FINALIZER } from "../api/hookpolicy.ts";
@@ -8,7 +8,7 @@ import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import type { FinalizerReader } from "./ports.ts";
 
-/** Whether memory wants it to come or to go: before that is done, the policy may vanish too early, or stay for too long. */
+/** Whether memory wants to add or remove it: before that is done, the policy may vanish too early or stay too long. */
 export function finalizerIsDue(
   policy: CompiledPolicy,
   { deletionTimestamp, finalizers = [] }: ObjectMeta,
@@ -34,7 +34,7 @@ export async function wantedFinalizers(
   }
   const holds = holdsDeletion(policy);
   const wants = holds && matchedClusters > 0;
-  // Memory may be behind, and another replica ahead: both would change it to and fro, and at times it would be missing.
+  // Memory may be behind and another replica ahead: both would change it to and fro, and it would be missing at times.
   if (holds && matching(policy, await reader.clustersOf(metadata.namespace ?? "")) !== wants)
     return undefined;
   return wants ? [...present, FINALIZER] : without;
@@ -52,7 +52,7 @@ function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
   );
 }
 
-/** Its owner may delete it at once; in a namespace that goes away it stays until nothing is left to hold. */
+/** Its owner may delete it at once; in a namespace that is being deleted it stays until nothing is left to hold. */
 async function mayGo(
   policy: CompiledPolicy,
   metadata: ObjectMeta,
@@ -62,6 +62,6 @@ async function mayGo(
   const live = await reader.findNamespace(metadata.namespace ?? "");
   if (live?.metadata.deletionTimestamp === undefined) return true;
   const clusters = await reader.clustersOf(metadata.namespace ?? "");
-  // What memory had of a kind that is gone, nobody tells it of any more.
+  // Memory gets no more events about a kind that is gone.
   return clusters === undefined || (matchedClusters === 0 && !matching(policy, clusters));
 }

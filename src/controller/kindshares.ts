@@ -1,19 +1,19 @@
 /**
- * In which order the kinds that gates look at are watched, where there are too many: in turns, so that nobody can name
- * so many that none is left for others.
+ * The order in which the kinds that gates look at are watched, where there are too many. Namespaces take turns, so that
+ * no tenant can name so many that none is left for others.
  */
 
 import type { ObjectDemand } from "../policy/policy.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** Of the 50 kinds, so many are kept for ClusterHookPolicies as long as they name them. */
+/** Of the 50 kinds, this many are reserved for ClusterHookPolicies while those name them. */
 const CLUSTER_KINDS = 25;
 
 /**
- * First those of ClusterHookPolicies, up to their share. Then one kind of each namespace after the other, beginning with
- * the namespace of the oldest policy; ClusterHookPolicies take part with what their share leaves out. Within a
- * namespace the oldest policy comes first. The same on every replica.
+ * The kinds of ClusterHookPolicies come first, up to their share. Then each namespace gets one kind in turn, beginning
+ * with the namespace of the oldest policy; ClusterHookPolicies take part with what their share leaves out. Within a
+ * namespace the oldest policy comes first. Every replica computes the same order.
  */
 export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] {
   const byAge = [...policies]
@@ -34,7 +34,7 @@ export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] 
   return ordered;
 }
 
-/** "" of ClusterHookPolicies. */
+/** The owner of ClusterHookPolicies is "". */
 function ownerOf({ kind, metadata }: PolicyObject): string {
   return kind === "ClusterHookPolicy" ? "" : (metadata.namespace ?? "");
 }

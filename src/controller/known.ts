@@ -1,4 +1,4 @@
-/** What a replica knows by itself of the numbers in a status: see mayHideRows() in policystatus.ts. */
+/** The numbers of a status that a replica knows by itself: see mayHideRows() in policystatus.ts. */
 
 import { askKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";

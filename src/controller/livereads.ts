@@ -1,7 +1,7 @@
 /**
- * The reads that confirmations need. Those that wait for the same read share the next one, which begins after all of
- * them asked for it. What is under way at the same time is shared fairly between namespaces, and in a namespace between
- * Clusters: a flood of calls about some delays no confirmation about others.
+ * The reads that confirmations need. Confirmations that wait for the same read share the next one, which begins after all
+ * of them asked for it. Namespaces share the reads under way fairly, and so do the Clusters of a namespace: a flood of
+ * calls about some Clusters delays no confirmation about others.
  */
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
@@ -12,16 +12,16 @@ import type { LiveReader } from "./ports.ts";
 
 /** A confirmation that is under way. */
 export interface Asker {
-  /** Absent: the Cluster is not in memory, so its names may be invented. All such confirmations have one share. */
+  /** Absent: the Cluster is not in memory, so a caller may have invented it. All such confirmations have one share. */
   readonly cluster: { readonly namespace: string; readonly name: string } | undefined;
-  /** Nobody waits for its result any more. */
+  /** The caller does not wait for its result any more. */
   over: boolean;
 }
 
-/** Below the connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
+/** Below the number of connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
 const PLACES = 12;
 
-/** No name of a namespace. */
+/** No namespace has this name. */
 const EVERYBODY = "*";
 const NOT_IN_MEMORY = "?";
 
@@ -76,7 +76,7 @@ export class LiveReads {
   }
 }
 
-/** `kind`: of what all Clusters of the namespace need. No name of a Cluster has capital letters. */
+/** `kind`: of the reads that all Clusters of the namespace need. No Cluster has capital letters in its name. */
 function shareOf({ cluster }: Asker, kind?: string): Share {
   return cluster === undefined ? [NOT_IN_MEMORY, ""] : [cluster.namespace, kind ?? cluster.name];
 }
@@ -84,13 +84,13 @@ function shareOf({ cluster }: Asker, kind?: string): Share {
 interface Read {
   readonly asker: Asker;
   readonly share: Share;
-  /** The same for reads of the same. */
+  /** Reads of the same thing have the same key. */
   readonly key: string;
 }
 
 class SharedReads<T> {
   readonly #turns: FairTurns;
-  /** Those that have not begun. */
+  /** The reads that have not begun. */
   readonly #waiting = new Map<string, WaitingRead<T>>();
 
   constructor(turns: FairTurns) {
@@ -132,7 +132,7 @@ class WaitingRead<T> {
 
   readonly over = (): boolean => this.#begun || this.askers.every(({ over }) => over);
 
-  /** What is asked for from now on needs another one. */
+  /** Later requests need another read. */
   readonly begin = (): Promise<T> => {
     this.#begun = true;
     this.drop();

@@ -1,4 +1,4 @@
-/** What is in memory. Whoever changes something in it replaces that as a whole, so the very same values are no news. */
+/** The state in memory. A change replaces the value as a whole, so an identical value is not a change. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { AskSet } from "../operations/operations.ts";
@@ -15,14 +15,14 @@ export interface Memory {
   readonly asks: AskSet;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
-  /** What gates look at. */
+  /** The objects that gates look at. */
   readonly objects: ObjectReader;
 }
 
-/** With what is done to it later. */
+/** Memory with the schedule of the work on it. */
 export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
-/** What a decision about the Cluster looks at. */
+/** The inputs of a decision about the Cluster. */
 export function worldOf({ overrides, namespaces, objects }: Memory, cluster: Cluster, asked?: Asked): World {
   return {
     cluster,

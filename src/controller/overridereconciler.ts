@@ -28,7 +28,7 @@ export async function reconcileOverride(
   }
 }
 
-/** Unless the informer has meanwhile reported something newer, that it is gone, or another one of its name. */
+/** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */
 function learn(
   store: DecisionStore,
   { key, compiled }: OverrideEntry,

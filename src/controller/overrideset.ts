@@ -1,4 +1,4 @@
-/** The HookOverrides in memory, and what each of them has let go on. */
+/** The HookOverrides in memory, and the operations that each of them has released. */
 
 import type { HookOverride, OverrideUse } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -8,11 +8,11 @@ export interface OverrideEntry {
   readonly key: string;
   object: HookOverride;
   compiled: Override;
-  /** What this replica has let go on because of it, newest first; merging it again changes nothing. */
+  /** The operations that this replica has released because of it, newest first; merging them again changes nothing. */
   used: readonly OverrideUse[];
 }
 
-/** Bound of the CRD. */
+/** The bound of the CRD. */
 export const MAX_USED = 20;
 const NONE: readonly Override[] = [];
 const PREFIX = "HookOverride//";
@@ -44,12 +44,12 @@ export class OverrideSet {
     return this.#entries.values();
   }
 
-  /** Expired ones, too: the decision looks at the clock. */
+  /** Includes expired ones: the decision looks at the clock. */
   ofCluster({ metadata: { namespace, name } }: Cluster): readonly Override[] {
     return this.#byCluster.get(`${namespace}/${name}`) ?? NONE;
   }
 
-  /** Gives the Clusters ("namespace/name") that it was and is about. */
+  /** Returns the Clusters ("namespace/name") that it was and is about. */
   set(name: string, object: HookOverride | undefined): readonly string[] {
     const key = overrideKey(name);
     const before = this.#entries.get(key);
@@ -76,7 +76,7 @@ export class OverrideSet {
     else this.#byCluster.set(cluster, overrides);
   }
 
-  /** `undefined` where that is known already. */
+  /** `undefined` if the use is known already. */
   use(name: string, use: OverrideUse): OverrideEntry | undefined {
     const entry = this.#entries.get(overrideKey(name));
     if (entry === undefined) return undefined;

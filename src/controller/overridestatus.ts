@@ -23,7 +23,7 @@ export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOver
   };
 }
 
-/** What a full list has dropped was counted when it came. */
+/** A use that a full list has dropped was counted when it came. */
 function isNews(use: OverrideUse, stored: readonly OverrideUse[]): boolean {
   if (stored.some((other) => useKey(other) === useKey(use))) return false;
   return stored.length < MAX_USED || stored.some((other) => newestFirst(use, other) < 0);
@@ -34,7 +34,7 @@ function newestFirst(a: OverrideUse, b: OverrideUse): number {
   return useKey(a) < useKey(b) ? -1 : 1;
 }
 
-/** kstatus: Stalled is there only while somebody has to edit the override. */
+/** kstatus: Stalled is present only while the override needs an edit. */
 function findings({ compiled }: OverrideEntry, now: Date): Finding[] {
   const { expiresAt, problem } = compiled;
   const type = CONDITION.Active;

@@ -1,4 +1,4 @@
-/** Operations that have proceeded: what the policies say of them, decided when there is time, for what was known when it was seen. */
+/** Records operations that have proceeded; decides when there is time, on the inputs that were known when it saw them. */
 
 import type { Cluster } from "../api/meta.ts";
 import { answering, askKey } from "../operations/operation.ts";
@@ -10,7 +10,7 @@ import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
 
-/** Of one Cluster: nine hooks, a few times over. Of one that passes more often, the newest are not recorded. */
+/** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
 const MAX_WAITING = 32;
 
 export class PassedOperations {
@@ -32,7 +32,7 @@ export class PassedOperations {
     this.#results = new Results(memory, options);
   }
 
-  /** Who asked, and what was answered, does not count: the Cluster shows what became of it. */
+  /** Calls and their answers do not count: the Cluster shows what became of the operation. */
   follow(before: Cluster, now: Cluster | undefined): void {
     const { served } = this.#options;
     const { asks, policies } = this.#memory;
@@ -52,13 +52,13 @@ export class PassedOperations {
     this.#recordInTime(uid, namespace);
   }
 
-  /** One of them, and more as far as there is time in this turn of the event loop. */
+  /** Records one of them, and more while this turn of the event loop has time. */
   recordRest(clusterUID: string, namespace: string): void {
     this.#recordOne(clusterUID);
     this.#recordInTime(clusterUID, namespace);
   }
 
-  /** What finds no time in this turn of the event loop is left to the alarm. */
+  /** Leaves to the schedule what finds no time in this turn of the event loop. */
   #recordInTime(clusterUID: string, namespace: string): void {
     while (this.#waiting.has(clusterUID)) {
       if (this.#evaluator.isTurnOver())

@@ -1,4 +1,4 @@
-/** A policy in memory, and what is known about its Clusters. Only what is here changes it. */
+/** A policy in memory, and what is known about its Clusters. Only the methods here change it. */
 
 import {
   type ClusterHookPolicy,
@@ -12,7 +12,7 @@ import { type CompiledPolicy, demandsOf, mergeDemands, type ObjectDemand } from 
 import { type Known, NOTHING_KNOWN } from "./known.ts";
 import { RecordedResults } from "./recorded.ts";
 
-/** Per cent of a deadline's time. */
+/** In per cent of the deadline's time. */
 export type DeadlineStep = 50 | 80 | 100;
 
 export interface WindowLook {
@@ -27,11 +27,11 @@ export class PolicyEntry {
   readonly key: string;
   object: HookPolicy | ClusterHookPolicy;
   compiled: CompiledPolicy;
-  /** When memory learnt of its spec, on a clock that never jumps, in milliseconds; before everything was read: never. */
+  /** When memory learnt of its spec, in milliseconds on a monotonic clock; -Infinity before everything was read. */
   editedAt = -Infinity;
   /** Keys of the Clusters that it matches. */
   readonly matched = new Set<string>();
-  /** Keys of Clusters that it has still to be asked about; the last one comes first. */
+  /** Keys of Clusters for which it has still to be evaluated; the last one comes first. */
   rest: string[] = [];
   /** Keys of Clusters that have still to be compared with its selectors; the last one comes first. */
   unmatched: string[] = [];
@@ -45,7 +45,7 @@ export class PolicyEntry {
   demands: ReadonlyMap<string, ObjectDemand>;
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held = new Map<string, HeldRow>();
-  /** Operations that it has held and that have not ended, by askKey: who was told of a hold is told of its end. */
+  /** Operations that it has held and that have not ended, by askKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
   /** What this replica knew when it last computed the status. */
   known: Known = NOTHING_KNOWN;
@@ -64,39 +64,39 @@ export class PolicyEntry {
     this.demands = mergeDemands(demandsOf(compiled));
   }
 
-  /** A newer copy of the same policy: keeps what is known about its Clusters. */
+  /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
   replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
     if (this.compiled !== compiled) this.demands = mergeDemands(demandsOf(compiled));
     this.object = object;
     this.compiled = compiled;
   }
 
-  /** The spec that is compiled now is another than before. */
+  /** The compiled spec has changed. */
   specChanged(): void {
-    // Of the old spec, and asked again turn by turn: a restart must not find them under the new generation.
+    // These timers follow from the old spec: a restart must not find them under the new one, which is evaluated in turns.
     for (const [ask, { timers, ...row }] of this.held) if (timers !== undefined) this.held.set(ask, row);
-    // What an edit opens or closes is not an edge.
+    // A window that an edit opens or closes is not an edge.
     this.windows = new Map();
   }
 
-  /** All these Clusters have to be compared with its selectors, and asked about. */
+  /** All these Clusters have to be compared with its selectors, and evaluated. */
   compareAll(clusterKeys: readonly string[]): void {
     this.rest = [];
     this.unmatched = clusterKeys.toReversed();
     this.editedAt = performance.now();
   }
 
-  /** The next of those that have still to be compared. */
+  /** Takes the next Clusters that have still to be compared. */
   takeUnmatched(count: number): string[] {
     return this.unmatched.splice(-count).toReversed();
   }
 
-  /** It has to be asked about a Cluster that was just compared. */
+  /** It has to be evaluated for a Cluster that was just compared. */
   askAbout(clusterKey: string): void {
     this.rest.push(clusterKey);
   }
 
-  /** It has to be asked again about all Clusters that it matches; those that have waited for longest come first. */
+  /** It has to be re-evaluated for all Clusters that it matches; those that have waited longest come first. */
   askAgain(): void {
     const waiting = new Set(this.rest);
     this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
@@ -106,7 +106,7 @@ export class PolicyEntry {
     return this.rest.pop();
   }
 
-  /** Whether that is news. */
+  /** Returns whether that is news. */
   match(clusterKey: string, matches: boolean): boolean {
     if (matches === this.matched.has(clusterKey)) return false;
     if (matches) this.matched.add(clusterKey);
@@ -114,17 +114,17 @@ export class PolicyEntry {
     return true;
   }
 
-  /** Whoever is told of a hold is told of its end. */
+  /** Remembers the hold, so that users learn of its end. */
   noteHold(ask: string): void {
     this.hasHeld.add(ask);
   }
 
-  /** The operation has proceeded: whether it was held. */
+  /** The operation has proceeded. Returns whether it was held. */
   takeHold(ask: string): boolean {
     return this.hasHeld.delete(ask);
   }
 
-  /** What it says of the operation now; `undefined`: nothing. */
+  /** Sets what it says of the operation now; `undefined`: nothing. */
   setRow(ask: string, row: HeldRow | undefined): void {
     this.unforeseen.delete(ask);
     if (row === undefined) this.held.delete(ask);
@@ -135,13 +135,13 @@ export class PolicyEntry {
     this.held.set(ask, { ...row, ...forecast });
   }
 
-  /** The status waits for it for a while (reconciler.ts). */
+  /** The status waits for the forecast for a while (reconciler.ts). */
   foreseeLater(ask: string): void {
     if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
     this.unforeseen.add(ask);
   }
 
-  /** Whether its forecast has still to be made; then it is made now. */
+  /** Returns whether its forecast has still to be made; the caller makes it now. */
   takeUnforeseen(ask: string): boolean {
     return this.unforeseen.delete(ask);
   }
@@ -154,7 +154,7 @@ export class PolicyEntry {
     return this.rows.pop();
   }
 
-  /** As if it had been here before, so that `since` stays what users have seen. */
+  /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
   adopt(ask: string, row: DecisionRow): void {
     const mine = this.held.get(ask);
     const holds = row.verdict === "Blocked";
@@ -163,20 +163,20 @@ export class PolicyEntry {
     else if (saysTheSame(mine, row)) this.held.set(ask, { ...mine, since: row.since });
   }
 
-  /** Whether the result is new. */
+  /** Returns whether the result is new. */
   keep(result: RecentResult): boolean {
     if (!this.recorded.add(result)) return false;
     this.recent = [result, ...this.recent].slice(0, MAX_RECENT);
     return true;
   }
 
-  /** The steps that the deadlines of the operation have passed. */
+  /** Records the steps that the deadlines of the operation have passed. */
   setDeadlines(ask: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
     if (deadlines.length === 0) this.deadlines.delete(ask);
     else this.deadlines.set(ask, new Map(deadlines.map(({ rule, step }) => [rule, step])));
   }
 
-  /** Gives those of the last look. */
+  /** Returns the previous looks. */
   lookAtWindows(looks: ReadonlyMap<string, WindowLook>): ReadonlyMap<string, WindowLook> {
     const before = this.windows;
     this.windows = looks;
@@ -188,7 +188,7 @@ export class PolicyEntry {
     this.known = known;
   }
 
-  /** The operation has ended. Whether the status says another thing now. */
+  /** The operation has ended. Returns whether that changes the status. */
   end(ask: string): boolean {
     this.deadlines.delete(ask);
     this.hasHeld.delete(ask);
@@ -196,7 +196,7 @@ export class PolicyEntry {
     return this.held.delete(ask);
   }
 
-  /** The Cluster is gone. Whether the policy matched it. */
+  /** The Cluster is gone. Returns whether the policy matched it. */
   forget(clusterUID: string, clusterKey: string): boolean {
     this.recorded.forget(clusterUID);
     return this.matched.delete(clusterKey);

@@ -30,20 +30,20 @@ function candidatesOf(entries: readonly PolicyEntry[]): Candidates {
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }
 
-/** Anyone who reaches the port can invent namespaces. */
+/** Any caller can invent namespaces. */
 const MAX_CACHED_NAMESPACES = 10_000;
 
 export class PolicySet {
   readonly #entries = new Map<string, PolicyEntry>();
   #haveExpressions = false;
-  /** By namespace; forgotten when a policy changes that is among them: the same arrays are the same policies. */
+  /** By namespace; forgotten when one of its policies changes, so identical arrays are identical policies. */
   readonly #candidates = new Map<string, Candidates>();
 
   get(key: string): PolicyEntry | undefined {
     return this.#entries.get(key);
   }
 
-  /** Expressions can look at all of a Cluster. */
+  /** Expressions can look at every field of a Cluster. */
   get haveExpressions(): boolean {
     return this.#haveExpressions;
   }
@@ -52,11 +52,11 @@ export class PolicySet {
     return this.#entries.values();
   }
 
-  /** Same uid: keeps what is known about its Clusters. */
+  /** The same uid keeps what is known about its Clusters. */
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
     if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
-    // Stays true: to look once too often does no harm.
+    // Stays true once set: one look too many does no harm.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.replace(object, compiled);
@@ -73,13 +73,13 @@ export class PolicySet {
     if (entry !== undefined) this.#forgetCandidates(entry.compiled.ref);
   }
 
-  /** Those of other namespaces are the same as before. */
+  /** The candidates of other namespaces stay the same. */
   #forgetCandidates({ namespace }: PolicyRef): void {
     if (namespace === undefined) this.#candidates.clear();
     else this.#candidates.delete(namespace);
   }
 
-  /** Those that share their steps with the policy, so that none of them can be evaluated without the others. */
+  /** The policies that share their steps with this one, so that none of them can be evaluated without the others. */
   sharers(entry: PolicyEntry): Candidates {
     const { ref } = entry.compiled;
     if (ref.namespace === undefined) return candidatesOf([entry]);

@@ -24,18 +24,18 @@ export interface StatusInput {
   readonly stored: HookPolicyStatus | undefined;
   readonly matchedClusters: number;
   readonly held: readonly HeldRow[];
-  /** What this replica knew when it last computed the status: see mayHideRows(). */
+  /** The numbers that this replica knew when it last computed the status: see mayHideRows(). */
   readonly before: Known;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent when they can. */
   readonly clustersUnavailable?: Unavailable;
   /** Why objects that gates look at cannot be read; absent when they can. */
   readonly objectsUnavailable?: Unavailable;
-  /** Why Cluster API does not ask; absent when it does, "Unknown" when that is to be found out. */
+  /** Why Cluster API does not call; absent when it does, "Unknown" while that is being found out. */
   readonly notCalled?: Unavailable | "Unknown";
 }
 
-/** `known`: of what is held, for callers that need it, too. */
+/** `known` follows from what is held; a caller that needs it, too, passes it. */
 export function computeStatus(
   input: StatusInput,
   now: Date,
@@ -82,7 +82,7 @@ function count({ held, before, stored, matchedClusters }: StatusInput, now: Know
   };
 }
 
-/** Without the union: of ten thousand Clusters it takes longer than all else. */
+/** Builds no union: with ten thousand Clusters that takes longer than all else. */
 function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   let size = a.size;
   for (const each of b) if (!a.has(each)) size += 1;
@@ -90,17 +90,17 @@ function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
 }
 
 /**
- * A full list of rows may hide Clusters that this replica has never heard of: they asked another one. They
- * stay counted, or two replicas with different knowledge would correct each other for ever. A list that is
- * not full hides nothing: its writer knew them all.
+ * A full list of rows may hide Clusters that this replica does not know, because another replica got their calls. They
+ * stay counted, or two replicas with different knowledge would correct each other for ever. A list that is not full
+ * hides nothing: its writer knew them all.
  */
 function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
   return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
 }
 
 /**
- * Of the windows of the policy, and of what runs for the Clusters that it holds. Where this replica does not know all
- * of those, what another one has written stands until it has come.
+ * The next edge of the policy's windows, or of what runs for the Clusters that it holds. Where this replica does not
+ * know all of those Clusters, the instant that another replica wrote stands until it has come.
  */
 function nextTransition(
   { policy, held, stored }: StatusInput,
@@ -115,7 +115,7 @@ function nextTransition(
   return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
 }
 
-/** While Clusters cannot be read, nothing is known to have changed. */
+/** While Clusters cannot be read, the stored counts stand. */
 function storedCounts(stored: HookPolicyStatus | undefined): Counts {
   const { matchedClusters = 0, blocked = 0, wouldBlock = 0, decisions, decisionsOmitted } = stored ?? {};
   return {
@@ -127,9 +127,9 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
   };
 }
 
-/** Rows whose release is only a matter of time come first, soonest first; then the oldest question. */
+/** Rows whose release is only a matter of time come first, soonest first; then the oldest operation. */
 function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
-  // Ten thousand are compared with one another, while calls wait.
+  // Calls wait while ten thousand rows are compared, so each key is computed once.
   const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
   return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ row }) => row);
 }
@@ -149,7 +149,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Idempotent: a result that is there already is not a change, whoever reports it. */
+/** Idempotent: a result that is there already is not a change, no matter which replica reports it. */
 function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
   const known = new Set(stored.map(resultKey));
   const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
@@ -158,12 +158,12 @@ function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentRes
     .slice(0, MAX_RECENT);
 }
 
-/** For the HOOKS column: a list inside of a list does not print well. */
+/** For the HOOKS column: kubectl does not print a list inside a list well. */
 function hooksText({ rules }: CompiledPolicy): string {
   return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
 }
 
-/** kstatus: abnormal conditions (Stalled, Reconciling) are there only while they are true. */
+/** kstatus: abnormal conditions (Stalled, Reconciling) are present only while they are true. */
 function findings(
   { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
   now: Date,
@@ -190,7 +190,7 @@ function findings(
   ];
 }
 
-/** Of this generation: perhaps it is only this replica that has not read the objects yet. */
+/** The stored finding about this generation: perhaps only this replica has not read the objects yet. */
 function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
   const said =
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
@@ -198,7 +198,7 @@ function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undef
   return said.filter(({ type }) => type !== CONDITION.NotCalled);
 }
 
-/** Whether it is asked does not depend on the spec's being right. */
+/** Whether Cluster API calls does not depend on a valid spec. */
 function calls({ notCalled, stored }: StatusInput): Finding[] {
   if (notCalled === undefined) return [];
   if (notCalled === "Unknown") {
@@ -214,7 +214,7 @@ function stalledBy(policy: CompiledPolicy): { reason: string; message: string } 
   return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
 }
 
-/** Whether some rule holds for good what time alone would have to release: for Clusters in general. */
+/** Whether some rule holds what time alone never releases, judged for Clusters in general. */
 function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
   const holding = rules.filter(isGated);
   const type = CONDITION.Restrictive;

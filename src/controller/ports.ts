@@ -1,4 +1,4 @@
-/** What the controller needs from outside: the API server, its informers, and those who are told of changes. */
+/** The ports of the controller: the API server, its informers, and the listeners that are told of changes. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hookpolicy.ts";
@@ -13,7 +13,7 @@ import type { Transition } from "./transitions.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** What a caller of the hook tells. */
+/** The content of a hook request. */
 export interface AskRequest {
   readonly call: HookCall;
   readonly cluster: Cluster;
@@ -33,29 +33,29 @@ export interface StoreOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Those with which Cluster API calls about the Clusters of a namespace; `undefined`: nobody can tell. */
+  /** The settings with which Cluster API calls about the Clusters of a namespace; `undefined`: unknown. */
   readonly settings?: (namespace: string) => HookCall["settings"];
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
   readonly onDirty: (key: string) => void;
-  /** Somebody wrote the status; whoever learnt something wrote it, so there is no hurry to look. */
+  /** Only the status changed, and its writer knows what it wrote, so reconciling is not urgent. */
   readonly onStatusWritten: (policyKey: string) => void;
-  /** The kinds of objects that gates look at may be others now. */
+  /** The kinds of objects that gates look at may have changed. */
   readonly onDemands: () => void;
-  /** Something that people are told of: once, when it happens. */
+  /** Reports a transition to users: once, when it happens. */
   readonly onTransition: (transition: Transition) => void;
-  /** What a policy says in memory is another, so long after what changed it was seen, or was due. */
+  /** What a policy says in memory has changed, this long after the cause was seen, or was due. */
   readonly onAnswerChanged?: (latencyMs: number) => void;
   /** How long evaluations may keep the event loop from answering calls. */
   readonly turnMs?: number;
-  /** How long the compilation of policies may; absent: as long. */
+  /** How long compiling policies may keep it; absent: as long. */
   readonly compileMs?: number;
-  /** How long what is due may, at a time. */
+  /** How long the work that is due may keep it, at a time. */
   readonly alarmMs?: number;
 }
 
-/** Why something cannot be known. */
+/** Why the operator cannot know something. */
 export interface Unavailable {
   readonly reason: string;
   readonly message: string;
@@ -71,8 +71,8 @@ export interface LiveReader {
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
   /**
-   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, no response
-   * to a read that began since `since` (performance.now) has told it.
+   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, because no
+   * response to a read that began since `since` (performance.now) has told it.
    */
   clockAheadMs(now: Date, since: number): number | undefined;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */

@@ -23,23 +23,23 @@ export interface ReconcilerOptions {
   readonly now: () => Date;
   /** Why Clusters cannot be read, if the API server says so. */
   readonly clustersUnavailable: () => Unavailable | undefined;
-  /** Where gates find objects, and why not. */
+  /** Where gates find objects, and why they cannot. */
   readonly objects: ObjectReader;
-  /** Why Cluster API does not ask the policy. */
+  /** Why Cluster API does not call the hooks of the policy. */
   readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
-  /** By the replica whose write it was. */
+  /** Only the replica whose write succeeded reports it. */
   readonly onTransition: (transition: Transition) => void;
 }
 
-/** What the work queue asks for (kube/workqueue.ts). */
+/** The result that the work queue expects (kube/workqueue.ts). */
 export interface Result {
   readonly requeueAfterMs?: number;
 }
 
 /** At most one status write per policy and second, however many Clusters change. */
 const WRITE_INTERVAL_MS = 1000;
-/** How long the status waits for memory to come up with an edit. */
+/** How long the status waits until memory has caught up with an edit. */
 const MAX_BEHIND_MS = 5000;
 const MAX_CONFLICTS = 5;
 
@@ -62,23 +62,23 @@ export class Reconciler {
       this.#written.delete(key);
       return {};
     }
-    // Before everything was read the finalizer can only go, which needs nothing from memory.
+    // Before everything was read the finalizer can only be removed, which needs nothing from memory.
     const deleting = entry.object.metadata.deletionTimestamp !== undefined;
     const finalizers = store.loaded || deleting ? await this.#tryFinalizers(entry) : undefined;
     if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
     const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
     const behindMs = this.#behindMs(entry);
-    // Before that, whatever ends it makes the policy dirty.
+    // Until then, the event that ends the wait makes the policy dirty.
     if (behindMs > 0) return finish(finalizers, { requeueAfterMs: behindMs });
     await this.#reconcileStatus(entry);
     return finish(finalizers);
   }
 
-  /** For how long at most a status would tell of the spec before an edit, of objects that were not read yet, or of no forecast. */
+  /** How long at most a status would describe the spec before an edit, objects that were not read yet, or no forecast. */
   #behindMs(entry: PolicyEntry): number {
     const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
-    // A forecast that comes after its row would be a second write.
+    // A forecast that comes after its row would cost a second write.
     const unforeseenMs = unforeseen.size > 0 ? leftFrom(unforeseenSince) : 0;
     if (unforeseenMs > 0) return unforeseenMs;
     const left = leftFrom(editedAt);
@@ -87,7 +87,7 @@ export class Reconciler {
     return isReading || rest.length + unmatched.length > 0 ? left : 0;
   }
 
-  /** What it throws comes back instead: a finalizer that cannot be set must not keep the status from users. */
+  /** Returns the error instead of throwing it: a finalizer that cannot be set must not keep the status from users. */
   async #tryFinalizers(entry: PolicyEntry): Promise<unknown> {
     try {
       await this.#reconcileFinalizers(entry);
@@ -109,7 +109,7 @@ export class Reconciler {
   async #reconcileStatus(entry: PolicyEntry): Promise<void> {
     const { writer, now, onStatusWrite, onTransition } = this.#options;
     const { kind } = entry.compiled.ref;
-    // A conflict can bring an edit.
+    // A conflict can mean that the spec was edited.
     for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
       const input = this.#statusInput(entry);
       const known = knownOf(input.held);
@@ -133,8 +133,8 @@ export class Reconciler {
   }
 
   /**
-   * An answer of the API server is news, unless the informer has meanwhile reported something newer: an edit, which
-   * would be forgotten for good, or that the policy is gone, or another one of its name, which must not come back.
+   * Memory learns the API server's answer, unless the informer has meanwhile reported something newer: an edit, which
+   * would be lost for good, or a deletion or another policy of its name, which must not be undone.
    */
   #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
     if (object === undefined || !this.#isCurrent(entry)) return;
@@ -168,7 +168,7 @@ export class Reconciler {
     return refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0];
   }
 
-  /** Of the kinds that its gates look at, each asked for once; whether it can be read does not depend on the namespace. */
+  /** Asks once about each kind that its gates look at; whether it can be read does not depend on the namespace. */
   #refusals({ compiled: { ref }, demands }: PolicyEntry): Unavailable[] {
     return [...demands.values()]
       .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))
@@ -176,13 +176,13 @@ export class Reconciler {
   }
 }
 
-/** Retried by the queue, once everything else was done. */
+/** The queue retries after an error, once everything else was done. */
 function finish(error: unknown, result: Result = {}): Result {
   if (error !== undefined) throw error;
   return result;
 }
 
-/** Milliseconds for which the status may still wait. */
+/** The milliseconds for which the status may still wait. */
 function leftFrom(since: number): number {
   return Math.max(0, since + MAX_BEHIND_MS - performance.now());
 }

@@ -1,14 +1,14 @@
 import type { RecentResult } from "../api/hookpolicy.ts";
 
-/** Whoever reports an operation's result, it is the same one. */
+/** The same result has the same key, no matter which replica reports it. */
 export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
   return [clusterUID, hook, version, verdict].join(" ");
 }
 
-/** Anyone who reaches the port can invent Clusters. Beyond it a result may be recorded twice. */
+/** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
 const MAX_RESULTS = 10_000;
 
-/** Results that were recorded already: an operation that is asked for again is no new one. */
+/** The results that were recorded already: a repeated call about an operation is not a new result. */
 export class RecordedResults {
   /** resultKeys, by the Cluster's uid. */
   readonly #byCluster = new Map<string, Set<string>>();
@@ -18,7 +18,7 @@ export class RecordedResults {
     return [...this.#byCluster.values()].flatMap((keys) => [...keys]);
   }
 
-  /** Whether it is new. */
+  /** Returns whether it is new. */
   add(result: RecentResult): boolean {
     const { clusterUID } = result;
     const key = resultKey(result);

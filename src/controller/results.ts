@@ -1,4 +1,4 @@
-/** What becomes of operations that go on: every policy that spoke about one keeps the result, and so do overrides. */
+/** Records what becomes of operations that proceed, for every policy that spoke about one and for overrides. */
 
 import type { RecentResult } from "../api/hookpolicy.ts";
 import { targetVersion } from "../policy/targetversion.ts";
@@ -14,16 +14,16 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 
 /**
- * An operation that has proceeded. Policies, the Cluster, its Namespace, overrides and what is remembered are values that
- * nothing changes. Objects are those at the time of the decision; they are never those of Cluster API's call, of which a
- * watch tells later.
+ * An operation that has proceeded. Policies, the Cluster, its Namespace, overrides and what is remembered are immutable.
+ * Objects are those at the time of the decision, never those at the time of Cluster API's call, because a watch reports
+ * changes later.
  */
 export interface Passed {
   readonly request: AskRequest;
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly at: Date;
-  /** Keys of the policies that have held it: once it has ended, memory does not tell. */
+  /** Keys of the policies that have held it: memory does not tell once it has ended. */
   readonly heldBy: ReadonlySet<string>;
 }
 
@@ -39,14 +39,14 @@ export class Results {
     this.#options = options;
   }
 
-  /** The Cluster shows that the operation went on; `decision`: what the policies say of it. */
+  /** The Cluster shows that the operation has proceeded; `decision`: what the policies say of it. */
   record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
-    // Somebody has let it go by Cluster API's mark.
+    // A user released it by Cluster API's mark.
     if (decision.holds) return;
     for (const [index, trace] of decision.trace.entries()) {
       const { kind, namespace, name } = trace.policy;
       const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
-      // Another one may have its name by now.
+      // Another policy may have its name by now.
       if (entry === undefined || entry.compiled.uid !== policies[index]?.uid || !speaks(trace)) continue;
       const result = recentResult({ call, cluster }, trace, now);
       if (result !== undefined) this.#keep(entry, result, heldBy);
@@ -61,7 +61,7 @@ export class Results {
     this.#options.onDirty(entry.key);
   }
 
-  /** Audit policies hold nothing that an override could let go. */
+  /** Audit policies hold nothing that an override could release. */
   #useOverrides({ call, cluster }: AskRequest, { trace }: Decision, now: Date): void {
     const overridden = trace.filter(
       ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,

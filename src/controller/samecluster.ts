@@ -22,7 +22,7 @@ export function sameCluster(
   );
 }
 
-/** But for what each change changes. */
+/** Ignores the fields that every change changes. */
 function sameMetadata(before: ObjectMeta, now: ObjectMeta): boolean {
   const { resourceVersion: _a, generation: _ga, labels: labelsA, annotations: annotationsA, ...a } = before;
   const { resourceVersion: _b, generation: _gb, labels: labelsB, annotations: annotationsB, ...b } = now;
@@ -31,7 +31,7 @@ function sameMetadata(before: ObjectMeta, now: ObjectMeta): boolean {
 
 type Strings = Readonly<Record<string, string>>;
 
-/** There may be 45,000 of them: nothing is made of them, and the first difference ends it. */
+/** There may be 45,000 of them, so this allocates nothing and stops at the first difference. */
 function sameStrings(a: Strings | undefined, b: Strings | undefined): boolean {
   if (a === b) return true;
   if (a === undefined || b === undefined) return false;
@@ -49,7 +49,7 @@ function sameTopology(a: ClusterTopology | undefined, b: ClusterTopology | undef
   if (a === undefined || b === undefined) return false;
   if (a.className !== b.className || a.version !== b.version) return false;
   const [packedA, packedB] = [packedVariables(a), packedVariables(b)];
-  // Unpacked, they may be megabytes.
+  // Unpacked variables may be megabytes.
   if (packedA !== undefined && packedB !== undefined) return packedA === packedB;
   return a.variables === b.variables;
 }

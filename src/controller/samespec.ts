@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookOverride } from "../api/hookpolicy.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** Compared as a whole: another version of the CRD can change what a generation reads like. */
+/** Compares the whole spec: another version of the CRD can change how a generation reads. */
 export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&
@@ -11,7 +11,7 @@ export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): b
   );
 }
 
-/** Deleted or not, and with the same finalizers. */
+/** Whether both are deleted or neither is, with the same finalizers. */
 export function isSameLife({ metadata: a }: PolicyObject, { metadata: b }: PolicyObject): boolean {
   return a.deletionTimestamp === b.deletionTimestamp && isDeepStrictEqual(a.finalizers, b.finalizers);
 }

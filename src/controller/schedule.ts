@@ -1,4 +1,4 @@
-/** What memory has to do at a later time: pieces of work, and what each of them is about. */
+/** The work that memory has to do later, and what each piece of it is about. */
 
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Ask } from "../operations/operation.ts";
@@ -17,28 +17,28 @@ interface OfAsk {
 }
 
 interface Subjects {
-  /** Its new spec is being compiled. */
+  /** The policy's new spec is being compiled. */
   readonly compile: OfPolicy;
-  /** One of its windows opens or closes. */
+  /** One of the policy's windows opens or closes. */
   readonly windows: OfPolicy;
   /** Objects of the kind, an objectKindKey(), have changed. */
   readonly kind: { readonly kind: string };
-  /** So what the policies of a namespace say may be another. */
+  /** Objects of the kind have changed, so the policies of the namespace may say something else. */
   readonly seen: { readonly namespace: string; readonly kind: string };
-  /** What it says of all operations may be another. */
+  /** The policy may say something else about all operations. */
   readonly objects: OfPolicy;
-  /** Some Clusters have not been compared with it yet. */
+  /** Some Clusters have not been compared with the policy yet. */
   readonly rest: OfPolicy;
-  /** Some rows of its status have not been adopted yet. */
+  /** Some rows of the policy's status have not been adopted yet. */
   readonly rows: OfPolicy;
   /** A clusterKey(). */
   readonly cluster: { readonly cluster: string };
   readonly ask: OfAsk;
-  /** Some policies have not foreseen yet when they release it. */
+  /** Some policies have not forecast yet when they release the operation. */
   readonly forecast: OfAsk;
-  /** What has proceeded has not been recorded yet. */
+  /** Operations of the Cluster that have proceeded have not been recorded yet. */
   readonly passed: { readonly clusterUID: string; readonly namespace: string };
-  /** It expires. */
+  /** The override expires. */
   readonly override: { readonly name: string };
 }
 
@@ -54,7 +54,7 @@ export function perform<W extends What>(works: Works, due: Due<W>): void {
   works[due.what](due);
 }
 
-/** The operation, or its forecast. */
+/** The work for the operation, or for its forecast. */
 export function ofAsk<W extends "ask" | "forecast">(
   what: W,
   { clusterUID, namespace, call: { hook } }: Ask,
@@ -64,13 +64,13 @@ export function ofAsk<W extends "ask" | "forecast">(
 
 export class Schedule {
   readonly #alarm: Alarm;
-  /** What the alarm rings for, by keyOf(). */
+  /** The work that the alarm rings for, by keyOf(). */
   readonly #due = new Map<string, Due>();
 
   constructor(options: {
     readonly now: () => Date;
     readonly onDue: (due: Due, at: Date) => void;
-    /** The clock was set back: what was computed before may lie in its future. */
+    /** The clock was set back, so results computed before may lie in its future. */
     readonly onSetBack: () => void;
     readonly turnMs?: number;
   }) {
@@ -100,7 +100,7 @@ export class Schedule {
     return this.#alarm.get(keyOf(due));
   }
 
-  /** Does what is due by the clock. */
+  /** Does the work that is due by the clock. */
   ring(): void {
     this.#alarm.ring();
   }
@@ -110,7 +110,7 @@ export class Schedule {
   }
 }
 
-/** The same for the same work. */
+/** The same work has the same key. */
 function keyOf(due: Due): string {
   const { what } = due;
   if ("policy" in due) return `${what} ${due.policy}`;
@@ -129,7 +129,7 @@ function keyOf(due: Due): string {
   }
 }
 
-/** The namespace that the work is for: namespaces take turns. "" for all of them. */
+/** The namespace that the work is for, "" for all of them: namespaces take turns. */
 function ownerOf(due: Due | undefined): string {
   if (due === undefined) return "";
   if ("namespace" in due) return due.namespace;

@@ -1,4 +1,4 @@
-/** Whether a decision from memory, asked for again, would be the same: if all that it was made from is the very same. */
+/** Tells whether the operator would repeat a decision from memory: it would if all inputs are identical. */
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -10,7 +10,7 @@ import type { Memory } from "./memory.ts";
 /** Whether the decision still stands. */
 export type Standing = (now: Date) => boolean;
 
-/** Of what was decided at `at` about a Cluster that the informer knows. `undefined`: nobody can tell. */
+/** Tells so for a decision at `at` about a Cluster that the informer knows. `undefined`: unknown. */
 export function standing(
   memory: Memory,
   cluster: Cluster,

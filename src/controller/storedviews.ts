@@ -1,4 +1,4 @@
-/** Stored objects as the controller keeps them: without managedFields and whatever else is not used. */
+/** Stored objects as the controller keeps them: without managedFields and other fields that it does not use. */
 
 import {
   type ClusterHookPolicy,
@@ -26,7 +26,7 @@ export function viewPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
     spec: raw.spec,
     status: raw.status,
   };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compilePolicy to say
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks the spec
   return view as HookPolicy | ClusterHookPolicy;
 }
 
@@ -38,6 +38,6 @@ export function viewOverride(raw: StoredObject): HookOverride {
     spec: raw.spec,
     status: raw.status,
   };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whether the spec is one is for compileOverride to say
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks the spec
   return view as HookOverride;
 }

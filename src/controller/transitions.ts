@@ -1,4 +1,4 @@
-/** What people are told of when it happens: holds that begin and end, deadlines that come nearer, windows that open and close, overrides that are used. */
+/** The transitions of holds, deadlines, windows, overrides and Cluster API's calls that users learn of. */
 
 import { CONDITION, type HookPolicyStatus, type RecentResult } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -21,7 +21,7 @@ export type Transition =
       readonly row: HeldRow;
     }
   | {
-      /** An operation that the policy has held goes on. */
+      /** An operation that the policy has held proceeds. */
       readonly type: "Released";
       readonly policy: PolicyRef;
       readonly policyUID: string;
@@ -35,7 +35,7 @@ export type Transition =
       readonly ask: Ask;
       readonly step: DeadlineStep;
       readonly deadlineAt: Date;
-      /** The operation goes on then. */
+      /** Whether the operation then proceeds. */
       readonly releases: boolean;
     }
   | {
@@ -60,15 +60,15 @@ export type Transition =
       readonly type: "CallsChanged";
       readonly policy: PolicyRef;
       readonly policyUID: string;
-      /** Why Cluster API does not ask; absent: it does, again. */
+      /** Why Cluster API does not call; absent: it calls again. */
       readonly notCalled?: { readonly reason: string; readonly message: string };
-      /** Of the condition; of its absence, since when it had been there. */
+      /** When the condition appeared, also once it is gone. */
       readonly since: string;
     };
 
 /**
- * Whether the policy has just begun to hold the operation. What it held before a restart is no news; where its status
- * leaves rows out, nobody can tell what is.
+ * Whether the policy has just begun to hold the operation. A hold from before a restart is no news; a status that leaves
+ * rows out does not tell which holds those are.
  */
 export function beginsToHold(
   { object: { status } }: PolicyEntry,
@@ -79,7 +79,7 @@ export function beginsToHold(
   return before?.holds !== true && before?.verdict !== row.verdict;
 }
 
-/** What a status says otherwise than the one before about whether the policy is asked. */
+/** The change from one status to the next in whether Cluster API calls. */
 export function callsChanged(
   { compiled: { ref: policy, uid: policyUID }, object }: PolicyEntry,
   status: HookPolicyStatus,
@@ -95,7 +95,7 @@ export function callsChanged(
 }
 
 const STEPS: readonly DeadlineStep[] = [50, 80, 100];
-/** A step that was passed while nobody watched is told of only if that was just before. */
+/** A step that passed while no replica watched is reported only if it passed less than this time ago. */
 const LATE_MS = 600_000;
 
 interface RunningDeadline {
@@ -130,7 +130,7 @@ export function nextStep(trace: PolicyTrace, now: Date): Date | undefined {
   return next instanceof Date ? next : undefined;
 }
 
-/** Steps that were passed since the last look; remembers them in the entry. */
+/** Returns the steps that were passed since the last look, and remembers them in the entry. */
 export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Transition[] {
   const key = askKey(ask.clusterUID, ask.call.hook);
   const before = entry.deadlines.get(key);
@@ -154,7 +154,7 @@ export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefin
   return next instanceof Date ? next : undefined;
 }
 
-/** Windows that opened or closed since the last look; the first look only remembers. */
+/** Returns the windows that opened or closed since the last look; the first look only remembers. */
 export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
   const { ref: policy, uid: policyUID } = entry.compiled;
   const looks = new Map<string, WindowLook>();

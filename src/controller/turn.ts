@@ -1,6 +1,6 @@
-/** How much of one turn of the event loop has been used: whatever is left to do must not keep calls waiting. */
+/** Measures how much of one turn of the event loop has been used, so that remaining work does not keep calls waiting. */
 
-/** With one decision, one forecast or one row of a status more, no call waits for longer than some 25 ms. */
+/** Even if one more decision, forecast or row of a status follows, no call waits longer than some 25 ms. */
 export const TURN_MS = 3;
 
 export class Turn {
@@ -11,7 +11,7 @@ export class Turn {
     this.#lengthMs = lengthMs;
   }
 
-  /** Work begins; what was begun before in the same turn counts. Gives when its time is over, on performance.now()'s clock. */
+  /** Begins work; work that began before in the same turn counts. Returns when its time is over (performance.now()). */
   begin(): number {
     if (this.#endsAt === undefined) setImmediate(() => (this.#endsAt = undefined));
     this.#endsAt ??= performance.now() + this.#lengthMs;

@@ -1,4 +1,4 @@
-/** What a row of a policy's status tells of an operation: rows.ts has written it, here or at another replica. */
+/** Reads what a row of a policy's status tells of an operation; rows.ts wrote it, here or at another replica. */
 
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -12,7 +12,7 @@ import { isPossible, type Served } from "./shows.ts";
 import { STEPS } from "./step.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
-/** Where a status row comes from, and what is known besides. */
+/** Where a status row comes from, and what else is known. */
 export interface RowContext {
   readonly cluster: Cluster;
   readonly policy: CompiledPolicy;
@@ -23,8 +23,8 @@ export interface RowContext {
 }
 
 /**
- * The operation that a row tells of, written by another replica or before a restart, together with what is known of it;
- * nothing, if the Cluster shows no such operation. What the row says counts for its own policy only.
+ * The operation that a row tells of, written by another replica or before a restart, with what is known of it; nothing if
+ * the Cluster shows no such operation. What the row says counts for its own policy only.
  */
 export function adoptRow(
   row: DecisionRow,
@@ -41,7 +41,7 @@ export function adoptRow(
   return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }
 
-/** A status is written by whoever may: its rows are about the Clusters and rules of the policy, or about nothing. */
+/** Other writers can change a status, so a row counts only if it is about a Cluster and a rule of the policy. */
 function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
   if (ref.kind === "HookPolicy" && ref.namespace !== row.namespace) return false;
   return rules.some(({ hooks }) => hooks.has(row.hook));
@@ -53,7 +53,7 @@ function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow
   return targetVersion(call) === version;
 }
 
-/** The Cluster could be waiting, and does not say so just now: Cluster API's last call has failed, for example. */
+/** The Cluster may be waiting without saying so just now, for example because Cluster API's last call has failed. */
 function hearsay(
   { hook, targetVersion: version = "" }: DecisionRow,
   cluster: Cluster,
@@ -63,7 +63,7 @@ function hearsay(
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);
   const isShown = !STEPS.has(hook) || targetVersion(shown) !== undefined;
-  // The version of the row stands until the Cluster shows another one; that of the step before is over.
+  // The version of the row stands until the Cluster shows another one; a row about the step before is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);
   return { ...newAsk(call, cluster, firstAsked, undefined), hearsay: true };

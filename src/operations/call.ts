@@ -1,11 +1,11 @@
-/** The call that Cluster API makes, or would make: as far as the Cluster shows it. */
+/** The call that Cluster API makes, or would make, as far as the Cluster shows it. */
 
 import type { Cluster } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { STEPS, stepVersion, VERSIONED } from "./step.ts";
 
-/** The call on which Cluster API waits, as far as the Cluster shows it. The settings are no matter of the Cluster. */
+/** The call that Cluster API waits for, as far as the Cluster shows it. The settings do not come from the Cluster. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {
   const from = shownFrom(hook, cluster);
   const call = {
@@ -16,30 +16,30 @@ export function shownCall(hook: HookName, cluster: Cluster): HookCall {
 }
 
 /**
- * The call that Cluster API would make: about `version`, else the one that the Cluster shows, else the one that its
- * topology wants. What the Cluster does not show stays unknown, and an expression that reads it is not evaluable: the
- * version that an upgrade comes from, before Cluster API 1.14, and the settings of the ExtensionConfig.
+ * The call that Cluster API would make: about `version`, else about the one that the Cluster shows, else about the
+ * one that its topology wants. What the Cluster does not show stays unknown, and an expression that reads it is not
+ * evaluable: the version that an upgrade comes from, before Cluster API 1.14, and the ExtensionConfig's settings.
  */
 export function expectedCall(hook: HookName, cluster: Cluster, version?: string): HookCall {
   const shown = shownCall(hook, cluster);
   return about(shown, version ?? targetVersion(shown) ?? wantedVersion(cluster));
 }
 
-/** What the Cluster shows by now of the same operation. */
+/** Adds what the Cluster shows by now of the same operation. */
 export function shownSince(known: HookCall, cluster: Cluster): HookCall {
   const call = shownCall(known.hook, cluster);
   return about(call, targetVersion(call) ?? targetVersion(known));
 }
 
-/** Of a hook that is about no version, the same call. */
+/** The call about `version`; a hook that is about no version keeps its call. */
 export function about(call: HookCall, version: string | undefined): HookCall {
   const field = VERSION_FIELDS[call.hook].find((each) => each !== "fromKubernetesVersion");
   return version === undefined || field === undefined ? call : { ...call, [field]: version };
 }
 
 /**
- * The call after which the Cluster went on, where nothing had held it: the marks of a step come and go while the status
- * still shows the plan of before, and more than once, so that the upgrade's version stands for that of its steps.
+ * The call after which the Cluster proceeded, where nothing had held it. The marks of a step come and go, more than once,
+ * while the status still shows the plan of before, so the upgrade's version stands for that of its steps.
  */
 export function passedCall(hook: HookName, cluster: Cluster): HookCall {
   return STEPS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
@@ -60,6 +60,6 @@ export function shownVersion(hook: HookName, cluster: Cluster): string | undefin
   if (!STEPS.has(hook)) return undefined;
   const { plan } = cluster.progress ?? {};
   if (hook === "BeforeControlPlaneUpgrade") return plan?.[0];
-  // Without a version of the step, and without any to come, it is the last one.
+  // Without a version of the step, and without any version to come, it is the last step.
   return stepVersion(cluster) ?? (plan?.length === 0 ? wantedVersion(cluster) : undefined);
 }

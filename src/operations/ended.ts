@@ -11,14 +11,14 @@ import { hasBegun, isAtVersion, isDeleted, type Served } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
 /**
- * Whether the Cluster itself shows that the operation went on, or is not wanted any more; never by silence.
+ * Whether the Cluster itself shows that the operation proceeded, or is not wanted any more; silence never tells that.
  * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
  */
 export function hasEnded(ask: Ask, cluster: Cluster, served: Served): boolean {
   const { hook } = ask.call;
   if (cluster.metadata.uid !== ask.clusterUID || stepOf(hook, cluster) !== ask.step) return true;
   const version = shownVersion(hook, cluster);
-  // A condition that tells of an error shows no version, and so no other one.
+  // A condition that tells of an error shows no version, so it does not show another one either.
   if (version !== undefined && version !== targetVersion(ask.call)) return true;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return SHOWS_END[hook](ask, cluster, served);

@@ -1,4 +1,4 @@
-/** When will time alone let an operation go on? The same decide(), asked at later instants. */
+/** Forecasts when time alone releases an operation: the same decide(), evaluated at later instants. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
@@ -8,11 +8,11 @@ import { withinForecastBudget } from "../policy/budget.ts";
 import { remember } from "./timers.ts";
 import type { Asked, World } from "../policy/world.ts";
 
-/** Windows that never meet would be looked at for ever. */
+/** Without this bound, the search for windows that never meet would not end. */
 const MAX_STEPS = 100;
 
 /**
- * The earliest instant from `now` on at which `policies` let the operation go on if nothing but time passes;
+ * The earliest instant from `now` on at which `policies` release the operation if nothing but time passes;
  * `undefined`: none, or none that can be told.
  */
 export function forecast(
@@ -45,7 +45,7 @@ function follow(
   return undefined;
 }
 
-/** No rule that holds lets go before this instant (ms); Infinity: time alone does not help. */
+/** No rule that holds releases before this instant (ms); Infinity: time alone does not help. */
 function releasedBefore(trace: readonly PolicyTrace[]): number {
   const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
   return Math.max(...holding.map(ruleReleasedBefore));
@@ -58,7 +58,7 @@ function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: Ru
   return Math.min(deadline, gatesHold);
 }
 
-/** No timer begins or breaks off before this instant (ms): none of these edges may be left out. */
+/** No timer begins or breaks off before this instant (ms), and the search must not leave out any of these edges. */
 function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTrace[]): number {
   const edges = trace.flatMap(({ rules }, index) =>
     rules.filter((rule) => mayStartTimer(policies[index], rule)).map(({ changesAt }) => toMs(changesAt)),
@@ -69,7 +69,7 @@ function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTr
 function mayStartTimer(policy: CompiledPolicy | undefined, { rule, timers, gates }: RuleTrace): boolean {
   const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule) ?? {};
   if (deadline !== undefined && timers?.blockedSince === undefined) return true;
-  // Where somebody has to act, the gates of a wait are never met by time alone.
+  // Where a user has to act, time alone never meets the gates of a wait.
   return waits.length > 0 && openGates(gates).every(({ changesAt }) => changesAt !== undefined);
 }
 

@@ -1,4 +1,4 @@
-/** An operation that Cluster API waits for, or is going to: what is remembered of it, and how it begins. */
+/** An operation that Cluster API waits for, or is going to wait for: what is remembered of it, and how it begins. */
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
@@ -15,9 +15,9 @@ export interface Ask extends Asked {
   readonly namespace: string;
   readonly cluster: string;
   readonly call: HookCall;
-  /** As the Cluster shows it: tells one step of an upgrade from the next, which are asked about by the same hook. */
+  /** The step of an upgrade that the Cluster shows; every step calls the same hook. */
   readonly step: string;
-  /** Cluster API's own mark of the hook was there: when it goes, the hook has let the Cluster go on. */
+  /** Cluster API's own mark of the hook was there: when it disappears, the hook has released the Cluster. */
   readonly marked: boolean;
 }
 
@@ -25,7 +25,7 @@ export function askKey(clusterUID: string, hook: HookName): string {
   return `${clusterUID}/${hook}`;
 }
 
-/** Another target is another operation, and its clocks start anew. */
+/** Another target is another operation, and its clocks start again. */
 export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask | undefined): Ask {
   const { uid, name, namespace, deletionTimestamp } = cluster.metadata;
   const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
@@ -43,12 +43,12 @@ export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask 
   };
 }
 
-/** A call that is not about what is remembered is decided as if it were asked for the first time. */
+/** A call that is not about the remembered operation is decided like a first call. */
 export function answering(ask: Ask | undefined, call: HookCall, now: Date): Asked {
   return ask !== undefined && isAbout(ask, call) ? ask : { firstAsked: now, rules: new Map() };
 }
 
-/** The version in a call is the caller's word: it can only make the caller miss what is remembered. */
+/** The version in a call is the caller's word: a wrong one only makes the caller miss what is remembered. */
 function isAbout(ask: Ask, call: HookCall): boolean {
   const version = targetVersion(ask.call);
   return version === undefined || version === targetVersion(call);
@@ -60,8 +60,8 @@ export interface ShownContext {
 }
 
 /**
- * The operation on which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
- * sees that by itself, also after a restart. Calls have no say in it.
+ * The operation for which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
+ * sees that by itself, also after a restart. Calls do not change it.
  */
 export function shownAsk(hook: HookName, cluster: Cluster, { now, served }: ShownContext): Ask | undefined {
   return isAsked(hook, cluster, served)
@@ -69,7 +69,7 @@ export function shownAsk(hook: HookName, cluster: Cluster, { now, served }: Show
     : undefined;
 }
 
-/** A Cluster that is being deleted is going to be asked about, if it has not been yet. */
+/** Cluster API is going to call about a Cluster that is being deleted, if it has not called yet. */
 export function deletionAsk(cluster: Cluster, served: Served): Ask | undefined {
   const begun = readTimestamp(cluster.metadata.deletionTimestamp);
   return begun && shownAsk("BeforeClusterDelete", cluster, { now: begun, served });

@@ -31,7 +31,7 @@ export class AskSet {
     this.#asks.set(ask.clusterUID, asks);
   }
 
-  /** It is gone: what was remembered for its rules is of no use any more. */
+  /** The policy is gone, so nothing needs what was remembered for its rules. */
   forgetPolicy(policyUID: string): void {
     for (const asks of this.#asks.values()) {
       for (const [hook, ask] of asks) {
@@ -41,7 +41,7 @@ export class AskSet {
     }
   }
 
-  /** Clocks that the edit of a policy stops. */
+  /** Stops the clocks that the edit of a policy stops. */
   policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
     const edit = editOf(before, now);
     for (const asks of this.#asks.values()) {
@@ -55,7 +55,7 @@ export class AskSet {
     if (asks?.size === 0) this.#asks.delete(clusterUID);
   }
 
-  /** What the Cluster shows begins now, unless it has begun before. Whether something has. */
+  /** Begins what the Cluster shows, unless it has begun before. Returns whether something has begun. */
   begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
@@ -74,7 +74,7 @@ export class AskSet {
     return begun;
   }
 
-  /** The same step, of which the Cluster shows more by now. */
+  /** Takes over what the Cluster shows by now of the same step. */
   #follow(ask: Ask, cluster: Cluster): void {
     const call = shownSince(ask.call, cluster);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });

@@ -1,4 +1,4 @@
-/** Rows of a policy's status: what it holds, would hold or cannot evaluate of one Cluster; and how that ended. */
+/** Rows of a policy's status: what the policy holds, would hold or cannot evaluate for a Cluster, and how that ended. */
 
 import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
 import { MAX_ROW_MESSAGE } from "../api/hookpolicy.ts";
@@ -13,13 +13,13 @@ import { firstAskedBy } from "../policy/world.ts";
 import type { Ask } from "./operation.ts";
 
 export interface HeldRow extends DecisionRow {
-  /** Counts as blocked: a row that is not evaluable does not under failurePolicy Ignore. */
+  /** Counts as blocked; under failurePolicy Ignore, a row that is not evaluable does not. */
   readonly holds: boolean;
-  /** What the row says can change by time alone at this instant. */
+  /** The instant at which time alone can change what the row says. */
   readonly changesAt?: Date;
-  /** What the forecast follows from: every gate of every rule. */
+  /** The inputs of the forecast: every gate of every rule. */
   readonly basis: string;
-  /** Of the operation. */
+  /** The step of the operation. */
   readonly step?: string;
 }
 
@@ -28,7 +28,7 @@ const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
 
-/** `undefined`: this policy has nothing to report about the ask. `before` keeps `since` while it says the same. */
+/** `undefined`: the policy has nothing to report about it. `before` keeps `since` while the row says the same. */
 export function heldRow(
   ask: Ask,
   { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
@@ -63,21 +63,21 @@ export function heldRow(
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
 }
 
-/** A rule with a name that is too long or unprintable is not evaluable, and shown all the same. */
+/** A rule whose name is too long or unprintable is not evaluable, and is shown all the same. */
 function shownName(name: string): string {
   return truncate(printable(name), MAX_NAME);
 }
 
 type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
 
-/** The same verdict of the same rule about the same operation. */
+/** Whether the same rule has the same verdict about the same operation. */
 export function saysTheSame(a: Said, b: Said): boolean {
   return a.verdict === b.verdict && a.rule === b.rule && a.targetVersion === b.targetVersion;
 }
 
 /**
- * The rule that decides. One that its deadline has released is reported until the operation has ended, or a restart
- * would forget how long it was held, and hold it as long again.
+ * The rule that decides. A rule that its deadline has released is reported until the operation has ended, or a restart
+ * would forget how long it was held, and hold it for as long again.
  */
 function reportedRule({ mode, verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
   if (verdict === "Allowed") {
@@ -122,7 +122,7 @@ export function storedRow({
   return row;
 }
 
-/** Whether a row says the same, but for the forecast, which follows from the rest. */
+/** Whether a row says the same apart from the forecast, which follows from the rest. */
 export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (
@@ -139,7 +139,7 @@ export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean
   );
 }
 
-/** How an operation that went on is recorded; nothing for one that the policy still holds. */
+/** The record of an operation that proceeded; nothing for one that the policy still holds. */
 export function recentResult(
   { call, cluster }: { readonly call: HookCall; readonly cluster: Cluster },
   trace: PolicyTrace,

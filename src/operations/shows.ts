@@ -1,4 +1,4 @@
-/** What a Cluster shows of its hooks: which of them Cluster API calls or is going to, and which it has passed. */
+/** Reads from a Cluster which hooks Cluster API calls or is going to call, and which ones the Cluster has passed. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { BEFORE_UPGRADE_ANNOTATION, type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
@@ -12,15 +12,15 @@ import { isOfEarlierStep, STEPS } from "./step.ts";
 export type Served = Pick<ServedHooks, "marksUpgrades">;
 
 /**
- * Whether the Cluster itself shows that Cluster API waits for the hook, or is going to. Whoever reaches the port can ask
- * anything: what is remembered, and above all what has a clock, must follow from what the API server says. A creation
- * and a deletion show in the Cluster; of all others Cluster API's condition has to say that they hold it.
+ * Whether the Cluster itself shows that Cluster API waits for the hook, or is going to. A caller can ask anything, so
+ * what is remembered, and above all what has a clock, must follow from what the API server says. A creation and a
+ * deletion show in the Cluster; for all other hooks, Cluster API's condition has to say that they hold it.
  */
 export function isAsked(hook: HookName, cluster: Cluster, served: Served): boolean {
   const { topology, paused, progress, metadata } = cluster;
   if (topology === undefined || paused || !isPossible(hook, cluster, served)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
-  // The condition says the same of this annotation, because of which nobody is asked.
+  // The condition says the same because of this annotation, but Cluster API then calls no extension.
   if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
     return false;
   return progress?.heldAt === hook && !(STEPS.has(hook) && isOfEarlierStep(cluster));
@@ -34,7 +34,7 @@ export function isPossible(hook: HookName, cluster: Cluster, served: Served): bo
   return isDeleted(cluster) === (hook === "BeforeClusterDelete") && ALLOWS_BEGIN[hook](cluster, served);
 }
 
-/** Then Cluster API calls no other hook (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). */
+/** Cluster API then calls no other hook (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). */
 export function isDeleted({ metadata }: Cluster): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
@@ -66,12 +66,12 @@ export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
   return marksUpgrades || begun === true || reconciled === true;
 }
 
-/** It has the version of its topology, and nothing of it is still to be done. */
+/** Whether the Cluster has the version of its topology, and nothing of it is still to be done. */
 export function isAtVersion(cluster: Cluster): boolean {
   return cluster.progress?.reconciled === true && !isPending(cluster, "AfterClusterUpgrade");
 }
 
-/** The hooks after which the Cluster went on between the one and the other; `now` undefined: it is gone. */
+/** The hooks that the Cluster passed between the two versions; `now` undefined: it is gone. */
 export function passedHooks(before: Cluster, now: Cluster | undefined, served: Served): HookName[] {
   if (before.topology === undefined) return [];
   return HOOK_NAMES.filter((hook) => {
@@ -94,7 +94,7 @@ const markWent =
 const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
   BeforeClusterCreate: (before, now) => !before.created && now.created,
   AfterControlPlaneInitialized: markWent("AfterControlPlaneInitialized"),
-  // A mark on a Cluster that has nothing to do is not Cluster API's.
+  // A mark on a Cluster that has nothing to do does not come from Cluster API.
   BeforeClusterUpgrade: (before, now, served) =>
     !hasBegun(before, served) &&
     hasBegun(now, served) &&

@@ -1,4 +1,4 @@
-/** One operation through time: asked again at every edge, and remembered, as the operator does it. */
+/** Walks one operation through time as the operator does: re-evaluates it at every edge, and remembers. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
@@ -12,7 +12,7 @@ export interface Operation<T extends Asked = Asked> {
   readonly world: World;
   readonly call: HookCall;
   readonly asked: T;
-  /** Some expression looks at the clock, so that edges alone do not tell: looked at again after so many seconds. */
+  /** The seconds until the next look, for expressions that look at the clock: edges alone do not tell of those. */
   readonly lookAgain?: (decision: Decision) => number;
 }
 
@@ -34,7 +34,7 @@ export function lookAt<T extends Asked>({ policies, world, call, asked }: Operat
   return { at, decision, asked: remember(asked, policies, decision.trace) };
 }
 
-/** At `from`, then wherever something can change before `to`. */
+/** Looks at `from`, then wherever something can change before `to`. */
 export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: Date): Generator<Look<T>> {
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {

@@ -1,4 +1,4 @@
-/** What is remembered of rules with a deadline or a wait, from one decision about an operation to the next. */
+/** Remembers the timers of rules with a deadline or a wait, from one decision about an operation to the next. */
 
 import type {
   DecisionRow,
@@ -14,8 +14,8 @@ import type { Window } from "../policy/window/window.ts";
 import { type Asked, type RuleTimers, timerKey } from "../policy/world.ts";
 
 /**
- * What the policies of `trace` want remembered replaces what was; absent is forgotten. A rule that was looked at and
- * has nothing running keeps an empty entry.
+ * The timers that the policies of `trace` want remembered replace the former ones; absent ones are forgotten. A rule that
+ * was looked at and has nothing running keeps an empty entry.
  */
 export function remember<T extends Asked>(
   before: T,
@@ -27,7 +27,7 @@ export function remember<T extends Asked>(
   for (const [key, timers] of before.rules) {
     const owner = policyOf(key);
     if (!looked.has(owner)) rules.set(key, timers);
-    // Nothing is known of the gates, so that no wait goes on; a deadline does.
+    // Nothing is known of the gates, so a wait does not continue; a deadline does.
     else if (looked.get(owner)?.unread === true)
       rules.set(key, present({ blockedSince: timers.blockedSince }));
   }
@@ -39,7 +39,7 @@ export function remember<T extends Asked>(
   return { ...before, rules };
 }
 
-/** Policies come and go, while an operation can be held for months. */
+/** Policies come and go while an operation can be held for months. */
 export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
   const prefix = timerKey(policyUID, "");
   if (!ask.rules.keys().some((key) => key.startsWith(prefix))) return ask;
@@ -49,7 +49,7 @@ export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
 }
 
 /**
- * A policy was edited: a wait begins anew where the rule waits for something else now, and a deadline where the policy
+ * A policy was edited: a wait starts again where the rule waits for something else now, and a deadline where the policy
  * did not enforce anything before. An entry that stays without an instant keeps older rows from being adopted.
  */
 export function forgetEdited<T extends Asked>(
@@ -77,11 +77,11 @@ export function forgetEdited<T extends Asked>(
 
 export interface Edit {
   readonly sameMode: boolean;
-  /** Of the rule of that name. */
+  /** Whether the rule of that name has the same gates. */
   readonly hasSameGates: (rule: string) => boolean;
 }
 
-/** Compared once for thousands of operations. */
+/** Computed once for thousands of operations. */
 export function editOf(before: PolicySpec, now: PolicySpec): Edit {
   const compared = new Map<string, boolean>();
   const hasSameGates = (name: string): boolean => {
@@ -92,10 +92,10 @@ export function editOf(before: PolicySpec, now: PolicySpec): Edit {
   return { sameMode: before?.mode === now?.mode, hasSameGates };
 }
 
-/** As it is stored, valid or not. */
+/** The spec as it is stored, valid or not. */
 type PolicySpec = Partial<HookPolicySpec> | undefined;
 
-/** What the waits of a rule wait for. */
+/** The conditions that the waits of a rule wait for. */
 function conditionsOf(spec: PolicySpec, name: string): string {
   const rules: readonly Partial<RuleSpec>[] = Array.isArray(spec?.rules) ? spec.rules : [];
   const rule = rules.find((each) => each?.name === name);
@@ -112,7 +112,7 @@ function policyOf(key: string): string {
 
 /**
  * The timers of a row that count: those that were written for this very spec and operation, because another one may
- * wait for something else. A wait whose window has closed since begins anew, whoever was there to see it.
+ * wait for something else. A wait whose window has closed since starts again, even if no replica saw that.
  */
 export function storedTimers(
   policy: CompiledPolicy,
@@ -141,8 +141,8 @@ function staysOpen(window: Window, since: Date, now: Date): boolean {
 }
 
 /**
- * Timers from a status row, written by another replica or before a restart. Where both know an instant, the later
- * one counts: replicas agree, and nothing that is stored makes an operation go on earlier.
+ * Adopts timers from a status row, written by another replica or before a restart. Where both know an instant, the later
+ * one counts: replicas agree, and no stored timer releases an operation earlier.
  */
 export function adoptTimers<T extends Asked>(
   ask: T,
@@ -158,7 +158,7 @@ export function adoptTimers<T extends Asked>(
   return { ...ask, rules };
 }
 
-/** An own entry without an instant knows better: the stored one is older. */
+/** An own entry without an instant is newer than the stored one. */
 function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
   if (own === undefined) return stored;
   return present({
@@ -171,10 +171,10 @@ function later(own: Date | undefined, stored: Date | undefined): Date | undefine
   return own !== undefined && stored !== undefined && stored > own ? stored : own;
 }
 
-/** A clock that is ahead by a little is tolerated; what cannot be read is not there. */
+/** A clock that is slightly ahead is tolerated; an instant that cannot be parsed counts as absent. */
 const MAX_AHEAD_MS = 60_000;
 
-/** What was remembered by a clock that was ahead and is right again counts from now on. */
+/** Instants from a clock that was ahead and is right again count from now on. */
 export function notAhead<T extends Asked>(ask: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
   const { firstAsked, saidBy = new Map<string, Date>(), rules } = ask;

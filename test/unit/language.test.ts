@@ -7,7 +7,7 @@ import test from "node:test";
 
 const WORDS =
   /\b(?:whoever|nobody|somebody|anybody|everybody|strangers?|lets? (?:it |them )?go|lets? \w+ go on)\b/gi;
-const NOT_YET = ["controller/", "operations/"];
+const NOT_YET = ["controller/livereads.ts"];
 const SRC = join(import.meta.dirname, "../../src");
 
 for (const file of globSync("**/*.ts", { cwd: SRC })) {
