@@ -29,11 +29,10 @@ let cp: ControlPlane;
 const replicas: Replica[] = [];
 const proxies: Proxy[] = [];
 
-async function startReplica(): Promise<Replica> {
+async function startReplica(name: string): Promise<Replica> {
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   proxies.push(proxy);
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
-  const name = `replica-${proxies.length}`;
   const flags = { "leader-elect": "true" };
   const operator = asClusterApi(cp, await startOperator(cp, { kubeconfig, name, flags }));
   const replica = { operator, proxy };
@@ -62,7 +61,7 @@ before(async () => {
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   await createClusters();
-  await Promise.all([startReplica(), startReplica()]);
+  await Promise.all([startReplica("replica-1"), startReplica("replica-2")]);
 });
 after(async () => {
   await cp?.stop();
@@ -145,7 +144,7 @@ test("without the API server it steps down and goes on to hold", async () => {
 test("a leader that is stopped gives the Lease back, and nobody waits until it ends", async () => {
   const leader = await theLeader();
   const { spec: held } = await cp.get(LEASE);
-  await startReplica();
+  await startReplica("replica-3");
   await end(leader, "SIGTERM");
   const { spec } = await cp.get(LEASE);
   assert.notEqual(spec.holderIdentity, held.holderIdentity, "nobody's, or already the next one's");
