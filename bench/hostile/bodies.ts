@@ -3,7 +3,8 @@
 import { Agent, request as post } from "node:https";
 import { text } from "node:stream/consumers";
 import type { HookName } from "../../src/api/runtimehooks.ts";
-import type { Attack, Tally } from "./attack.ts";
+import type { Attack } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 import { portOf, seedOf, type Target } from "./target.ts";
 import { type HttpAnswer, judge, type Route } from "./verdict.ts";
 

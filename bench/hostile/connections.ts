@@ -1,7 +1,8 @@
 /** Connections that are opened and not used, or used so slowly that they never end. */
 
 import type { Socket } from "node:net";
-import type { Attack, Tally } from "./attack.ts";
+import type { Attack } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 import { judgeAll } from "./flood.ts";
 import { type Seed, seedOf, type Target } from "./target.ts";
 import { dialTcp, dialTls, hearOut, parseAnswers } from "./wire.ts";

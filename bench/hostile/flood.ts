@@ -2,7 +2,8 @@
 
 import { Agent, request as post } from "node:https";
 import { buffer } from "node:stream/consumers";
-import type { Attack, Scale, Tally } from "./attack.ts";
+import type { Attack, Scale } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 import { type Mutant, mutants, type Request } from "./mutants.ts";
 import { portOf, type Target } from "./target.ts";
 import { type HttpAnswer, judge } from "./verdict.ts";

@@ -2,7 +2,8 @@
 
 import { once } from "node:events";
 import type { ConnectionOptions } from "node:tls";
-import type { Attack, Tally } from "./attack.ts";
+import type { Attack } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 import { judgeAll } from "./flood.ts";
 import { type Seed, seedOf, type Target } from "./target.ts";
 import { judge } from "./verdict.ts";

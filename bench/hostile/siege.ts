@@ -1,7 +1,8 @@
 /** One attack after the other on one operator, with a well-behaved client and an eye on memory beside them. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Attack, type Scale, Tally } from "./attack.ts";
+import { type Attack, type Scale } from "./attack.ts";
+import { Tally } from "./tally.ts";
 import { Bystander, type Calls } from "./bystander.ts";
 import { forgetPeak, memoryOf } from "./memory.ts";
 import { seedOf, type Target } from "./target.ts";

@@ -10,7 +10,8 @@ import {
   type KeyPair,
 } from "../../test/controlplane/certificates.ts";
 import { startOperator } from "../../test/controlplane/operator.ts";
-import type { Attack, Tally } from "./attack.ts";
+import type { Attack } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 import { type Seed, seedOf, type Target } from "./target.ts";
 import { judge } from "./verdict.ts";
 

@@ -3,7 +3,7 @@
 import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
 import { goldenDiscovery } from "../../test/contract/golden.ts";
 import { canWait } from "../../test/contract/situations.ts";
-import type { Tally } from "./attack.ts";
+import type { Tally } from "./tally.ts";
 
 export type Route =
   | { readonly kind: "hook"; readonly hook: HookName; readonly path: string }

@@ -5,6 +5,21 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** No fields where there is no object. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+/** No items where there is no list. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** `undefined` where there is no text, or an empty one. */
+export function nonEmptyText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
 /**
  * The API server stores no null fields (apiextensions-apiserver: pkg/apiserver/schema/defaulting), and the schema has
  * none; a null item of a list stays.

@@ -2,7 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 
-import { type Fields, isFields } from "../api/fields.ts";
+import { type Fields, isFields, fieldsOf } from "../api/fields.ts";
 import type { TrustReader } from "./keeper.ts";
 import { holds } from "./pem.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
@@ -65,8 +65,7 @@ async function extensionResource(
 }
 
 function clientConfigOf({ spec }: KubeObject): Fields {
-  const config = isFields(spec) ? spec["clientConfig"] : undefined;
-  return isFields(config) ? config : {};
+  return fieldsOf(fieldsOf(spec)["clientConfig"]);
 }
 
 function callsUs({ service, url }: Fields, options: Pick<TrustOptions, "service" | "names">): boolean {

@@ -87,7 +87,7 @@ export class Alarm {
     }
     let next = Infinity;
     for (const [key, at] of this.#dueAt)
-      next = Math.min(next, Math.max(at, now + this.#allowance.restMs(this.#ownerOf(key))));
+      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(this.#ownerOf(key)));
     this.#sleepUntil(next);
   }
 
@@ -97,11 +97,11 @@ export class Alarm {
     for (const [key, at] of this.#dueAt) {
       if (at > now) continue;
       const owner = this.#ownerOf(key);
-      if (this.#allowance.restMs(owner) > 0) continue;
       const keys = due.get(owner);
       if (keys === undefined) due.set(owner, [key]);
       else keys.push(key);
     }
+    for (const owner of due.keys()) if (this.#allowance.restMs(owner) > 0) due.delete(owner);
     return due;
   }
 

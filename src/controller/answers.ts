@@ -24,8 +24,8 @@ export class Answers {
   }
 
   /** Whether the Cluster is in memory, so that no caller has invented its names. */
-  knows({ metadata: { namespace, name, uid } }: Cluster): boolean {
-    return this.#memory.clusters.get(`${namespace}/${name}`)?.metadata.uid === uid;
+  knows(cluster: Cluster): boolean {
+    return this.#known(cluster) !== undefined;
   }
 
   /**

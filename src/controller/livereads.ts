@@ -22,7 +22,7 @@ export interface Asker {
 const PLACES = 12;
 
 /** No namespace has this name. */
-const EVERYBODY = "*";
+const ALL_NAMESPACES = "*";
 const NOT_IN_MEMORY = "?";
 
 type Share = readonly [group: string, member: string];
@@ -45,7 +45,7 @@ export class LiveReads {
 
   clusterHookPolicies(asker: Asker): Promise<readonly ObjectMeta[]> {
     const kind = "ClusterHookPolicy";
-    const read = { asker, share: [EVERYBODY, kind], key: kind } as const;
+    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
     return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
   }
 
@@ -56,7 +56,7 @@ export class LiveReads {
 
   overrides(asker: Asker): Promise<readonly ObjectMeta[]> {
     const kind = "HookOverride";
-    const read = { asker, share: [EVERYBODY, kind], key: kind } as const;
+    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
     return this.#policies.read(read, () => this.#reader.overrides());
   }
 

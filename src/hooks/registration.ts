@@ -1,6 +1,6 @@
 /** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
 
-import { type Fields, isFields } from "../api/fields.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText } from "../api/fields.ts";
 import { REASON } from "../api/hookpolicy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
@@ -46,18 +46,21 @@ export interface Handler {
 }
 
 export function viewRegistration(raw: unknown): Registration {
-  const object = record(raw);
-  const spec = record(object["spec"]);
+  const object = fieldsOf(raw);
+  const spec = fieldsOf(object["spec"]);
   const metadata = viewMetadata(object["metadata"]);
-  const config = record(spec["clientConfig"]);
-  const service = record(config["service"]);
-  const [url, caBundle] = [text(config["url"]), text(config["caBundle"])];
+  const config = fieldsOf(spec["clientConfig"]);
+  const service = fieldsOf(config["service"]);
+  const [url, caBundle] = [nonEmptyText(config["url"]), nonEmptyText(config["caBundle"])];
   const selector = spec["namespaceSelector"];
-  const { status, message, observedGeneration } = discoveredIn(record(object["status"]));
+  const { status, message, observedGeneration } = discoveredIn(fieldsOf(object["status"]));
   return {
     metadata,
     ...(isFields(config["service"]) && {
-      service: { namespace: text(service["namespace"]) ?? "", name: text(service["name"]) ?? "" },
+      service: {
+        namespace: nonEmptyText(service["namespace"]) ?? "",
+        name: nonEmptyText(service["name"]) ?? "",
+      },
     }),
     ...(url !== undefined && { url }),
     ...(caBundle !== undefined && { caBundle }),
@@ -65,9 +68,9 @@ export function viewRegistration(raw: unknown): Registration {
     // A metav1.LabelSelector, by the CRD's schema.
     ...(isFields(selector) && { namespaceSelector: selector }),
     ...(typeof status === "string" && { discovered: status }),
-    message: text(message) ?? "",
+    message: nonEmptyText(message) ?? "",
     current: typeof observedGeneration !== "number" || observedGeneration >= (metadata.generation ?? 0),
-    handlers: list(record(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
+    handlers: listOf(fieldsOf(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
   };
 }
 
@@ -79,28 +82,16 @@ function viewSettings(raw: Fields): Record<string, string> {
 
 /** v1alpha1 keeps the new conditions in status.v1beta2; its old condition of the same name says the same. */
 function discoveredIn(status: Fields): Fields {
-  const conditions = [...list(record(status["v1beta2"])["conditions"]), ...list(status["conditions"])];
-  return record(conditions.find((each) => record(each)["type"] === "Discovered"));
+  const conditions = [...listOf(fieldsOf(status["v1beta2"])["conditions"]), ...listOf(status["conditions"])];
+  return fieldsOf(conditions.find((each) => fieldsOf(each)["type"] === "Discovered"));
 }
 
 function viewHandler(raw: unknown, extension: string): Handler {
-  const { name, requestHook } = record(raw);
+  const { name, requestHook } = fieldsOf(raw);
   return {
-    name: (text(name) ?? "").replace(`.${extension}`, ""),
-    hook: text(record(requestHook)["hook"]) ?? "",
+    name: (nonEmptyText(name) ?? "").replace(`.${extension}`, ""),
+    hook: nonEmptyText(fieldsOf(requestHook)["hook"]) ?? "",
   };
-}
-
-function record(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** Recognized by name, or else by its discovered handlers, all of which must be ours. */

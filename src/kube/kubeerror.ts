@@ -3,7 +3,7 @@
  * Messages are one bounded line without credentials: texts of client-node and undici are cleaned first.
  */
 
-import { isFields } from "../api/fields.ts";
+import { isFields, fieldsOf } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
   /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
@@ -123,7 +123,7 @@ export function fromStatus(
   body: unknown,
   retryAfter?: string,
 ): KubeError {
-  const status = isFields(body) ? body : {};
+  const status = fieldsOf(body);
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
   const given = typeof status["reason"] === "string" ? status["reason"] : "";
   const stated = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;

@@ -1,7 +1,7 @@
 /** Asks the API server which clients may scrape the metrics. */
 
 import { Turns } from "../server/turns.ts";
-import { isFields } from "../api/fields.ts";
+import { isFields, fieldsOf } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import { SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
@@ -67,7 +67,7 @@ function withoutAnswer(error: unknown, resource: Resource): unknown {
 }
 
 function userIn(user: unknown): User {
-  const { username = "", uid, groups, extra } = isFields(user) ? user : {};
+  const { username = "", uid, groups, extra } = fieldsOf(user);
   if (typeof username !== "string" || username === "") {
     throw new Error("the API server's TokenReview has no user");
   }

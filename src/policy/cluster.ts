@@ -1,6 +1,6 @@
 /** Converts a raw Cluster or Namespace (API server, hook request, file) to the view that policies see. */
 
-import { type Fields, isFields } from "../api/fields.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText } from "../api/fields.ts";
 import {
   type Cluster,
   type ClusterCondition,
@@ -24,11 +24,11 @@ const DROPPED_ANNOTATIONS = new Set([
  * earlier version of the same Cluster, whose topology is reused if the spec is the same.
  */
 export function viewCluster(raw: unknown, known?: Cluster): Cluster {
-  const object = record(raw);
-  const spec = record(object["spec"]);
+  const object = fieldsOf(raw);
+  const spec = fieldsOf(object["spec"]);
   const metadata = viewMetadata(object["metadata"]);
   const topology = spec["topology"];
-  const status = record(object["status"]);
+  const status = fieldsOf(object["status"]);
   const progress = viewProgress(status, metadata.generation);
   return {
     metadata,
@@ -41,7 +41,7 @@ export function viewCluster(raw: unknown, known?: Cluster): Cluster {
 }
 
 export function viewNamespace(raw: unknown): Namespace {
-  return { metadata: viewMetadata(record(raw)["metadata"]) };
+  return { metadata: viewMetadata(fieldsOf(raw)["metadata"]) };
 }
 
 /** The API server increments the generation with each change of the spec. */
@@ -57,8 +57,8 @@ function knownTopology(
 function viewTopology(topology: Fields): ClusterTopology {
   const variables = viewVariables(topology["variables"]);
   return {
-    className: text(record(topology["classRef"])["name"]) ?? text(topology["class"]) ?? "",
-    version: text(topology["version"]) ?? "",
+    className: nonEmptyText(fieldsOf(topology["classRef"])["name"]) ?? nonEmptyText(topology["class"]) ?? "",
+    version: nonEmptyText(topology["version"]) ?? "",
     ...(variables !== undefined && { variables }),
   };
 }
@@ -78,8 +78,8 @@ export function packedVariables(topology: ClusterTopology): string | undefined {
 
 /** In v1beta1 a name can occur twice (definitionFrom): the first one counts. */
 function viewVariables(raw: unknown): string | undefined {
-  const entries = list(raw).flatMap((each): [string, unknown][] => {
-    const { name, value } = record(each);
+  const entries = listOf(raw).flatMap((each): [string, unknown][] => {
+    const { name, value } = fieldsOf(each);
     return typeof name === "string" && value !== undefined ? [[name, value]] : [];
   });
   return entries.length === 0 ? undefined : toJson(Object.fromEntries(entries.toReversed()));
@@ -98,13 +98,15 @@ function toJson(value: unknown): string {
 
 /** v1beta1 keeps the new conditions in status.v1beta2, and the initialization flags in two separate fields. */
 function viewStatus(status: Fields): ClusterStatus {
-  const phase = text(status["phase"]);
-  const marks = record(status["initialization"]);
+  const phase = nonEmptyText(status["phase"]);
+  const marks = fieldsOf(status["initialization"]);
   const infrastructureProvisioned = marks["infrastructureProvisioned"] ?? status["infrastructureReady"];
   const controlPlaneInitialized = marks["controlPlaneInitialized"] ?? status["controlPlaneReady"];
   return {
     ...(phase !== undefined && { phase }),
-    conditions: list(record(status["v1beta2"])["conditions"] ?? status["conditions"]).flatMap(viewCondition),
+    conditions: listOf(fieldsOf(status["v1beta2"])["conditions"] ?? status["conditions"]).flatMap(
+      viewCondition,
+    ),
     initialization: {
       ...(typeof infrastructureProvisioned === "boolean" && { infrastructureProvisioned }),
       ...(typeof controlPlaneInitialized === "boolean" && { controlPlaneInitialized }),
@@ -113,29 +115,36 @@ function viewStatus(status: Fields): ClusterStatus {
 }
 
 function viewCondition(raw: unknown): ClusterCondition[] {
-  const { type, status, reason, lastTransitionTime } = record(raw);
+  const { type, status, reason, lastTransitionTime } = fieldsOf(raw);
   if (typeof type !== "string" || typeof status !== "string") return [];
-  return [{ type, status, reason: text(reason) ?? "", lastTransitionTime: text(lastTransitionTime) ?? "" }];
+  return [
+    {
+      type,
+      status,
+      reason: nonEmptyText(reason) ?? "",
+      lastTransitionTime: nonEmptyText(lastTransitionTime) ?? "",
+    },
+  ];
 }
 
 /** v1beta1 can contain an empty reference object; only a reference with a name shows that the object exists. */
 function isReference(value: unknown): boolean {
-  return text(record(value)["name"]) !== undefined;
+  return nonEmptyText(fieldsOf(value)["name"]) !== undefined;
 }
 
 export function viewMetadata(raw: unknown): ObjectMeta {
-  const metadata = record(raw);
-  const namespace = text(metadata["namespace"]);
-  const creationTimestamp = text(metadata["creationTimestamp"]);
-  const deletionTimestamp = text(metadata["deletionTimestamp"]);
+  const metadata = fieldsOf(raw);
+  const namespace = nonEmptyText(metadata["namespace"]);
+  const creationTimestamp = nonEmptyText(metadata["creationTimestamp"]);
+  const deletionTimestamp = nonEmptyText(metadata["deletionTimestamp"]);
   const generation = metadata["generation"];
   const labels = viewStrings(metadata["labels"]);
   const annotations = viewStrings(metadata["annotations"], DROPPED_ANNOTATIONS);
   const finalizers = metadata["finalizers"];
   return {
-    name: text(metadata["name"]) ?? "",
-    uid: text(metadata["uid"]) ?? "",
-    resourceVersion: text(metadata["resourceVersion"]) ?? "",
+    name: nonEmptyText(metadata["name"]) ?? "",
+    uid: nonEmptyText(metadata["uid"]) ?? "",
+    resourceVersion: nonEmptyText(metadata["resourceVersion"]) ?? "",
     ...(namespace !== undefined && { namespace }),
     ...(creationTimestamp !== undefined && { creationTimestamp }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
@@ -151,7 +160,7 @@ export function viewMetadata(raw: unknown): ObjectMeta {
  * Cluster can have 45,000 annotations, and each event carries them.
  */
 function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
-  const fields = record(raw);
+  const fields = fieldsOf(raw);
   if (isStrings(fields) && !some(dropped, (key) => Object.hasOwn(fields, key)))
     return isEmpty(fields) ? undefined : fields;
   const strings: Record<string, string> = {};
@@ -179,18 +188,6 @@ function isEmpty(fields: Fields): boolean {
 function some(keys: ReadonlySet<string> | undefined, isOne: (key: string) => boolean): boolean {
   for (const key of keys ?? []) if (isOne(key)) return true;
   return false;
-}
-
-function record(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** The name of a Cluster in informers and indexes. */

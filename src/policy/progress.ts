@@ -1,6 +1,6 @@
 /** Reads Cluster API's status of a Cluster: the hooks that it waits for, and the steps of an upgrade. */
 
-import { type Fields, isFields } from "../api/fields.ts";
+import { type Fields, fieldsOf, listOf } from "../api/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { isVersion } from "./targetversion.ts";
@@ -12,15 +12,15 @@ const AT_REST: TopologyProgress = { reconciled: true };
  * the newer fields in status.v1beta2. Absent: the status does not show any progress.
  */
 export function viewProgress(status: Fields, generation: number | undefined): TopologyProgress | undefined {
-  const newer = { ...status, ...record(status["v1beta2"]) };
+  const newer = { ...status, ...fieldsOf(status["v1beta2"]) };
   const { message, heldAt, reconciled, begun } = viewCondition(newer["conditions"], generation);
-  const controlPlane = record(newer["controlPlane"]);
+  const controlPlane = fieldsOf(newer["controlPlane"]);
   const progress = present({
     heldAt,
     begun: begun || undefined,
     plan: versionsIn(controlPlane["upgradePlan"]) ?? planIn(message) ?? (heldAt && []),
     version: onlyVersion(controlPlane),
-    workersVersion: onlyVersion(record(newer["workers"])),
+    workersVersion: onlyVersion(fieldsOf(newer["workers"])),
   });
   if (progress === undefined) return reconciled ? AT_REST : undefined;
   return { ...progress, ...(reconciled && { reconciled }) };
@@ -51,8 +51,8 @@ const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
  * is done.
  */
 function viewCondition(conditions: unknown, generation: number | undefined): Condition {
-  const found = list(conditions)
-    .map(record)
+  const found = listOf(conditions)
+    .map(fieldsOf)
     .find(({ type }) => type === "TopologyReconciled");
   const { status, reason, observedGeneration, message: text } = found ?? {};
   const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
@@ -102,14 +102,6 @@ function onlyVersion({ versions }: Fields): string | undefined {
 function versionsIn(raw: unknown): readonly string[] | undefined {
   if (!Array.isArray(raw)) return undefined;
   return raw
-    .map((each) => record(each)["version"])
+    .map((each) => fieldsOf(each)["version"])
     .filter((text): text is string => typeof text === "string" && isVersion(text));
-}
-
-function record(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

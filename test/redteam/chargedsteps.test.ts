@@ -13,17 +13,14 @@ import {
   compiled,
   DELETE,
   hookPolicy,
+  manyAnnotations,
   metadata,
   NOW,
   objectsOf,
+  range,
   rule,
   world,
 } from "../unit/builders.ts";
-
-const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-
-const manyAnnotations = (count: number): Record<string, string> =>
-  Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));
 
 const NEVER: WindowGateSpec = {
   timeZone: "Europe/Berlin",

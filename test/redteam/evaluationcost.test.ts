@@ -26,14 +26,14 @@ import {
   compiled,
   DELETE,
   hookPolicy,
+  manyAnnotations,
   metadata,
   NOW,
   objectsOf,
+  range,
   rule,
   world,
 } from "../unit/builders.ts";
-
-const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /** 16 rules of 16 gates. */
 function full(gate: (index: number) => object, name = "p"): PolicyObject {
@@ -72,9 +72,6 @@ function counting(object: Record<string, string>): {
   });
   return { seen, work: () => work };
 }
-
-const manyAnnotations = (count: number): Record<string, string> =>
-  Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));
 
 describe("A1: the values of annotations and labels", () => {
   const big = cluster({ annotations: { big: "a".repeat(250_000) }, labels: { big: "a".repeat(250_000) } });

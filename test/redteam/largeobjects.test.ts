@@ -5,6 +5,9 @@ import { isDeepStrictEqual } from "node:util";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 
+import type { DecisionStore } from "../../src/controller/decisionstore.ts";
+import type { PolicyKind } from "../../src/policy/policyref.ts";
+import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { sameCluster } from "../../src/controller/samecluster.ts";
 import { auditEntry } from "../../src/audit/auditentry.ts";
@@ -77,19 +80,16 @@ describe("annotations", () => {
   });
 });
 
-test("what gates look at in one place is joined once for a live decision", async () => {
-  const policy = gated(GATES);
-  const { store } = storeWith({ policies: [policy], clusters: [cluster()] });
-  const found = new Set<FoundObjects>();
-  const decideLive = store.answers.decideLive.bind(store.answers);
-  store.answers.decideLive = (request, live, at) => {
-    for (const _ of GATES) found.add(live.objects.find(CONFIG_MAP, "team-a"));
-    return decideLive(request, live, at);
-  };
-  const confirmer = new Confirmer({
+/** The API server has this policy alone, and one Cluster. */
+function confirmerOf(
+  store: DecisionStore,
+  policy: PolicyObject,
+  onStale: (kinds: ReadonlySet<PolicyKind>) => void = () => undefined,
+): Confirmer {
+  return new Confirmer({
     store,
     reader: {
-      policies: async (kind) => (kind === "HookPolicy" ? [policy.metadata] : []),
+      policies: async (of) => (of === policy.kind ? [policy.metadata] : []),
       cluster: async () => cluster(),
       namespace: async () => namespace(),
       overrides: async () => [],
@@ -99,8 +99,20 @@ test("what gates look at in one place is joined once for a live decision", async
     },
     log: silent,
     now: () => NOW,
-    onStale: () => undefined,
+    onStale,
   });
+}
+
+test("what gates look at in one place is joined once for a live decision", async () => {
+  const policy = gated(GATES);
+  const { store } = storeWith({ policies: [policy], clusters: [cluster()] });
+  const found = new Set<FoundObjects>();
+  const decideLive = store.answers.decideLive.bind(store.answers);
+  store.answers.decideLive = (request, live, at) => {
+    for (const _ of GATES) found.add(live.objects.find(CONFIG_MAP, "team-a"));
+    return decideLive(request, live, at);
+  };
+  const confirmer = confirmerOf(store, policy);
   assert.ok((await confirmer.confirm({ call: DELETE, cluster: cluster() })).ok);
   assert.equal(found.size, 1);
 });
@@ -148,21 +160,7 @@ describe("a policy that memory does not have", () => {
     const { store } = storeWith({ policies: [policy], clusters: [cluster()] });
     store.compiles = () => compiles;
     const kinds: string[] = [];
-    const confirmer = new Confirmer({
-      store,
-      reader: {
-        policies: async (kind) => (kind === edited.kind ? [edited.metadata] : []),
-        cluster: async () => cluster(),
-        namespace: async () => namespace(),
-        overrides: async () => [],
-        objects: async () => FOUND,
-        reasonOf: String,
-        clockAheadMs: () => 0,
-      },
-      log: silent,
-      now: () => NOW,
-      onStale: (of) => kinds.push(...of),
-    });
+    const confirmer = confirmerOf(store, edited, (of) => kinds.push(...of));
     const result = await confirmer.confirm({ call: DELETE, cluster: cluster() });
     assert.deepEqual(result, { ok: false, reason: "PolicyNotInMemory" });
     return kinds;

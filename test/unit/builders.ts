@@ -204,3 +204,9 @@ export function hookOverride(
 export function override(...args: Parameters<typeof hookOverride>): ReturnType<typeof compileOverride> {
   return compileOverride(hookOverride(...args), MAX_OVERRIDE_MS);
 }
+
+/** From 0 on. */
+export const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+export const manyAnnotations = (count: number): Record<string, string> =>
+  Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));

@@ -5,7 +5,8 @@ import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
-import { fieldsOf, listOf, textOf } from "./objectsfields.ts";
+import { fieldsOf, listOf } from "../../api/fields.ts";
+import { textOf } from "./objectsfields.ts";
 import { ours } from "./checkregistration.ts";
 
 const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";

@@ -17,7 +17,8 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import { fieldsOf, listOf, textOf } from "./objectsfields.ts";
+import { fieldsOf, listOf } from "../../api/fields.ts";
+import { textOf } from "./objectsfields.ts";
 import { operators } from "./checkinstall.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";

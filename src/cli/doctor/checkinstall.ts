@@ -6,7 +6,9 @@ import type { CrdSchema } from "../../api/crdschema.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { error, type Evidence, type Finding, ok, some, unknown, unread, warning } from "./doctor.ts";
-import { fieldsOf, listOf, type RawObject, textOf } from "./objectsfields.ts";
+import { fieldsOf, listOf } from "../../api/fields.ts";
+import { textOf } from "./objectsfields.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 
 const APPLY = "apply the manifests of this release: kubectl apply -k .";
 

@@ -1,6 +1,6 @@
 /** The fleet as it is, and as it would be with the new objects applied. */
 
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields } from "../../api/fields.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
@@ -59,19 +59,14 @@ function identityOf(object: RawObject, standard: string): string {
 /** Keeps what the API server and other clients have written, like `kubectl apply`. */
 function apply(before: RawObject | undefined, object: RawObject): RawObject {
   if (before === undefined) return object;
-  const old = fieldsOf(before, "metadata");
-  const metadata = fieldsOf(object, "metadata");
-  const both = (field: string): RawObject => ({ ...fieldsOf(old, field), ...fieldsOf(metadata, field) });
+  const old = fieldsOf(before["metadata"]);
+  const metadata = fieldsOf(object["metadata"]);
+  const both = (field: string): RawObject => ({ ...fieldsOf(old[field]), ...fieldsOf(metadata[field]) });
   return {
     ...(before["status"] !== undefined && { status: before["status"] }),
     ...object,
     metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
   };
-}
-
-function fieldsOf(object: RawObject, field: string): RawObject {
-  const value = object[field];
-  return isFields(value) ? value : {};
 }
 
 /** The policies that could give another result on the hook than before: new, changed and deleted ones. */

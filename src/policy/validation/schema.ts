@@ -6,7 +6,7 @@
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import { type Fields, isFields } from "../../api/fields.ts";
+import { type Fields, isFields, fieldsOf } from "../../api/fields.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
@@ -251,7 +251,7 @@ function typeErrors(kind: Kind, input: Fields): FieldError[] {
 
 /** The API server's rules for every object's name beyond the CRD. With generateName, it makes the name. */
 function nameErrors(metadata: unknown): FieldError[] {
-  const { name, generateName } = isFields(metadata) ? metadata : {};
+  const { name, generateName } = fieldsOf(metadata);
   if (typeof name === "string" && name !== "") {
     if (SUBDOMAIN.test(name)) return [];
     const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
