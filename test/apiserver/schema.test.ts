@@ -17,6 +17,7 @@ const COLLECTIONS = {
   HookPolicy: `${API}/namespaces/default/hookpolicies`,
   ClusterHookPolicy: `${API}/clusterhookpolicies`,
   HookOverride: `${API}/hookoverrides`,
+  HookRollout: `${API}/hookrollouts`,
 };
 const SIZE = runs(400);
 const RUNS = SIZE.numRuns;
@@ -105,6 +106,34 @@ const LARGE_GATES: readonly [string, (digits: string) => object, number?][] = [
   ],
 ];
 
+/** As many stages, gates and checks as there can be, each as long as it can be. */
+function largestRollout(gate: (digits: string) => object, gates: number): KubeObject {
+  const small = largestSelector(8, 16);
+  const large = largestSelector(16, 32);
+  const until = many(gates, (digits) => ({ name: longValue(digits), ...gate(digits) }));
+  const stages = many(16, (digits) => ({
+    name: longValue(digits),
+    clusterSelector: small,
+    minSuccessTime: "8784h",
+    until,
+  }));
+  const healthyWhen = many(16, (digits) => ({ name: longValue(digits), expression: "e".repeat(1024) }));
+  const spread = many(8, (digits) => ({ labelKey: longKey(digits), maxConcurrency: "100%" }));
+  const spec = {
+    operation: "Upgrade",
+    namespaceSelector: large,
+    clusterSelector: large,
+    progressDeadline: "8784h",
+    ...{ healthyWhen, spread, stages },
+  };
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "r".repeat(63) },
+    spec,
+  };
+}
+
 test("metadata and status: the API server and `hookpolicy validate` refuse the same", async () => {
   const [valid] = validCorpus().filter(({ object }) => kindOf(object) === "HookPolicy");
   assert.ok(valid !== undefined);
@@ -167,6 +196,14 @@ describe("the API server and validatePolicy agree", () => {
     assert.ok(seen.accepted > RUNS / 50 && seen.refused > RUNS / 2, JSON.stringify(seen));
   });
 
+  for (const [name, gate, gates = 16] of LARGE_GATES) {
+    test(`on the largest rollout of ${name}, which stays within the API server's budget for CEL`, async () => {
+      const rollout = largestRollout(gate, gates);
+      assert.equal(await refusal(rollout), undefined);
+      assert.deepEqual(validatePolicy("HookRollout", rollout), []);
+    });
+  }
+
   for (const [name, gate, gates] of LARGE_GATES) {
     test(`on the largest policy of ${name}, which stays within the API server's budget for CEL`, async () => {
       const policy = largestPolicy(gate, gates);
@@ -201,7 +238,7 @@ describe("the API server and validatePolicy agree", () => {
 
   test("on the CEL rules' own words", async () => {
     const says =
-      /exclude each other|is not an? |set (exactly one of|either|at least one)|cannot hold|needs an upgrade|deadline needs|one line|operator \w+ (needs|takes)|needs a time zone|not after from|has a comma|out of reach|at most one object|more than 253|lies in/;
+      /exclude each other|is not an? |set (exactly one of|either|at least one)|cannot hold|needs an upgrade|deadline needs|one line|operator \w+ (needs|takes)|needs a time zone|not after from|has a comma|out of reach|at most one object|more than 253|lies in|only the last stage|for upgrades only/;
     const ruled = invalidCorpus().filter(({ says: part }) => says.test(part));
     assert.ok(ruled.length > 70);
     for (const { name, object } of ruled) {
@@ -279,6 +316,85 @@ describe("a HookOverride", () => {
       row,
       /^let-prod-1-go +team-a +prod-1 +True +2099-11-27T20:00:00Z +1 +\d+s +the backup is broken *$/,
     );
+  });
+});
+
+describe("a HookRollout", () => {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "upgrades" };
+  const { apiVersion, kind, ...metadata } = ref;
+  const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
+  const spec = {
+    operation: "Upgrade",
+    namespaceSelector: {},
+    progressDeadline: "6h",
+    stages: [canary, { name: "rest", maxConcurrency: "10%" }],
+  };
+
+  before(async () => await cp.create({ apiVersion, kind, metadata, spec }));
+
+  test("is in progress until an operator has seen it, and has defaults", async () => {
+    const stored = await cp.get(ref);
+    assert.deepEqual(stored["status"], { observedGeneration: -1 });
+    const { mode, paused, maxConcurrency, retryAfterSeconds, stages } = stored.spec;
+    assert.deepEqual(
+      { mode, paused, maxConcurrency, retryAfterSeconds },
+      { mode: "Enforce", paused: false, maxConcurrency: 1, retryAfterSeconds: 10 },
+    );
+    assert.deepEqual(stages[0], { ...canary, minSucceeded: "100%", minSuccessTime: "0s", maxFailures: 0 });
+  });
+
+  test("cannot be about another operation later", async () => {
+    const change = cp.patch(ref, { spec: { operation: "Delete", stages: null } });
+    await assert.rejects(change, /spec\.operation: .*cannot be changed. Create another HookRollout/);
+    await cp.patch(ref, { spec: { paused: true } });
+  });
+
+  test("is shown with its target, its stage, the numbers of its Clusters, and whether it is halted", async () => {
+    const time = "2026-11-21T10:00:00Z";
+    const cluster = { namespace: "team-a", name: "prod-1", uid: "3f0c", target: "v1.35.1", stage: "canary" };
+    const numbers = { waiting: 4, running: 1, succeeded: 2, failed: 3 };
+    await cp.patchStatus(ref, {
+      observedGeneration: 1,
+      conditions: [
+        {
+          type: "Halted",
+          status: "True",
+          reason: "TooManyFailures",
+          message: "3 Clusters have failed",
+          lastTransitionTime: time,
+        },
+      ],
+      target: "v1.35.1",
+      stage: "canary",
+      summary: numbers,
+      running: [
+        { ...cluster, claimedAt: time, renewedAt: time, attempts: 1, markedAt: time, claimed: true },
+        { ...cluster, uid: "4f0c", claimedAt: time, renewedAt: time, attempts: 0, claimed: false },
+      ],
+      targets: [
+        {
+          version: "v1.35.1",
+          stages: [
+            { name: "canary", members: 10, notAsked: 0, ...numbers, soakingSince: time, passed: false },
+          ],
+        },
+        { stages: [{ name: "all", members: 10, notAsked: 0, ...numbers, passed: true }] },
+      ],
+      failed: [{ ...cluster, reason: "DeadlineExceeded", time, message: "took longer than 6h" }],
+      next: [{ namespace: "team-a", name: "prod-2", since: time, reason: "NoFreeSlot" }],
+    });
+    const [header = "", row = ""] = (await cp.kubectl("get", "hkr")).split("\n");
+    assert.match(
+      header,
+      /^NAME +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
+    );
+    assert.match(row, /^upgrades +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/);
+  });
+
+  test("keeps no row that a status has too many of", async () => {
+    const time = "2026-11-21T10:00:00Z";
+    const next = many(11, (digits) => ({ namespace: "a", name: `c${digits}`, since: time }));
+    await assert.rejects(cp.patchStatus(ref, { next }), /status\.next: Too many/);
   });
 });
 
@@ -376,6 +492,7 @@ describe("kubectl", () => {
       "clusterhookpolicy.hookpolicy.dev/fleet",
       "hookoverride.hookpolicy.dev/let-prod-1-go",
       "hookpolicy.hookpolicy.dev/protect",
+      "hookrollout.hookpolicy.dev/upgrades",
     ]);
     assert.match(await cp.kubectl("get", "chkp"), /^NAME +READY +MODE/);
   });
