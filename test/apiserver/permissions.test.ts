@@ -103,6 +103,14 @@ async function newOverride(cluster: string): Promise<Ref> {
   return ref;
 }
 
+/** In mode Audit it holds none of the other tests' Clusters. */
+async function newRollout(): Promise<Ref> {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: nextName() };
+  const spec = { operation: "Upgrade", mode: "Audit", namespaceSelector: {}, progressDeadline: "6h" };
+  await lab.cp.apply({ apiVersion: ref.apiVersion, kind: ref.kind, metadata: { name: ref.name }, spec });
+  return ref;
+}
+
 /** The operator's next write of its status is a conflict: somebody has changed the object, and it does not know yet. */
 async function changeUnseen(ref: Ref, plural: string): Promise<void> {
   lab.proxy.stallWatches(new RegExp(`/${plural}\\?`));
@@ -289,11 +297,20 @@ const NEEDED: Readonly<Record<string, Case>> = {
   ),
   "list hookoverrides.hookpolicy.dev": loads("hookoverrides.hookpolicy.dev"),
   "watch hookoverrides.hookpolicy.dev": follows("hookoverrides"),
+  "get hookrollouts.hookpolicy.dev": unwritten(async () => {
+    const rollout = await newRollout();
+    await isObserved(rollout);
+    await changeUnseen(rollout, "hookrollouts");
+    await createCluster(lab.cp, { namespace: TEAM, name: nextName() });
+  }),
+  "list hookrollouts.hookpolicy.dev": loads("hookrollouts.hookpolicy.dev"),
+  "watch hookrollouts.hookpolicy.dev": follows("hookrollouts"),
   "update hookpolicies.hookpolicy.dev/status": unwritten(async () => await newPolicy()),
   "update clusterhookpolicies.hookpolicy.dev/status": unwritten(
     async () => await newPolicy(clusterPolicyRef(nextName())),
   ),
   "update hookoverrides.hookpolicy.dev/status": unwritten(async () => await newOverride("free")),
+  "update hookrollouts.hookpolicy.dev/status": unwritten(async () => await newRollout()),
   "patch hookpolicies.hookpolicy.dev": {
     when: "run",
     does: async () => (unmarked = await newPolicy()),
