@@ -130,6 +130,17 @@ describe("a rollout may be meant otherwise", () => {
     });
   }
 
+  test("but not because a gate reads the version that the upgrade leads to, which its call always has", () => {
+    const object = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      nameExpression: "'to-' + request.toKubernetesVersion",
+    };
+    assert.deepEqual(checkRollout({ ...base, ...held({ object }) }, []), { errors: [], warnings: [] });
+    const from = held({ expression: "request.fromKubernetesVersion != 'v1.34.0'" });
+    assert.equal(checkRollout({ ...base, ...from }, []).warnings.length, 1);
+  });
+
   test("but not one whose stages select by different labels or namespaces", () => {
     const stages = [
       canary,
