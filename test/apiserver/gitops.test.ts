@@ -227,19 +227,18 @@ describe("Argo CD's ConfigMap", () => {
   });
 
   test("takes a halted rollout for degraded, and one that holds Clusters for healthy", async () => {
-    const rollout = (halted: string): KubeObject => {
-      const conditions = [
-        { type: "Ready", status: "True", message: "in force" },
-        { type: "Halted", status: halted, message: "1 Cluster has failed" },
-      ];
-      const metadata = { name: "upgrades", generation: 1 };
-      return {
-        apiVersion: "hookpolicy.dev/v1alpha1",
-        kind: "HookRollout",
-        metadata,
-        status: { observedGeneration: 1, conditions },
-      } as unknown as KubeObject;
-    };
+    const rollout = (halted: string): KubeObject => ({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades", generation: 1 },
+      status: {
+        observedGeneration: 1,
+        conditions: [
+          { type: "Ready", status: "True", message: "in force" },
+          { type: "Halted", status: halted, message: "1 Cluster has failed" },
+        ],
+      },
+    });
     assert.deepEqual(await argoHealthOf(rollout("False"), HEALTH), {
       status: "Healthy",
       message: "in force",

@@ -88,6 +88,7 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",
+    "CustomResourceDefinition",
     "Deployment",
     "ExtensionConfig",
     "Namespace",

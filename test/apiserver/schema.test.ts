@@ -10,6 +10,7 @@ import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
+import { LARGE_GATES, largestPolicy, largestRollout } from "../corpus/largest.ts";
 import { runs } from "../generated.ts";
 
 const API = "/apis/hookpolicy.dev/v1alpha1";
@@ -44,94 +45,6 @@ async function refusal(object: KubeObject): Promise<string | undefined> {
 /** The API server itself writes keys of maps in both ways. */
 function mentions(answer: string, path: string): boolean {
   return answer.includes(path) || answer.includes(path.replace(/\[([^\]\d][^\]]*)\]$/, ".$1"));
-}
-
-const many = <T>(count: number, make: (digits: string) => T): T[] =>
-  Array.from({ length: count }, (_, i) => make(String(i).padStart(3, "0")));
-const longKey = (digits: string): string =>
-  `${`${"a".repeat(62)}.`.repeat(4).slice(0, 250)}${digits}/${"k".repeat(63)}`;
-const longValue = (digits: string): string => `${"v".repeat(60)}${digits}`;
-
-function largestSelector(labels: number, values: number): object {
-  return {
-    matchLabels: Object.fromEntries(many(labels, (digits) => [longKey(digits), longValue(digits)])),
-    matchExpressions: many(labels, (digits) => ({
-      key: longKey(digits),
-      operator: "NotIn",
-      values: many(values, longValue),
-    })),
-  };
-}
-
-/** As many of everything as there can be, each as long as it can be, but for the gates' own size. */
-function largestPolicy(gate: (digits: string) => object, gates = 16): KubeObject {
-  const hooks = ["BeforeClusterUpgrade", "BeforeControlPlaneUpgrade", "AfterControlPlaneUpgrade"];
-  const until = many(gates, (digits) => ({ name: longValue(digits), ...gate(digits) }));
-  const matchConditions = many(16, (digits) => ({ name: longValue(digits), expression: "e".repeat(1024) }));
-  const rules = many(16, (digits) => ({
-    name: longValue(digits),
-    hooks,
-    matchConditions,
-    until,
-    deadline: { after: "8784h", onExpiry: "Allow" },
-    message: "m".repeat(256),
-  }));
-  const selector = largestSelector(16, 32);
-  const spec = { namespaceSelector: selector, clusterSelector: selector, rules };
-  const metadata = { name: "p".repeat(63) };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata, spec };
-}
-
-const approval = (digits: string): object => ({
-  label: { key: longKey(digits), valueFrom: "TargetVersion" },
-});
-const entry = { schedule: "0,30 22-23 * * FRI", duration: "8h30m" };
-/** Each as large as a request of 3 MiB takes it. */
-const LARGE_GATES: readonly [string, (digits: string) => object, number?][] = [
-  ["labels", approval],
-  [
-    "windows",
-    () => ({
-      window: { timeZone: "Z".repeat(64), allow: many(16, () => entry), deny: many(32, () => entry) },
-    }),
-  ],
-  [
-    "selectors",
-    () => ({ object: { apiVersion: "velero.io/v1", kind: "Backup", selector: largestSelector(8, 16) } }),
-    10,
-  ],
-  [
-    "alternatives",
-    () => ({ anyOf: many(8, (digits) => ({ name: longValue(digits), ...approval(digits) })) }),
-  ],
-];
-
-/** As many stages, gates and checks as there can be, each as long as it can be. */
-function largestRollout(gate: (digits: string) => object, gates: number): KubeObject {
-  const small = largestSelector(8, 16);
-  const large = largestSelector(16, 32);
-  const until = many(gates, (digits) => ({ name: longValue(digits), ...gate(digits) }));
-  const stages = many(16, (digits) => ({
-    name: longValue(digits),
-    clusterSelector: small,
-    minSuccessTime: "8784h",
-    until,
-  }));
-  const healthyWhen = many(16, (digits) => ({ name: longValue(digits), expression: "e".repeat(1024) }));
-  const spread = many(8, (digits) => ({ labelKey: longKey(digits), maxConcurrency: "100%" }));
-  const spec = {
-    operation: "Upgrade",
-    namespaceSelector: large,
-    clusterSelector: large,
-    progressDeadline: "8784h",
-    ...{ healthyWhen, spread, stages },
-  };
-  return {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "r".repeat(63) },
-    spec,
-  };
 }
 
 test("metadata and status: the API server and `hookpolicy validate` refuse the same", async () => {
@@ -196,20 +109,13 @@ describe("the API server and validatePolicy agree", () => {
     assert.ok(seen.accepted > RUNS / 50 && seen.refused > RUNS / 2, JSON.stringify(seen));
   });
 
-  for (const [name, gate, gates = 16] of LARGE_GATES) {
-    test(`on the largest rollout of ${name}, which stays within the API server's budget for CEL`, async () => {
-      const rollout = largestRollout(gate, gates);
-      assert.equal(await refusal(rollout), undefined);
-      assert.deepEqual(validatePolicy("HookRollout", rollout), []);
-    });
-  }
-
   for (const [name, gate, gates] of LARGE_GATES) {
-    test(`on the largest policy of ${name}, which stays within the API server's budget for CEL`, async () => {
-      const policy = largestPolicy(gate, gates);
-      assert.equal(await refusal(policy), undefined);
-      assert.deepEqual(validatePolicy(kindOf(policy), policy), []);
-    });
+    for (const largest of [largestPolicy(gate, gates), largestRollout(gate, gates)]) {
+      test(`on the largest ${largest.kind} of ${name}, which stays within the API server's budget for CEL`, async () => {
+        assert.equal(await refusal(largest), undefined);
+        assert.deepEqual(validatePolicy(kindOf(largest), largest), []);
+      });
+    }
   }
 
   test(`on ${RUNS} texts that look like durations and instants`, async () => {
@@ -319,85 +225,6 @@ describe("a HookOverride", () => {
   });
 });
 
-describe("a HookRollout", () => {
-  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "upgrades" };
-  const { apiVersion, kind, ...metadata } = ref;
-  const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
-  const spec = {
-    operation: "Upgrade",
-    namespaceSelector: {},
-    progressDeadline: "6h",
-    stages: [canary, { name: "rest", maxConcurrency: "10%" }],
-  };
-
-  before(async () => await cp.create({ apiVersion, kind, metadata, spec }));
-
-  test("is in progress until an operator has seen it, and has defaults", async () => {
-    const stored = await cp.get(ref);
-    assert.deepEqual(stored["status"], { observedGeneration: -1 });
-    const { mode, paused, maxConcurrency, retryAfterSeconds, stages } = stored.spec;
-    assert.deepEqual(
-      { mode, paused, maxConcurrency, retryAfterSeconds },
-      { mode: "Enforce", paused: false, maxConcurrency: 1, retryAfterSeconds: 10 },
-    );
-    assert.deepEqual(stages[0], { ...canary, minSucceeded: "100%", minSuccessTime: "0s", maxFailures: 0 });
-  });
-
-  test("cannot be about another operation later", async () => {
-    const change = cp.patch(ref, { spec: { operation: "Delete", stages: null } });
-    await assert.rejects(change, /spec\.operation: .*cannot be changed. Create another HookRollout/);
-    await cp.patch(ref, { spec: { paused: true } });
-  });
-
-  test("is shown with its target, its stage, the numbers of its Clusters, and whether it is halted", async () => {
-    const time = "2026-11-21T10:00:00Z";
-    const cluster = { namespace: "team-a", name: "prod-1", uid: "3f0c", target: "v1.35.1", stage: "canary" };
-    const numbers = { waiting: 4, running: 1, succeeded: 2, failed: 3 };
-    await cp.patchStatus(ref, {
-      observedGeneration: 1,
-      conditions: [
-        {
-          type: "Halted",
-          status: "True",
-          reason: "TooManyFailures",
-          message: "3 Clusters have failed",
-          lastTransitionTime: time,
-        },
-      ],
-      target: "v1.35.1",
-      stage: "canary",
-      summary: numbers,
-      running: [
-        { ...cluster, claimedAt: time, renewedAt: time, attempts: 1, markedAt: time, claimed: true },
-        { ...cluster, uid: "4f0c", claimedAt: time, renewedAt: time, attempts: 0, claimed: false },
-      ],
-      targets: [
-        {
-          version: "v1.35.1",
-          stages: [
-            { name: "canary", members: 10, notAsked: 0, ...numbers, soakingSince: time, passed: false },
-          ],
-        },
-        { stages: [{ name: "all", members: 10, notAsked: 0, ...numbers, passed: true }] },
-      ],
-      failed: [{ ...cluster, reason: "DeadlineExceeded", time, message: "took longer than 6h" }],
-      next: [{ namespace: "team-a", name: "prod-2", since: time, reason: "NoFreeSlot" }],
-    });
-    const [header = "", row = ""] = (await cp.kubectl("get", "hkr")).split("\n");
-    assert.match(
-      header,
-      /^NAME +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
-    );
-    assert.match(row, /^upgrades +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/);
-  });
-
-  test("keeps no row that a status has too many of", async () => {
-    const time = "2026-11-21T10:00:00Z";
-    const next = many(11, (digits) => ({ namespace: "a", name: `c${digits}`, since: time }));
-    await assert.rejects(cp.patchStatus(ref, { next }), /status\.next: Too many/);
-  });
-});
-
 describe("kubectl", () => {
   const since = "2026-11-21T10:00:00Z";
   const ref = {
@@ -492,7 +319,6 @@ describe("kubectl", () => {
       "clusterhookpolicy.hookpolicy.dev/fleet",
       "hookoverride.hookpolicy.dev/let-prod-1-go",
       "hookpolicy.hookpolicy.dev/protect",
-      "hookrollout.hookpolicy.dev/upgrades",
     ]);
     assert.match(await cp.kubectl("get", "chkp"), /^NAME +READY +MODE/);
   });

@@ -2,7 +2,12 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec, StageGateSpec } from "../../../../src/api/hookpolicy.ts";
+import type {
+  HookRolloutSpec,
+  RolloutHealthCheck,
+  RolloutSpreadSpec,
+  StageGateSpec,
+} from "../../../../src/api/hookpolicy.ts";
 import { checkRollout } from "../../../../src/policy/validation/rolloutsemantics.ts";
 
 const base: HookRolloutSpec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
@@ -13,6 +18,8 @@ const canary = { name: "canary", ...labels({ wave: "canary" }) };
 const held = (gate: Omit<StageGateSpec, "name">): Partial<HookRolloutSpec> => ({
   stages: [canary, { name: "rest", until: [{ name: "g", ...gate }] }],
 });
+const health = (expression: string): RolloutHealthCheck => ({ name: "h", expression });
+const nothing: RolloutSpreadSpec = { labelKey: "a", maxConcurrency: 0 };
 const schedule = { schedule: "61 * * * *", duration: "1h" };
 
 interface Case {
@@ -23,17 +30,17 @@ interface Case {
 
 const ERRORS: Readonly<Record<string, Case>> = {
   "with a health check that is no CEL": {
-    over: { healthyWhen: [{ name: "h", expression: "cluster.(" }] },
+    over: { healthyWhen: [health("cluster.(")] },
     path: "spec.healthyWhen[0].expression",
     says: /^column \d+: /,
   },
   "with a health check that gives no boolean": {
-    over: { healthyWhen: [{ name: "h", expression: "cluster.metadata.name" }] },
+    over: { healthyWhen: [health("cluster.metadata.name")] },
     path: "spec.healthyWhen[0].expression",
     says: /expected bool/,
   },
   "with a health check that reads more than the Cluster": {
-    over: { healthyWhen: [{ name: "h", expression: "request.hook == 'a'" }] },
+    over: { healthyWhen: [health("request.hook == 'a'")] },
     path: "spec.healthyWhen[0].expression",
     says: /request/,
   },
@@ -82,7 +89,7 @@ const WARNINGS: Readonly<Record<string, Case>> = {
     says: /set spec\.paused instead/,
   },
   "a limit of 0 for a value of a label": {
-    over: { spread: [{ labelKey: "a", maxConcurrency: 0 }] },
+    over: { spread: [nothing] },
     path: "spec.spread[0].maxConcurrency",
     says: /no operation begins/,
   },
@@ -158,7 +165,7 @@ describe("a rollout may be meant otherwise", () => {
 test("what does not fit the schema is left to the schema, and the rest is still checked", () => {
   const spec = {
     ...base,
-    healthyWhen: [{ name: "h", expression: "cluster.(" }],
+    healthyWhen: [health("cluster.(")],
     stages: [{ name: "a", until: [{ name: "g", expression: 1 }] }],
   };
   const { errors } = checkRollout(spec, [{ path: "spec.stages[0].until[0].expression", message: "found 1" }]);
