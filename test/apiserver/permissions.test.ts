@@ -97,9 +97,7 @@ async function newOverride(cluster: string): Promise<Ref> {
 }
 
 /** In mode Audit it holds none of the other tests' Clusters. */
-async function newRollout(): Promise<Ref> {
-  return await storeRollout(lab.cp, nextName(), { mode: "Audit" });
-}
+const newRollout = async (): Promise<Ref> => await storeRollout(lab.cp, nextName(), { mode: "Audit" });
 
 /** The operator's next write of its status is a conflict: somebody has changed the object, and it does not know yet. */
 async function changeUnseen(ref: Ref, plural: string): Promise<void> {
