@@ -100,6 +100,22 @@ const OVERRIDE = object(
     spec: { clusterRef: { namespace: "team-a", name: "prod-1" }, hooks: HOOKS, reason: WORST, expiresAt: AT },
   },
 );
+const ROLLOUTS = ["upgrades", "again"].map((name) =>
+  object(
+    "hookpolicy.dev/v1alpha1",
+    "HookRollout",
+    { name },
+    {
+      spec: {
+        operation: "Upgrade",
+        namespaceSelector: {},
+        progressDeadline: "6h",
+        healthyWhen: [{ name: "a", expression: `${JSON.stringify(WORST)} == cluster.metadata.name` }],
+        stages: [{ name: WORST, until: [{ name: WORST, expression: `${WORST} &&` }] }],
+      },
+    },
+  ),
+);
 const CLUSTERS = [cluster("prod-1", "v1.35.0"), cluster(WORST, WORST)];
 const NAMESPACES = ["team-a", WORST].map((name) => object("v1", "Namespace", { name, labels: LABELS }));
 
@@ -130,6 +146,7 @@ export const FILES = {
     ...VALID,
     BROKEN,
     OVERRIDE,
+    ...ROLLOUTS,
     object("hookpolicy.dev/v9", WORST, {}),
     SUITE,
   ),
