@@ -68,6 +68,11 @@ test("a rule that holds a running upgrade keeps a slot of the rollout beside it"
   assert.deepEqual(more, []);
 });
 
+test("a rule that only observes keeps none", async (t) => {
+  const rules = [{ name: "r", hooks: ["AfterClusterUpgrade"] }];
+  assert.deepEqual(await warnings(t, rollout("a"), policy("AfterClusterUpgrade", { rules })), []);
+});
+
 test("a rule before the upgrade, of another operation or for other Clusters keeps none", async (t) => {
   const own = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "team-b" } } };
   const after = policy("AfterClusterUpgrade");
