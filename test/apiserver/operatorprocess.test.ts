@@ -20,7 +20,8 @@ import {
   operatorPorts,
   writeServingCertificate,
 } from "../controlplane/operator.ts";
-import { environment, flags, portOf } from "../controlplane/processes.ts";
+import { environment, flags } from "../controlplane/processes.ts";
+import { portOf } from "../controlplane/ports.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
