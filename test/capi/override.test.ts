@@ -155,7 +155,7 @@ describe("a HookOverride", () => {
       const { cp, operator } = fleet;
       // Cluster API asks after 60 s, so that the hold is seen to come back before it has asked.
       const policy = await held("expired", { ...approvalRule(HOOK), retryAfterSeconds: 60 });
-      const ref = await override("expired", { expiresAt: inSeconds(8) });
+      const ref = await override("expired", { expiresAt: inSeconds(20) });
       await noRow(cp, policy, "c1", HOOK);
       await conditionIs(cp, ref, "Active", "Expired");
       assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
@@ -201,7 +201,7 @@ describe("a HookOverride", () => {
     const policy = await held("deleted", { ...approvalRule(HOOK), retryAfterSeconds: 60 });
     const ref = await override("deleted");
     await noRow(cp, policy, "c1", HOOK);
-    assert.equal(await retry("deleted"), 0);
+    await cp.waitFor("the override to release it", async () => (await retry("deleted")) === 0);
     proxy.stallWatches(/hookoverrides/);
     await cp.delete(ref);
     assert.ok((await retry("deleted")) > 0, "memory has it, the API server has not");
