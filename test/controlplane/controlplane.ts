@@ -243,11 +243,12 @@ async function startOnce(
       token: ADMIN_TOKEN,
       args: options.apiServerArgs ?? [],
     });
+    await apiServer.ready();
+    // They would end by themselves if the API server took longer than 20 s to be ready.
     if (options.controllers !== false) {
       const binary = await controllerManagerBinary();
       startControllers({ processes, binary, folder, adminKubeconfig, managerPort });
     }
-    await apiServer.ready();
     return new ControlPlane({
       folder,
       authority,
