@@ -70,7 +70,7 @@ describe("Events", () => {
   });
 
   test("tell of 50, 80 and 100 % of a deadline, once for two operators and a restart", async () => {
-    await held("steps", { after: "5s", onExpiry: "KeepBlocking" });
+    await held("steps", { after: "10s", onExpiry: "KeepBlocking" });
     const about = { kind: "Cluster", namespace: "steps", name: "c1" };
     const passed = await eventAbout(cp, about, "DeadlinePassed");
     assert.equal(passed["type"], "Warning");
@@ -200,7 +200,7 @@ describe("Events", () => {
   });
 
   test("that a namespace refuses because it is being deleted are no failure", async () => {
-    await held("ending", { after: "4s", onExpiry: "KeepBlocking" });
+    await held("ending", { after: "12s", onExpiry: "KeepBlocking" });
     await cp.patch(clusterRef("ending", "c1"), { metadata: { finalizers: ["example.com/stay"] } });
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "ending" });
     await cp.waitFor("the Event to be refused", async () => {
