@@ -200,7 +200,7 @@ describe("Events", () => {
   });
 
   test("that a namespace refuses because it is being deleted are no failure", async () => {
-    await held("ending", { after: "12s", onExpiry: "KeepBlocking" });
+    await held("ending", { after: "4s", onExpiry: "KeepBlocking" });
     await cp.patch(clusterRef("ending", "c1"), { metadata: { finalizers: ["example.com/stay"] } });
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: "ending" });
     await cp.waitFor("the Event to be refused", async () => {
