@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
-import { freePorts } from "../../test/controlplane/processes.ts";
+import { freePorts } from "../../test/controlplane/ports.ts";
 import { startShipped } from "../shipped.ts";
 
 /** MB (10^6 bytes) */

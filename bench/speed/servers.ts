@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { hookPath } from "../../src/api/hookcatalog.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
-import { flags, freePorts } from "../../test/controlplane/processes.ts";
+import { flags } from "../../test/controlplane/processes.ts";
+import { freePorts } from "../../test/controlplane/ports.ts";
 import { startShipped } from "../shipped.ts";
 
 export type ServerName = "hookpolicy" | "peer" | "discard" | "parse";

@@ -31,6 +31,12 @@ export class Compiling {
     return this.#jobs.has(key);
   }
 
+  /** The newest copy that memory has been told of, if its spec is not compiled yet. */
+  newest(key: string): PolicyObject | undefined {
+    const job = this.#jobs.get(key);
+    return job?.next ?? job?.object;
+  }
+
   /** Runs the work once every compilation that is under way now has ended; later ones do not count. */
   afterAll(work: () => void): void {
     const keys = new Set(this.#jobs.keys());

@@ -81,6 +81,11 @@ export class DecisionStore {
     return this.#compiling.has(policy);
   }
 
+  /** The newest copy of the policy that memory has been told of: it may still be compiled. */
+  newest({ key, object }: PolicyEntry): PolicyObject {
+    return this.#compiling.newest(key) ?? object;
+  }
+
   /** Every informer holds its first list: once the policies are compiled, what is not in memory does not exist. */
   load(): void {
     this.#compiling.afterAll(() => this.#load());

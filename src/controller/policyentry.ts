@@ -7,7 +7,7 @@ import {
   MAX_RECENT,
   type RecentResult,
 } from "../api/hookpolicy.ts";
-import { type HeldRow, saysTheSame } from "../operations/rows.ts";
+import { type HeldRow, holdsOperation, saysTheSame } from "../operations/rows.ts";
 import { type CompiledPolicy, demandsOf, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import { type Known, NOTHING_KNOWN } from "./known.ts";
 import { RecordedResults } from "./recorded.ts";
@@ -157,7 +157,7 @@ export class PolicyEntry {
   /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
   adopt(ask: string, row: DecisionRow): void {
     const mine = this.held.get(ask);
-    const holds = row.verdict === "Blocked";
+    const holds = holdsOperation(row, this.compiled);
     if (holds) this.hasHeld.add(ask);
     if (mine === undefined) this.held.set(ask, { ...row, holds, basis: "" });
     else if (saysTheSame(mine, row)) this.held.set(ask, { ...mine, since: row.since });

@@ -138,7 +138,8 @@ export class Reconciler {
    */
   #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
     if (object === undefined || !this.#isCurrent(entry)) return;
-    if (isNews(object.metadata, entry.object.metadata)) this.#options.store.policyChanged(entry.key, object);
+    const { store } = this.#options;
+    if (isNews(object.metadata, store.newest(entry).metadata)) store.policyChanged(entry.key, object);
   }
 
   #isCurrent(entry: PolicyEntry): boolean {

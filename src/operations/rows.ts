@@ -7,8 +7,10 @@ import { printable } from "../api/printable.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import type { Ask } from "./operation.ts";
 
@@ -120,6 +122,13 @@ export function storedRow({
   ...row
 }: HeldRow): DecisionRow {
   return row;
+}
+
+/** Whether a stored row holds the operation, as far as the policy tells: the row itself does not. */
+export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolean {
+  if (row.verdict === "Blocked") return true;
+  const rule = policy.rules.find(({ name }) => shownName(name) === row.rule);
+  return policy.mode === "Enforce" && rule !== undefined && isHeld(row, policy, rule);
 }
 
 /** Whether a row says the same apart from the forecast, which follows from the rest. */

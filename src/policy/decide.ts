@@ -150,16 +150,21 @@ export function matches(
   return policy.selectsNamespace(namespace.metadata.labels) ? "yes" : "no";
 }
 
+interface Found {
+  readonly verdict: Verdict | RuleFinding["verdict"];
+  readonly reason: string;
+}
+
 /**
  * A rule that only observes never holds. A rule without steps holds, because any author of data can use up the steps.
  */
-function isHeld(finding: RuleFinding, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
+export function isHeld(finding: Found, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
   if (finding.verdict === "Blocked") return true;
   const strict = failurePolicy === "Fail" || isExhausted(finding);
   return finding.verdict === "NotEvaluable" && strict && isGated(rule);
 }
 
-function isExhausted({ verdict, reason }: RuleFinding): boolean {
+function isExhausted({ verdict, reason }: Found): boolean {
   return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
 }
 

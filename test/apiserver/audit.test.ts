@@ -81,7 +81,9 @@ describe("The audit log", () => {
     const approved = await cp.get(clusterRef("held", "c1"));
     assert.equal(released.decision.inputs.cluster.resourceVersion, approved.metadata.resourceVersion);
     assert.equal(lines.length, 2);
-    assert.equal(await lab.operator.metric("hookpolicy_audit_log_lines_total", 'result="written"'), 2);
+    const written = async (): Promise<number> =>
+      await lab.operator.metric("hookpolicy_audit_log_lines_total", 'result="written"');
+    await cp.waitFor("both to be counted", async () => (await written()) === 2); // after they are in the file
   });
 
   test("goes on in a new file after a rotation", async () => {

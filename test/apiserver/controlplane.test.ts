@@ -7,7 +7,7 @@ import { get as httpsGet } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { ApiError, Client } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { waitFor } from "../controlplane/processes.ts";
+import { waitFor } from "../controlplane/waits.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 
 const configMap = (namespace: string, name: string) =>

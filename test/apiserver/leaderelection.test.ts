@@ -113,6 +113,7 @@ test("calls of every replica reach the status", async () => {
 
 test("a leader that cannot renew steps down, answers, and writes what it is asked", async () => {
   const leader = await theLeader();
+  const { spec: held } = await cp.get(LEASE);
   leader.proxy.failAll(503, LEASES);
   const next = await cp.waitFor("the other to lead", async () => {
     const other = replicas.find((each) => each !== leader);
@@ -120,7 +121,7 @@ test("a leader that cannot renew steps down, answers, and writes what it is aske
   });
   assert.equal(await leads(leader), false);
   const { spec } = await cp.get(LEASE);
-  assert.equal(spec.leaseTransitions, 1);
+  assert.equal(spec.leaseTransitions, (held.leaseTransitions ?? 0) + 1);
 
   await createCluster(cp, { namespace: "team-a", name: "c3", version: NEXT_VERSION });
   await cp.waitFor("an answer about a Cluster that is known", async () => (await ask(leader, "c3")) === 5);

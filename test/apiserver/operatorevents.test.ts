@@ -70,7 +70,7 @@ describe("Events", () => {
   });
 
   test("tell of 50, 80 and 100 % of a deadline, once for two operators and a restart", async () => {
-    await held("steps", { after: "5s", onExpiry: "KeepBlocking" });
+    await held("steps", { after: "10s", onExpiry: "KeepBlocking" });
     const about = { kind: "Cluster", namespace: "steps", name: "c1" };
     const passed = await eventAbout(cp, about, "DeadlinePassed");
     assert.equal(passed["type"], "Warning");

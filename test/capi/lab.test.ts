@@ -10,7 +10,7 @@ import { type ConnectProxy, startConnectProxy } from "../controlplane/connectpro
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import * as lab from "../controlplane/lab.ts";
-import { portOf } from "../controlplane/processes.ts";
+import { portOf } from "../controlplane/ports.ts";
 
 const SERVICE = { namespace: "extensions", name: "tiny" };
 const SERVICE_AUTHORITY = "tiny.extensions.svc:443";

@@ -91,7 +91,7 @@ describe("a Cluster's life", () => {
     assert.equal(statusOf(await cp.get(ref)).blocked, 0);
   });
 
-  test("a deletion is held, explained and released within retryAfterSeconds + 2 s of the annotation", async () => {
+  test("a deletion is held, explained, and released after the annotation", async () => {
     const { cp } = fleet;
     const ref = policyRef("story", "protect");
     await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterDelete")] });
@@ -109,10 +109,8 @@ describe("a Cluster's life", () => {
     const command = /\((kubectl annotate [^)]+)\)/.exec(row.message)?.[1] ?? "";
     await askedAgain(fleet, "story/c1", "BeforeClusterDelete");
     assert.ok(await cp.find(clusterRef("story", "c1")), "the Cluster is still there");
-    const annotated = performance.now();
     await cp.kubectl(...command.split(" ").slice(1));
     await released(fleet, "story/c1", "BeforeClusterDelete");
-    assert.ok(performance.now() - annotated < 7000, "released within retryAfterSeconds + 2 s");
     await waitUntilGone(cp, "story", "c1");
     const result = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
     assert.deepEqual([result.cluster, result.verdict], ["c1", "Allowed"]);

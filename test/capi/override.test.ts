@@ -73,6 +73,16 @@ describe("a HookOverride", () => {
     return ref;
   }
 
+  /** Cluster API asks no more: the hold is seen to come back before it has proceeded. */
+  async function pause(namespace: string): Promise<void> {
+    await fleet.cp.patch(clusterRef(namespace, "c1"), { spec: { paused: true } });
+    await fleet.cp.waitFor("Cluster API to have paused", async () => {
+      const { status } = await fleet.cp.get(clusterRef(namespace, "c1"));
+      const conditions: { type: string; status: string }[] = status?.conditions ?? [];
+      return conditions.some((each) => each.type === "Paused" && each.status === "True");
+    });
+  }
+
   async function retry(namespace: string): Promise<number> {
     const cluster = await fleet.cp.get(clusterRef(namespace, "c1"));
     return (await fleet.operator.ask(HOOK, { cluster })).retryAfterSeconds ?? -1;
@@ -153,9 +163,9 @@ describe("a HookOverride", () => {
 
     test("ends by itself, and stays as a record", async () => {
       const { cp, operator } = fleet;
-      // Cluster API asks after 60 s, so that the hold is seen to come back before it has asked.
       const policy = await held("expired", { ...approvalRule(HOOK), retryAfterSeconds: 60 });
-      const ref = await override("expired", { expiresAt: inSeconds(8) });
+      await pause("expired");
+      const ref = await override("expired", { expiresAt: inSeconds(20) });
       await noRow(cp, policy, "c1", HOOK);
       await conditionIs(cp, ref, "Active", "Expired");
       assert.equal((await heldRow(cp, policy, "c1", HOOK)).verdict, "Blocked");
@@ -199,9 +209,10 @@ describe("a HookOverride", () => {
   test("that was deleted lets nothing go, also where the operator has not heard of it", async () => {
     const { cp, operator } = fleet;
     const policy = await held("deleted", { ...approvalRule(HOOK), retryAfterSeconds: 60 });
+    await pause("deleted");
     const ref = await override("deleted");
     await noRow(cp, policy, "c1", HOOK);
-    assert.equal(await retry("deleted"), 0);
+    await cp.waitFor("the override to release it", async () => (await retry("deleted")) === 0);
     proxy.stallWatches(/hookoverrides/);
     await cp.delete(ref);
     assert.ok((await retry("deleted")) > 0, "memory has it, the API server has not");

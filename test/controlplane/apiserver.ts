@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CertificateAuthority, serviceAccountKey } from "./certificates.ts";
 import { Client } from "./client.ts";
-import { type Daemon, flags, type Processes, waitFor, goEnvironment } from "./processes.ts";
+import { type Daemon, flags, type Processes, goEnvironment } from "./processes.ts";
+import { waitFor } from "./waits.ts";
 
 export interface ApiServer {
   /** https://127.0.0.1:port; stays the same over stop() and start(). */

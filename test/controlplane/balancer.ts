@@ -4,7 +4,7 @@
  */
 import { createServer, connect, type Server, type Socket } from "node:net";
 import type { OperatorPorts } from "./operator.ts";
-import { portOf } from "./processes.ts";
+import { portOf } from "./ports.ts";
 
 export interface Balancer {
   readonly port: number;

@@ -2,7 +2,7 @@
 import { Agent, request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { parseAllDocuments } from "yaml";
-import { waitFor } from "./processes.ts";
+import { note, waitFor } from "./waits.ts";
 
 export interface Metadata {
   readonly name: string;
@@ -173,6 +173,7 @@ export class Client {
     type = "application/json",
   ): Promise<T> {
     const answer = await this.#send(method, path, body, type);
+    note(() => `${method} ${path}: ${answer.status} ${withoutManagedFields(answer.text)}`);
     if (answer.status < 300) return parsed(answer.text);
     const failure: { reason?: string; message?: string } = parsed(answer.text);
     const { reason = "Unknown", message = answer.text } = failure;
@@ -252,6 +253,13 @@ export function objectsOf(what: string | KubeObject | readonly KubeObject[]): re
 /** Array.isArray does not narrow readonly arrays. */
 function isList(what: KubeObject | readonly KubeObject[]): what is readonly KubeObject[] {
   return Array.isArray(what);
+}
+
+/** They say nothing that a reader of a failure looks for. */
+function withoutManagedFields(answer: string): string {
+  return JSON.stringify(parsed(answer), (key, value: unknown) =>
+    key === "managedFields" ? undefined : value,
+  );
 }
 
 /** Typed like JSON.parse. */

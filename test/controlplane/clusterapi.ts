@@ -5,7 +5,8 @@ import { clusterApiBinaries } from "./binaries.ts";
 import { type KubeObject, objectsOf, type Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import type { Progress } from "./gobuild.ts";
-import { type Daemon, goEnvironment, flags, freePorts } from "./processes.ts";
+import { type Daemon, goEnvironment, flags } from "./processes.ts";
+import { freePorts } from "./ports.ts";
 
 /** The rest (Deployment, Service, RBAC, cert-manager's kinds) has no meaning for a process that is an admin. */
 const KEPT_KINDS = new Set([

@@ -5,7 +5,7 @@
  */
 import { createServer } from "node:http";
 import { connect, type Socket } from "node:net";
-import { portOf } from "./processes.ts";
+import { portOf } from "./ports.ts";
 
 export interface ConnectProxy {
   /** For HTTPS_PROXY. */

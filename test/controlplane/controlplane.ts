@@ -15,15 +15,9 @@ import {
 import { Client } from "./client.ts";
 import type { Progress } from "./gobuild.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import {
-  createProcesses,
-  environment,
-  flags,
-  freePorts,
-  type Processes,
-  waitFor,
-  goEnvironment,
-} from "./processes.ts";
+import { createProcesses, environment, flags, type Processes, goEnvironment } from "./processes.ts";
+import { freePorts } from "./ports.ts";
+import { note, waitFor } from "./waits.ts";
 
 const run = promisify(execFile);
 
@@ -95,7 +89,9 @@ export class ControlPlane extends Client {
     const argv = ["--kubeconfig", this.adminKubeconfig, ...args];
     const options = { env: environment(), maxBuffer: 64 * 1024 * 1024 };
     try {
-      return (await run(this.#kubectl, argv, options)).stdout;
+      const { stdout } = await run(this.#kubectl, argv, options);
+      note(() => `kubectl ${args.join(" ")}: ${stdout}`);
+      return stdout;
     } catch (error) {
       const complaint = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
       throw new Error(`kubectl ${args.join(" ")}: ${complaint || String(error)}`, { cause: error });
@@ -247,11 +243,12 @@ async function startOnce(
       token: ADMIN_TOKEN,
       args: options.apiServerArgs ?? [],
     });
+    await apiServer.ready();
+    // They would end by themselves if the API server took longer than 20 s to be ready.
     if (options.controllers !== false) {
       const binary = await controllerManagerBinary();
       startControllers({ processes, binary, folder, adminKubeconfig, managerPort });
     }
-    await apiServer.ready();
     return new ControlPlane({
       folder,
       authority,

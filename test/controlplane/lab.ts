@@ -46,6 +46,9 @@ export function clusterRef(namespace: string, name: string): Ref {
 export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
   const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION, tier } = cluster;
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  // What an earlier Cluster of that name has left to the garbage collector: Cluster API would make it the owner of the new
+  // Cluster's parts (topology/cluster/reconcile_state.go, reconcileClusterShim), and they would be collected with it.
+  await cp.delete({ apiVersion: "v1", kind: "Secret", namespace, name: `${name}-shim` });
   return await cp.create({
     apiVersion: CLUSTER_API,
     kind: "Cluster",

@@ -11,7 +11,9 @@ import { bundle, COMPILE_CACHE } from "../bundle.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";
 import { ADMIN_TOKEN, type ControlPlane } from "./controlplane.ts";
-import { attachDaemon, type Daemon, environment, flags, freePorts, type Processes } from "./processes.ts";
+import { attachDaemon, type Daemon, environment, flags, type Processes } from "./processes.ts";
+import { freePorts } from "./ports.ts";
+import { note } from "./waits.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 export const NAMESPACE = "hookpolicy-system";
@@ -187,7 +189,14 @@ function describeOperator(
     return body;
   };
   return {
-    ask: (hook, request) => ask(ports.webhook, ca, hook, request),
+    ask: async (hook, request) => {
+      const answer = await ask(ports.webhook, ca, hook, request);
+      note(
+        () =>
+          `${hook}: ${JSON.stringify(answer)}; the end of the log of ${daemon.name}:\n${lastLines(daemon)}`,
+      );
+      return answer;
+    },
     url: `https://127.0.0.1:${ports.webhook}/`,
     ports,
     daemon,
@@ -213,6 +222,10 @@ async function ask(port: number, ca: string, hook: HookName, body: object): Prom
     post(url, { method: "POST", ca, agent: false }, resolve).once("error", reject).end(JSON.stringify(body));
   });
   return (await json(response)) as HookResponse;
+}
+
+function lastLines(daemon: Daemon): string {
+  return daemon.log().trimEnd().split("\n").slice(-12).join("\n");
 }
 
 function parseLines(log: string): LogLine[] {

@@ -1,9 +1,8 @@
 /** Child processes that cannot outlive the process that started them, however that one ends. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { createServer, type Server, Socket } from "node:net";
+import { Socket } from "node:net";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 
 /** Runs when the last writer of its input is gone; ends early only when there is nothing left to do. */
 const GUARD = `
@@ -185,91 +184,4 @@ function lastLines(file: string, count = 20): string {
 
 export function flags(values: Readonly<Record<string, string | number | boolean>>): string[] {
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
-}
-
-/** The port a listening server was given. */
-export function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server listens on no port");
-  return address.port;
-}
-
-/** Below what the kernel gives to connections that go out (Linux: from 32768): one of those would take a port again. */
-const PORTS = { from: 10_000, to: 32_767 };
-const PORTS_OF_PROCESS = 64;
-
-/**
- * Ports that are free, all different. A process has ports of its own to look at, one after the other: another test that
- * looks at the same time would find the same one free, before it is used.
- */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers: Server[] = [];
-  try {
-    while (servers.length < count) {
-      const server = createServer();
-      if (await listens(server, nextPort())) servers.push(server);
-    }
-    return servers.map(portOf);
-  } finally {
-    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  }
-}
-
-let looked = 0;
-
-/** Round and round, among those of this process. */
-function nextPort(): number {
-  const shares = Math.floor((PORTS.to + 1 - PORTS.from) / PORTS_OF_PROCESS);
-  const own = PORTS.from + (process.pid % shares) * PORTS_OF_PROCESS;
-  return own + (looked++ % PORTS_OF_PROCESS);
-}
-
-async function listens(server: Server, port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
-  });
-}
-
-/** A machine that does much else at the time is slow, which is no failure. */
-const WAIT_TIMEOUT_MS = 60_000;
-
-export interface WaitOptions {
-  readonly timeoutMs?: number;
-  readonly everyMs?: number;
-  /** Ends the waiting at once, for example because a process it depends on has ended. */
-  readonly failure?: () => Error | undefined;
-}
-
-/** Who has waited for so long is not the first to know, and asks the API server less often. */
-const PATIENT_AFTER_MS = 2000;
-
-/** Polls until `probe` gives something other than undefined or false; an error of it means "not yet". */
-export async function waitFor<T>(
-  description: string,
-  probe: () => Promise<T | undefined | false> | T | undefined | false,
-  options: WaitOptions = {},
-): Promise<T> {
-  const timeoutMs = options.timeoutMs ?? WAIT_TIMEOUT_MS;
-  const deadline = Date.now() + timeoutMs;
-  let last: unknown;
-  for (;;) {
-    try {
-      const value = await probe();
-      if (value !== undefined && value !== false) return value;
-      last = undefined;
-    } catch (error) {
-      last = error;
-    }
-    const failure = options.failure?.();
-    if (failure !== undefined)
-      throw new Error(`While waiting for ${description}: ${failure.message}`, { cause: failure });
-    if (Date.now() >= deadline) throw timedOut(description, timeoutMs, last);
-    const waited = Date.now() - (deadline - timeoutMs);
-    await sleep(options.everyMs ?? (waited < PATIENT_AFTER_MS ? 100 : 250));
-  }
-}
-
-function timedOut(description: string, timeoutMs: number, last: unknown): Error {
-  const why = last instanceof Error ? ` Last error: ${last.message}` : "";
-  return new Error(`Waited ${timeoutMs / 1000} s in vain for ${description}.${why}`, { cause: last });
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CertificateAuthority } from "./certificates.ts";
-import { portOf } from "./processes.ts";
+import { portOf } from "./ports.ts";
 
 export interface SeenRequest {
   readonly method: string;

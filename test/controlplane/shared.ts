@@ -17,7 +17,7 @@ import {
   startControlPlane,
 } from "./controlplane.ts";
 import { installHookPolicy, type OperatorAddress } from "./operator.ts";
-import { waitFor } from "./processes.ts";
+import { waitFor } from "./waits.ts";
 
 /** Names the folder in which the addresses of what is shared appear, each as soon as it runs. */
 const VARIABLE = "HOOKPOLICY_TEST_SHARED";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { prometheusBinaries } from "../../controlplane/binaries.ts";
 import type { ControlPlane } from "../../controlplane/controlplane.ts";
-import { flags, freePorts } from "../../controlplane/processes.ts";
+import { flags } from "../../controlplane/processes.ts";
+import { freePorts } from "../../controlplane/ports.ts";
 
 export interface Sample {
   readonly metric: Readonly<Record<string, string>>;

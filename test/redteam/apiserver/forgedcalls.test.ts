@@ -34,7 +34,7 @@ describe("a forged call", () => {
     await operator.ask(HOOK, { cluster: { ...cluster, metadata } });
   }
 
-  async function held(namespace: string): Promise<boolean> {
+  async function isHeld(namespace: string): Promise<boolean> {
     const request = await lab.requestFor(namespace, "c1");
     const answers = await Promise.all([lab.operator, second].map((each) => each.ask(HOOK, request)));
     return answers.some(({ retryAfterSeconds }) => retryAfterSeconds !== 0);
@@ -45,15 +45,15 @@ describe("a forged call", () => {
     const deadline = { after: "3s", onExpiry: "Allow" as const };
     await applyPolicy(cp, policyRef("a", "p"), { rules: [{ ...approvalRule(HOOK), deadline }] });
     await createCluster(cp, { namespace: "a", name: "c1", annotations: { [APPROVED]: "" } });
-    await cp.waitFor("the operators to know it", async () => !(await held("a")));
+    await cp.waitFor("the operators to know it", async () => !(await isHeld("a")));
     for (const operator of [lab.operator, second]) await forge("a", {}, operator);
     await holdsFor(4000, async () =>
       assert.equal(statusOf(await cp.get(policyRef("a", "p"))).decisions, undefined),
     );
+    const held = Math.floor(Date.now() / 1000) * 1000; // times have no fractions of a second
     await cp.patch(clusterRef("a", "c1"), { metadata: { annotations: { [APPROVED]: null } } });
-    await cp.waitFor("the rule to hold", async () => await held("a"));
     const row = await heldRow(cp, policyRef("a", "p"), "c1", HOOK);
-    assert.ok(Date.parse(row.timers?.[0]?.blockedSince ?? "") > Date.now() - 3500, "its clock is its own");
+    assert.ok(Date.parse(row.timers?.[0]?.blockedSince ?? "") >= held, "its clock is its own");
   });
 
   test("(b) restarts no wait", async () => {
@@ -72,12 +72,10 @@ describe("a forged call", () => {
     });
     for (let n = 0; n < 4; n += 1) {
       for (const operator of [lab.operator, second]) await forge("b", {}, operator);
-      const { timers } = await heldRow(cp, policyRef("b", "p"), "c1", HOOK).catch(() => ({
-        timers: undefined,
-      }));
-      if (timers !== undefined) assert.equal(timers[0]?.gatesMetSince, since);
+      const [row] = statusOf(await cp.get(policyRef("b", "p"))).decisions ?? [];
+      if (row !== undefined) assert.equal(row.timers?.[0]?.gatesMetSince, since);
     }
-    await cp.waitFor("the wait to pass", async () => !(await held("b")));
+    await cp.waitFor("the wait to pass", async () => !(await isHeld("b")));
   });
 
   test("(e) for the version that the Cluster has is told nowhere, (f) nor is one for no version at all", async () => {

@@ -9,7 +9,7 @@ import type { ReconcilerOptions } from "../../../src/controller/reconciler.ts";
 import type { StatusInput } from "../../../src/controller/policystatus.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
-import { keyOf, storeWith } from "./fixtures.ts";
+import { entryOf, type Fixture, keyOf, storeWith } from "./fixtures.ts";
 import { conflict, deleted, DELETED, reconcilerOf, withMeta } from "./reconciling.ts";
 
 describe("the status", () => {
@@ -102,6 +102,60 @@ describe("the status", () => {
     const reconciler = reconcilerOf(fixture, { replaceStatus: never, setFinalizers: never });
     assert.deepEqual(await reconciler.reconcile(keyOf(hookPolicy())), {});
   });
+});
+
+describe("an edit that memory has been told of and is still compiling", () => {
+  const rules = [rule({ hooks: ["BeforeClusterUpgrade"] })];
+  const policy = hookPolicy({ rules });
+  const edit = (generation: number): PolicyObject => {
+    const mode = generation % 2 === 0 ? "Audit" : "Enforce";
+    return hookPolicy({ mode, rules }, { resourceVersion: `${generation}00`, generation });
+  };
+
+  function compiling(): Fixture {
+    const fixture = storeWith({ policies: [policy], compileMs: -1 });
+    compile(fixture);
+    return fixture;
+  }
+
+  function compile(fixture: Fixture): void {
+    for (let turns = 0; turns < 100; turns += 1) fixture.store.wake();
+  }
+
+  test("is not lost to the late answer to the status write before it", async () => {
+    const fixture = compiling();
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async ({ object }, status) => {
+        const written = { ...withMeta(object, { resourceVersion: "150" }), status };
+        fixture.setPolicy(written); // the watch is faster than the answer
+        fixture.setPolicy(edit(2));
+        return written;
+      },
+    });
+    await reconciler.reconcile(keyOf(policy));
+    compile(fixture);
+    assert.deepEqual(modeOf(fixture), ["Audit", 2]);
+  });
+
+  test("is not lost to the late answer to a read of an edit before it", async () => {
+    const fixture = compiling();
+    const reconciler = reconcilerOf(fixture, {
+      replaceStatus: async () => await Promise.reject(conflict),
+      get: async () => {
+        fixture.setPolicy(edit(2));
+        fixture.setPolicy(edit(3));
+        return edit(2);
+      },
+    });
+    await assert.rejects(reconciler.reconcile(keyOf(policy)));
+    compile(fixture);
+    assert.deepEqual(modeOf(fixture), ["Enforce", 3]);
+  });
+
+  const modeOf = (fixture: Fixture): unknown[] => {
+    const { mode, generation } = entryOf(fixture, policy).compiled;
+    return [mode, generation];
+  };
 });
 
 describe("a policy that is gone does not come back into memory", () => {

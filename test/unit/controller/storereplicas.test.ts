@@ -97,6 +97,28 @@ test("a status that says what is known is not decided again", () => {
   assert.ok(looks > before, "another replica was asked earlier");
 });
 
+test("what is not evaluable counts as blocked from the first status after a restart", () => {
+  const until = [{ name: "x", expression: "cluster.metadata.labels['none'] == ''" }];
+  const counts = (failurePolicy: "Fail" | "Ignore", rules = [rule({ until })]): unknown[] => {
+    const policy = hookPolicy({ failurePolicy, rules });
+    const status = statusOf(storeWith({ policies: [policy], clusters: [deleting] }), policy);
+    // No turn has time left for what is adopted.
+    const again = storeWith({ policies: [{ ...policy, status }], clusters: [deleting], turnMs: -1 });
+    return [status, statusOf(again, policy)].map(({ blocked, decisions }) => [
+      blocked,
+      decisions?.map(({ verdict }) => verdict),
+    ]);
+  };
+  assert.deepEqual(counts("Fail"), [
+    [1, ["NotEvaluable"]],
+    [1, ["NotEvaluable"]],
+  ]);
+  assert.deepEqual(counts("Ignore"), [
+    [0, ["NotEvaluable"]],
+    [0, ["NotEvaluable"]],
+  ]);
+});
+
 describe("two replicas", () => {
   test("of which each saw the operation at another time agree on the later start of a wait", () => {
     const policy = gated([soak], { hooks: ["BeforeClusterUpgrade"] });
