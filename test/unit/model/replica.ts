@@ -6,10 +6,8 @@
 import { hash } from "node:crypto";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import type { Steps } from "../../../src/api/steps.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
 import { AskSet } from "../../../src/operations/operations.ts";
-import { Compiling } from "../../../src/controller/compiling.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { Reconciler } from "../../../src/controller/reconciler.ts";
@@ -23,8 +21,8 @@ import { viewPolicy } from "../../../src/controller/storedviews.ts";
 import { ClusterResource } from "../../../src/kube/clusterresource.ts";
 import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
-import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, NO_OBJECTS } from "../builders.ts";
+import { compileOnce } from "../controller/compileonce.ts";
 import { silent } from "../controller/fixtures.ts";
 import { type ApiModel, clientOf, type Request, type WatchEvent } from "./apiserver.ts";
 import type { Step } from "./explorer.ts";
@@ -72,23 +70,6 @@ export function stopClocks(): void {
   AskSet.prototype.get = function spied(...args) {
     looked.in = this;
     return get.apply(this, args);
-  };
-}
-
-/** Each state is reached by replicas of its own, which would compile the same few specs thousands of times. */
-function compileOnce(): void {
-  const compiled = new Map<string, CompiledPolicy>();
-  function* compile(object: PolicyObject, steps: Steps<CompiledPolicy>): Steps<CompiledPolicy> {
-    const { metadata, ...rest } = object;
-    const key = JSON.stringify({ ...rest, metadata: { ...metadata, resourceVersion: undefined } });
-    const policy = compiled.get(key) ?? (yield* steps);
-    compiled.set(key, policy);
-    return policy;
-  }
-  // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
-  const { begin } = Compiling.prototype;
-  Compiling.prototype.begin = function once(key, object, steps) {
-    begin.call(this, key, object, compile(object, steps));
   };
 }
 
