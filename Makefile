@@ -58,7 +58,7 @@ test: build $(if $(COVERAGE),coverage,test-unit) test-integration ## Run every t
 
 .PHONY: test-integration
 test-integration: build ## Run the tests on a real API server and Cluster API, which are built once
-	$(TEST) --test-concurrency=4 --test-global-setup=test/setup.ts 'test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts'
+	node test/integration.ts
 
 .PHONY: test-unit
 test-unit: build ## Run the tests that need no control plane (FULL=1: all generated cases and time zones)

@@ -10,8 +10,18 @@ import { pathToFileURL } from "node:url";
 const OUT = resolve("dist/test-groups");
 /** A folder below these whose tests need a control plane. */
 const ON_REAL_PARTS = "apiserver";
-/** Each of its files takes as long as another folder: begun first, none of them runs alone in the end. */
-const LONGEST = "model";
+/** Each of its files takes as long as another folder. */
+const SPLIT = "model";
+/** Begun first, so that none of them runs alone in the end. */
+const LONGEST = [
+  "test-redteam",
+  "model-status",
+  "model-finalizer",
+  "test-unit",
+  "cli",
+  "policy",
+  "model-release",
+];
 
 /** By the folder that the tests are in; those of subfolders are with it. */
 function groupsOf(folders: readonly string[]): Map<string, string[]> {
@@ -29,9 +39,13 @@ function groupsOf(folders: readonly string[]): Map<string, string[]> {
   return groups;
 }
 
-/** In the order of these names they are begun. */
 function nameOf(folder: string, file: string): string {
-  return folder === LONGEST ? `0-${basename(file, ".test.ts")}` : folder;
+  return folder === SPLIT ? `${folder}-${basename(file, ".test.ts")}` : folder;
+}
+
+/** The runner begins files in the order of their names. */
+function placeOf(name: string): number {
+  return LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length;
 }
 
 rmSync(OUT, { recursive: true, force: true });
@@ -39,7 +53,7 @@ mkdirSync(OUT, { recursive: true });
 const groups = groupsOf(process.argv.slice(2));
 if (groups.size === 0) throw new Error("no tests in these folders");
 for (const [name, files] of groups) {
-  const path = join(OUT, `${name}.mjs`);
+  const path = join(OUT, `${placeOf(name)}-${name}.mjs`);
   writeFileSync(path, files.map((file) => `import "${pathToFileURL(file).href}";\n`).join(""));
   process.stdout.write(`${path}\n`);
 }

@@ -1,4 +1,4 @@
-/** Before and after the files of a run (node --test-global-setup): starts what they share. */
+/** Before and after the files of test/integration.ts: starts what they share. */
 
 import { addressOf, startSharedFleet } from "./capi/fleet.ts";
 import { buildAll } from "./controlplane/binaries.ts";

@@ -27,6 +27,7 @@ import {
   hookPolicy,
   NOW,
 } from "../unit/builders.ts";
+import { compileOnce } from "../unit/controller/compileonce.ts";
 import { CONFIG_MAP, configMap, Operators } from "./operators.ts";
 
 const SEQUENCES = process.env["FULL"] === undefined ? 1_000 : 100_000;
@@ -308,6 +309,7 @@ async function run(objects: PolicyObject[], story: readonly Step[], withForged: 
 }
 
 test(`whatever is forged, real calls get the same answers, and status and Events say the same`, async (t) => {
+  t.after(compileOnce());
   let [held, went, told] = [0, 0, 0];
   await fc.assert(
     fc.asyncProperty(stories, async ([objects, steps]) => {
@@ -335,7 +337,8 @@ const READY: Readonly<Record<"deletion" | "upgrade", { readonly call: HookCall; 
   },
 };
 
-test("whatever happened before, a Cluster is released when its gates have held for as long as they must", async () => {
+test("whatever happened before, a Cluster is released when its gates have held for as long as they must", async (t) => {
+  t.after(compileOnce());
   const wanted = fc.constantFrom(READY.deletion, READY.upgrade);
   const property = fc.asyncProperty(stories, wanted, async ([objects, before], { call, on }) => {
     const operators = start(objects);

@@ -22,6 +22,7 @@ import { ClusterResource } from "../../../src/kube/clusterresource.ts";
 import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, NO_OBJECTS } from "../builders.ts";
+import { compileOnce } from "../controller/compileonce.ts";
 import { silent } from "../controller/fixtures.ts";
 import { type ApiModel, clientOf, type Request, type WatchEvent } from "./apiserver.ts";
 import type { Step } from "./explorer.ts";
@@ -56,8 +57,9 @@ const running = new AsyncLocalStorage<Task>();
 /** The set in which a store has looked last. */
 const looked: { in?: AskSet } = {};
 
-/** Time passes only where a model says so. For a thread of its own. */
+/** Time passes only where a model says so, and a spec is compiled once. For a thread of its own. */
 export function stopClocks(): void {
+  compileOnce();
   const never = { unref: () => never };
   Object.assign(globalThis, { setTimeout: () => never, clearTimeout: () => undefined });
   // What is put off for a while is a step that is taken later: no need to wait for it.

@@ -1,6 +1,8 @@
-/** Explores one scenario in a thread of its own, whose clocks stand, and which no test runner watches. */
+/** Explores scenarios in a thread of their own, whose clocks stand, and which no test runner watches. */
 
-import { parentPort, Worker, workerData } from "node:worker_threads";
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { parentPort, Worker } from "node:worker_threads";
 import { type Exploration, explore } from "./explorer.ts";
 import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
@@ -16,19 +18,40 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
 
 const MAX_STATES = 20_000;
 
+/** One for all scenarios of a process: half a second of it goes to its modules. */
+let worker: Worker | undefined;
+
+/** One scenario at a time. */
 export async function exploreScenario(name: string): Promise<Exploration> {
-  const { promise, resolve, reject } = Promise.withResolvers<Exploration>();
-  const worker = new Worker(new URL(import.meta.url), { workerData: name });
-  worker.once("message", resolve);
-  worker.once("error", reject);
-  return await promise;
+  const thread = (worker ??= new Worker(new URL(import.meta.url)));
+  thread.ref();
+  try {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of a worker thread, not of a window
+    thread.postMessage(name);
+    const [found]: Exploration[] = await once(thread, "message");
+    assert.ok(found);
+    return found;
+  } catch (error) {
+    worker = undefined; // an error has ended it
+    throw error;
+  } finally {
+    thread.unref();
+  }
+}
+
+async function exploreHere(name: string): Promise<Exploration> {
+  const scenario = SCENARIOS[name];
+  if (scenario === undefined) throw new Error(`no scenario ${name}`);
+  const begun = await rested(scenario);
+  return await explore(() => new Fleet(begun), MAX_STATES);
 }
 
 if (parentPort !== null) {
+  const port = parentPort;
   stopClocks();
-  const scenario = SCENARIOS[workerData];
-  if (scenario === undefined) throw new Error(`no scenario ${workerData}`);
-  const begun = await rested(scenario);
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of a worker thread, not of a window
-  parentPort.postMessage(await explore(() => new Fleet(begun), MAX_STATES));
+  port.on("message", (name: string) => {
+    // What is broken ends the thread, by a rejection that nothing handles.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of a worker thread, not of a window
+    void exploreHere(name).then((found) => port.postMessage(found));
+  });
 }

@@ -153,10 +153,10 @@ describe("whatever comes in, there is a verdict", () => {
   });
 
   test("soon, for a list of any length", () => {
-    const started = performance.now();
+    const started = process.cpuUsage();
     const rules = Array.from({ length: 200_000 }, () => ({ name: "a", hooks: ["BeforeClusterDelete"] }));
     assert.ok(validatePolicy("HookPolicy", { metadata: { name: "x" }, spec: { rules } }).length > 0);
-    assert.ok(performance.now() - started < 1000);
+    assert.ok(process.cpuUsage(started).user < 1_000_000);
   });
 
   test("soon, for as many errors as fit into a policy", () => {

@@ -1,0 +1,56 @@
+/**
+ * Runs the tests on a real API server and Cluster API, the longest files first: `node --test` begins them by name, and
+ * one that is begun last runs alone in the end.
+ */
+
+import { globSync } from "node:fs";
+import { PassThrough } from "node:stream";
+import { finished } from "node:stream/promises";
+import { run } from "node:test";
+import failures from "./failures.ts";
+import { globalSetup, globalTeardown } from "./setup.ts";
+import slowest from "./slowest.ts";
+
+const FILES = "test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts";
+/** Many of them wait most of the time. */
+const AT_A_TIME = 5;
+/** From "Took longest" at the end of a run. */
+const LONGEST = [
+  "test/capi/breakglass.test.ts",
+  "test/apiserver/uninstall.test.ts",
+  "test/capi/faults.test.ts",
+  "test/capi/lifecycle.test.ts",
+  "test/capi/doctor.test.ts",
+  "test/apiserver/permissions.test.ts",
+  "test/install/docs.test.ts",
+  "test/apiserver/gitops.test.ts",
+  "test/capi/docs.test.ts",
+  "test/capi/recipes.test.ts",
+  "test/apiserver/operatorstatus.test.ts",
+  "test/apiserver/upgrade.test.ts",
+  "test/apiserver/certificates.test.ts",
+  "test/capi/languagetime.test.ts",
+  "test/apiserver/hostile.test.ts",
+];
+
+const found = globSync(FILES).toSorted();
+const missing = LONGEST.filter((file) => !found.includes(file));
+if (missing.length > 0)
+  throw new Error(`test/integration.ts names files that are gone: ${missing.join(", ")}`);
+
+process.exitCode = 1; // until the whole run has passed
+await globalSetup();
+try {
+  const files = [...LONGEST, ...found.filter((file) => !LONGEST.includes(file))];
+  const events = run({ files, concurrency: AT_A_TIME });
+  events.on("test:summary", ({ file, success }) => {
+    if (file === undefined && success) process.exitCode = 0;
+  });
+  const reports = [failures, slowest].map((report) =>
+    events.pipe(new PassThrough({ objectMode: true })).compose(report),
+  );
+  for (const report of reports) report.pipe(process.stdout, { end: false });
+  await Promise.all(reports.map((report) => finished(report, { writable: false })));
+} finally {
+  await globalTeardown();
+}
