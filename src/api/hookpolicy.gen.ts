@@ -396,7 +396,7 @@ export interface HookRolloutSpec {
   stages?: RolloutStageSpec[];
 }
 /**
- * The numbers of Clusters, of all targets and stages together.
+ * The numbers of Clusters, of all stages of the target together.
  */
 export interface RolloutSummary {
   /**
@@ -592,7 +592,11 @@ export interface HookRolloutStatus {
    */
   stage?: string;
   /**
-   * The numbers of Clusters, of all targets and stages together.
+   * Tells which mode and selectors the status is about; the operator compares it.
+   */
+  scope?: string;
+  /**
+   * The numbers of Clusters, of all stages of the target together.
    */
   summary?: RolloutSummary;
   /**
@@ -644,7 +648,7 @@ export interface PolicyRefSpec {
   /**
    * The policy's kind.
    */
-  kind: "HookPolicy" | "ClusterHookPolicy";
+  kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
   /**
    * The policy's name.
    */

@@ -3373,7 +3373,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "type": "string",
                   "enum": [
                     "HookPolicy",
-                    "ClusterHookPolicy"
+                    "ClusterHookPolicy",
+                    "HookRollout"
                   ]
                 },
                 "name": {
@@ -3409,8 +3410,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "fieldPath": ".namespace"
                 },
                 {
-                  "rule": "self.kind != 'ClusterHookPolicy' || !has(self.namespace)",
-                  "message": "a ClusterHookPolicy lies in no namespace. Remove it, or refer to a HookPolicy",
+                  "rule": "self.kind == 'HookPolicy' || !has(self.namespace)",
+                  "messageExpression": "\"a \" + self.kind + \" lies in no namespace. Remove it, or refer to a HookPolicy\"",
+                  "message": "the kind lies in no namespace. Remove it, or refer to a HookPolicy",
                   "reason": "FieldValueForbidden",
                   "fieldPath": ".namespace"
                 }
@@ -5282,6 +5284,10 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
           "stage": {
             "type": "string",
             "maxLength": 63
+          },
+          "scope": {
+            "type": "string",
+            "maxLength": 16
           },
           "summary": {
             "type": "object",
