@@ -66,7 +66,12 @@ const CALLS: Readonly<Record<string, Calls>> = {
     ],
   },
   rollout: {
-    cluster: [["status"], ["pause", HOSTILE, "--reason", ALLOWED], ["resume", "upgrades", "--yes"]],
+    cluster: [
+      ["status"],
+      ["plan", "upgrades", "--duration", "40m"],
+      ["pause", HOSTILE, "--reason", ALLOWED],
+      ["resume", "upgrades", "--yes"],
+    ],
   },
   simulate: {
     files: [

@@ -97,7 +97,10 @@ test("the CRDs agree with the constants", () => {
   assert.equal(at(own, "status.conditions[].message").maxLength, MAX_CONDITION_MESSAGE);
   assert.ok(HOOK_NAMES.join(",").length <= (at(own, "status.hooks").maxLength ?? 0));
   assert.deepEqual(at(override, "spec.hooks[]").enum, [...HOOK_NAMES]);
-  assert.deepEqual(at(override, "spec.policyRefs[].kind").enum, [own.spec.names.kind, fleet.spec.names.kind]);
+  assert.deepEqual(
+    at(override, "spec.policyRefs[].kind").enum,
+    [own, fleet, rollout].map(({ spec }) => spec.names.kind),
+  );
   assert.equal(at(rollout, "spec.maxConcurrency").maximum, MAX_RUNNING);
   assert.equal(at(rollout, "spec.stages").maxItems, MAX_STAGES);
   assert.equal(at(rollout, "spec.stages[].maxFailures").maximum, MAX_FAILED);
