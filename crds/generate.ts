@@ -24,13 +24,14 @@ import type { HookName } from "./runtimehooks.ts";
 `;
 
 interface Schema {
+  readonly type?: JSONSchema["type"];
   readonly description?: string;
   readonly required?: string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
   readonly "x-type"?: string;
-  readonly "x-only"?: string;
+  readonly "x-only"?: readonly string[];
   readonly "x-expected"?: string;
 }
 
@@ -61,11 +62,13 @@ function edited(schema: Schema, edit: (part: Schema) => Schema): Schema {
   });
 }
 
-/** Without the fields that only another kind has. */
+/** Without the fields that only other kinds have. */
 function withoutOthers(schema: Schema, kind: string): Schema {
   return edited(schema, (part) => {
     if (part.properties === undefined) return part;
-    const fields = Object.entries(part.properties).filter(([, field]) => (field["x-only"] ?? kind) === kind);
+    const fields = Object.entries(part.properties).filter(
+      ([, field]) => field["x-only"]?.includes(kind) ?? true,
+    );
     const properties = Object.fromEntries(fields);
     const required = part.required?.filter((field) => field in properties);
     return { ...part, ...(required && { required }), properties };
@@ -78,6 +81,17 @@ function shipped(schema: Schema): Schema {
     ...(description !== undefined && { description }),
     ...rest,
   }));
+}
+
+/** A structural schema has no union of types, but this one. */
+function structural(schema: Schema): Schema {
+  return edited(schema, (part) =>
+    Object.fromEntries(
+      Object.entries(part).map(([key, value]) =>
+        key === "type" && Array.isArray(value) ? ["x-kubernetes-int-or-string", true] : [key, value],
+      ),
+    ),
+  );
 }
 
 /** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
@@ -113,7 +127,7 @@ function crdOf({ kind, plural, shortName, scope, columns, schema }: Kind): objec
           storage: true,
           subresources: { status: {} },
           additionalPrinterColumns: columns,
-          schema: { openAPIV3Schema: shipped(schema) },
+          schema: { openAPIV3Schema: structural(shipped(schema)) },
         },
       ],
     },

@@ -14,6 +14,7 @@ import { addInit } from "./cli/init/command.ts";
 import { stderr, stdout } from "./cli/terminal/output.ts";
 import { addOverride } from "./cli/override/command.ts";
 import { addPrepareUninstall } from "./cli/prepare-uninstall/command.ts";
+import { addRollout } from "./cli/rollout/command.ts";
 import { addSimulate } from "./cli/simulate/command.ts";
 import { addTest } from "./cli/test/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
@@ -78,6 +79,7 @@ const COMMANDS = [
   addExplain,
   addApprove,
   addOverride,
+  addRollout,
   addSimulate,
   addWindows,
   addInit,

@@ -20,6 +20,7 @@ const LONGEST = [
   "test/apiserver/uninstall.test.ts",
   "test/capi/faults.test.ts",
   "test/capi/lifecycle.test.ts",
+  "test/capi/rollouts.test.ts",
   "test/capi/doctor.test.ts",
   "test/apiserver/permissions.test.ts",
   "test/install/docs.test.ts",

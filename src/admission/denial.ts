@@ -1,6 +1,12 @@
 /** Refusals in the words and form of the API server's own (metav1.Status), so that clients print them alike. */
 
-import { type ClusterHookPolicy, GROUP, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
+import {
+  type ClusterHookPolicy,
+  GROUP,
+  type HookOverride,
+  type HookPolicy,
+  type HookRollout,
+} from "../api/hookpolicy.ts";
 import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
@@ -8,7 +14,7 @@ import { describe } from "./reviewtext.ts";
 
 /** What a review is about, as far as refusals name it. */
 export interface Subject {
-  readonly kind: (HookPolicy | ClusterHookPolicy | HookOverride)["kind"];
+  readonly kind: (HookPolicy | ClusterHookPolicy | HookOverride | HookRollout)["kind"];
   readonly metadata: { readonly namespace?: string; readonly name: string };
 }
 

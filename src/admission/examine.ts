@@ -6,9 +6,9 @@ import { withoutNulls } from "../api/fields.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import { type Denial, invalid, type Subject, tooLarge } from "./denial.ts";
-import { newGates, type ObjectGate } from "./objectgates.ts";
+import { newGates, type ObjectGate, type WithGates } from "./objectgates.ts";
 import { checkOverride, type OverrideFindings } from "./overridereview.ts";
-import { checkPolicy, type Policy, type Selection } from "./policyreview.ts";
+import { checkNewRollout, checkPolicy, type PolicyFindings, type Selection } from "./policyreview.ts";
 import { decodeReview, type Review, type UserInfo } from "./review.ts";
 import { isTooLarge } from "./reviewsize.ts";
 
@@ -51,8 +51,8 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
   if (isTooLarge(review.object.spec)) return denied(review.object, tooLarge(review.object));
   const object = asStored(review.object);
   if (object.kind === "HookOverride") return { is: "Override", ...checkOverride(object, settings, now) };
-  const known = isPolicy(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
-  const { errors, warnings, selection } = checkPolicy(object, known, settings.served);
+  const known = hasGates(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
+  const { errors, warnings, selection } = findingsOf(object, known, settings);
   if (errors.length > 0) return denied(object, invalid(object, errors));
   const gates = newGates(object, known);
   if (gates.length > MAX_GATES) return denied(object, tooLarge(object));
@@ -79,6 +79,12 @@ function asStored<T extends Review["object"]>(object: T): T {
   return { ...object, spec: withoutNulls(object.spec) };
 }
 
-function isPolicy(object: Review["object"] | undefined): object is Policy {
+function findingsOf(object: WithGates, old: WithGates | undefined, { served }: Settings): PolicyFindings {
+  return object.kind === "HookRollout"
+    ? checkNewRollout(object, old?.kind === "HookRollout" ? old : undefined)
+    : checkPolicy(object, old?.kind === "HookRollout" ? undefined : old, served);
+}
+
+function hasGates(object: Review["object"] | undefined): object is WithGates {
   return object !== undefined && object.kind !== "HookOverride";
 }

@@ -2,11 +2,10 @@
 
 import { type Fields, isFields } from "../api/fields.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
 import type { Review } from "./review.ts";
 
 export interface ObjectGate {
-  /** spec.rules[0].until[1].object */
+  /** spec.rules[0].until[1].object, or spec.stages[0].until[1].object of a rollout */
   readonly path: string;
   readonly kind: ObjectKind;
   /** Absent: all names. */
@@ -17,11 +16,12 @@ export interface ObjectGate {
   readonly meaning: string;
 }
 
-type PolicyReview = Review["object"] & { readonly kind: PolicyKind };
+export type WithGates = Exclude<Review["object"], { readonly kind: "HookOverride" }>;
 
-function objectGates(policy: PolicyReview): ObjectGate[] {
+function objectGates(policy: WithGates): ObjectGate[] {
   const spec: unknown = policy.spec;
-  return children(spec, "rules", "spec").flatMap((rule) =>
+  const field = policy.kind === "HookRollout" ? "stages" : "rules";
+  return children(spec, field, "spec").flatMap((rule) =>
     children(rule.value, "until", rule.path)
       .flatMap((gate) => [gate, ...children(gate.value, "anyOf", gate.path)])
       .flatMap(({ value, path }) => readGate(fieldOf(value, "object"), `${path}.object`, policy)),
@@ -29,12 +29,12 @@ function objectGates(policy: PolicyReview): ObjectGate[] {
 }
 
 /** An unchanged gate shows its author nothing new, so a bot may edit another rule. */
-export function newGates(policy: PolicyReview, old: PolicyReview | undefined): ObjectGate[] {
+export function newGates(policy: WithGates, old: WithGates | undefined): ObjectGate[] {
   const known = new Set(old === undefined ? [] : objectGates(old).map(({ meaning }) => meaning));
   return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
 }
 
-function readGate(value: unknown, path: string, policy: PolicyReview): ObjectGate[] {
+function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[] {
   const [apiVersion, kind] = [fieldOf(value, "apiVersion"), fieldOf(value, "kind")];
   if (typeof apiVersion !== "string" || typeof kind !== "string") return [];
   const [name, own] = [fieldOf(value, "name"), fieldOf(value, "namespace")];

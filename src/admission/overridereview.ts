@@ -84,7 +84,7 @@ function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined):
 
 function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
   return policyRefs.flatMap(({ kind, namespace, name }, index) => {
-    if (world.policy(kind, namespace, name) !== undefined) return [];
+    if (kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined) return [];
     const full = namespace === undefined ? name : `${namespace}/${name}`;
     return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${kind} ${full}` }];
   });

@@ -1,9 +1,10 @@
-/** Errors and warnings about a HookPolicy or ClusterHookPolicy, beyond its CRD. */
+/** Errors and warnings about a HookPolicy, ClusterHookPolicy or HookRollout, beyond its CRD. */
 
-import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
+import type { ClusterHookPolicy, HookPolicy, HookRollout, RuleSpec } from "../api/hookpolicy.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
 import { checkRules } from "../policy/validation/semantics.ts";
 import type { AdmissionWorld, Selection } from "./reviewworld.ts";
 
@@ -27,20 +28,30 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
   const compiled = compilePolicy(policy.kind, policy, served);
   return {
     errors: introduced,
-    // The CRD has admitted what HookPolicy's schema rejects: it is of another version than this operator.
-    warnings: [
-      ...[...schemaErrors, ...kept].map(({ path, message }) => ({
-        path,
-        message: `not evaluable: ${message}`,
-      })),
-      ...compiled.notEnforceable,
-      ...warnings,
-    ],
+    warnings: [...notEvaluable([...schemaErrors, ...kept]), ...compiled.notEnforceable, ...warnings],
     ...selectionOf(policy, schemaErrors),
   };
 }
 
-function specErrors(policy: Policy): FieldError[] {
+/** `old`: the version that the update would replace. */
+export function checkNewRollout(rollout: HookRollout, old: HookRollout | undefined): PolicyFindings {
+  const schemaErrors = specErrors(rollout);
+  const { errors, warnings } = checkRollout(rollout.spec, schemaErrors);
+  const known = old === undefined ? [] : checkRollout(old.spec, specErrors(old)).errors;
+  const { introduced, kept } = ratchet(errors, known);
+  return {
+    errors: introduced,
+    warnings: [...notEvaluable([...schemaErrors, ...kept]), ...warnings],
+    ...selectionOf(rollout, schemaErrors),
+  };
+}
+
+/** The CRD has admitted what HookPolicy's schema rejects: it is of another version than this operator. */
+function notEvaluable(errors: readonly FieldError[]): FieldError[] {
+  return errors.map(({ path, message }) => ({ path, message: `not evaluable: ${message}` }));
+}
+
+function specErrors(policy: Policy | HookRollout): FieldError[] {
   return validatePolicy(policy.kind, policy).filter(({ path }) => isWithin(path, "spec"));
 }
 
@@ -72,10 +83,10 @@ function signature({ path, message }: FieldError): string {
 const SELECTORS = ["clusterSelector", "namespaceSelector"] as const;
 
 function selectionOf(
-  { kind, metadata, spec }: Policy,
+  { kind, metadata, spec }: Policy | HookRollout,
   errors: readonly FieldError[],
 ): { selection?: Selection } {
-  const selectors: Partial<ClusterHookPolicy["spec"]> = spec;
+  const selectors: Partial<Pick<ClusterHookPolicy["spec"], (typeof SELECTORS)[number]>> = spec;
   const field = SELECTORS.find((name) => Object.keys(selectors[name] ?? {}).length > 0);
   const broken = errors.some(({ path }) => SELECTORS.some((name) => isWithin(path, `spec.${name}`)));
   if (field === undefined || broken) return {};

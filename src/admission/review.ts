@@ -1,11 +1,17 @@
 /** AdmissionReview of admission.k8s.io/v1: decodes a policy change and encodes a verdict. */
 
 import { Ajv } from "ajv";
-import { GROUP, type ClusterHookPolicy, type HookOverride, type HookPolicy } from "../api/hookpolicy.ts";
+import {
+  GROUP,
+  type ClusterHookPolicy,
+  type HookOverride,
+  type HookPolicy,
+  type HookRollout,
+} from "../api/hookpolicy.ts";
 import { joinWarnings } from "./reviewtext.ts";
 import type { Denial } from "./denial.ts";
 
-const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
+const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
 
 /** authentication.k8s.io/v1 UserInfo: the user who sends the request. */
 export interface UserInfo {
@@ -18,7 +24,7 @@ export interface UserInfo {
 /** A create or an update, as the API server would store it. */
 export interface Review {
   readonly user: UserInfo;
-  readonly object: HookPolicy | ClusterHookPolicy | HookOverride;
+  readonly object: HookPolicy | ClusterHookPolicy | HookOverride | HookRollout;
   /** Absent: a create. */
   readonly old?: Review["object"];
 }

@@ -105,7 +105,7 @@ function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "
 }
 
 function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
-  return kind === "HookOverride"
+  return kind === "HookOverride" || kind === "HookRollout"
     ? name
     : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
 }

@@ -1,7 +1,8 @@
 /** The part of apiextensions.k8s.io/v1 JSONSchemaProps that HookPolicy's CRDs use: other keywords do not compile. */
 
 export interface CrdSchema {
-  readonly type: "array" | "boolean" | "integer" | "object" | "string";
+  /** The union is served as x-kubernetes-int-or-string. */
+  readonly type: "array" | "boolean" | "integer" | "object" | "string" | readonly ["integer", "string"];
   readonly format?: string;
   readonly enum?: readonly (string | boolean)[];
   readonly pattern?: string;

@@ -4,127 +4,25 @@ import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtimehooks.ts";
 
 /**
- * The Cluster.
+ * A limit for the Clusters that have the same value of a label.
  */
-export interface ClusterRefSpec {
+export interface RolloutSpreadSpec {
   /**
-   * The Cluster's namespace.
+   * The label's key. The Clusters without the label count as Clusters of one value.
    */
-  namespace: string;
+  labelKey: string;
   /**
-   * The Cluster's name.
+   * How many Clusters with the same value may be in operation at the same time: a number, or a percentage of
+   * the rollout's Clusters with this value, rounded down but at least 1. With 0 or 0%, none begins.
    */
-  name: string;
-  /**
-   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
-   */
-  uid?: string;
+  maxConcurrency: number | string;
 }
 /**
- * A policy.
+ * A condition that must be true, or the Cluster is not healthy.
  */
-export interface PolicyRefSpec {
+export interface RolloutHealthCheck {
   /**
-   * The policy's kind.
-   */
-  kind: "HookPolicy" | "ClusterHookPolicy";
-  /**
-   * The policy's name.
-   */
-  name: string;
-  /**
-   * The policy's namespace; for a HookPolicy only.
-   */
-  namespace?: string;
-}
-/**
- * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
- */
-export interface HookOverrideSpec {
-  /**
-   * The Cluster.
-   */
-  clusterRef: ClusterRefSpec;
-  /**
-   * The hooks at which the Cluster is no longer held.
-   *
-   * @minItems 1
-   * @maxItems 9
-   */
-  hooks: HookName[];
-  /**
-   * The policies that no longer hold the Cluster. Absent, no policy does.
-   *
-   * @minItems 1
-   * @maxItems 32
-   *
-   * Items: A policy.
-   */
-  policyRefs?: PolicyRefSpec[];
-  /**
-   * Why, for whoever looks into it later. One line.
-   */
-  reason: string;
-  /**
-   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
-   */
-  expiresAt: string;
-}
-export interface OverrideUse {
-  /**
-   * The hook that Cluster API has called.
-   */
-  hook: HookName;
-  /**
-   * The Cluster's UID.
-   */
-  clusterUID: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
-  targetVersion?: string;
-  /**
-   * When the operation was let go on.
-   */
-  time: string;
-  /**
-   * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
-   *
-   * @maxItems 10
-   */
-  policies: string[];
-}
-/**
- * Whether the override is in force, and what it was used for. Written by the operator.
- */
-export interface HookOverrideStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the override.
-   */
-  observedGeneration?: number;
-  /**
-   * Active: the override is in force.
-   *
-   * @maxItems 16
-   */
-  conditions?: Condition[];
-  /**
-   * The last operations that went on because of the override, the newest first; at most 20.
-   *
-   * @maxItems 20
-   */
-  used?: OverrideUse[];
-  /**
-   * How many operations went on because of the override.
-   */
-  usedCount?: number;
-}
-/**
- * A condition that must be true, or the rule does not apply.
- */
-export interface MatchCondition {
-  /**
-   * Names the condition in messages, unique within the rule.
+   * Names the condition in messages, unique within the rollout.
    */
   name: string;
   /**
@@ -286,16 +184,6 @@ export interface ObjectGateSpec {
   absent?: true;
 }
 /**
- * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
- * for, if there are none.
- */
-export interface WaitGateSpec {
-  /**
-   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
-   */
-  duration: string;
-}
-/**
  * A gate of anyOf, with a name and exactly one condition.
  */
 export interface AnyOfGateSpec {
@@ -332,6 +220,548 @@ export interface AnyOfGateSpec {
    * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
    */
   object?: ObjectGateSpec;
+}
+/**
+ * A gate of a stage, with a name and exactly one condition.
+ */
+export interface StageGateSpec {
+  /**
+   * Names the gate in messages and in the status, unique within the stage.
+   */
+  name: string;
+  /**
+   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  annotation?: AnnotationGateSpec;
+  /**
+   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  label?: LabelGateSpec;
+  /**
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespaceObject (metadata),
+   * request (hook, versions, settings) and now.
+   */
+  expression?: string;
+  /**
+   * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
+   */
+  window?: WindowGateSpec;
+  /**
+   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
+   */
+  version?: VersionGateSpec;
+  /**
+   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   */
+  object?: ObjectGateSpec;
+  /**
+   * Met while at least one of these gates is met.
+   *
+   * @minItems 2
+   * @maxItems 8
+   *
+   * Items: A gate of anyOf, with a name and exactly one condition.
+   */
+  anyOf?: AnyOfGateSpec[];
+}
+/**
+ * A part of the Clusters, which must have succeeded before the next stage begins. A Cluster belongs to the first stage
+ * that selects it.
+ */
+export interface RolloutStageSpec {
+  /**
+   * Names the stage in messages and in the status, unique within the rollout.
+   */
+  name: string;
+  /**
+   * Selects Clusters by their labels. A stage without any selector takes every Cluster that the earlier ones do not
+   * select, and must be the last one.
+   */
+  clusterSelector?: LabelSelector;
+  /**
+   * Selects the namespaces of the Clusters by their labels.
+   */
+  namespaceSelector?: LabelSelector;
+  /**
+   * How many Clusters of the stage may be in operation at the same time: a number, or a percentage of the stage's
+   * Clusters, rounded down but at least 1. With 0 or 0%, none begins. Absent, only the rollout's own maxConcurrency
+   * limits the stage.
+   */
+  maxConcurrency?: number | string;
+  /**
+   * How many Clusters of the stage must have succeeded before the next stage begins: a number, or a percentage of
+   * the stage's Clusters, rounded up.
+   */
+  minSucceeded?: number | string;
+  /**
+   * How long the stage must have stayed at minSucceeded before the next stage begins, in hours, minutes and seconds,
+   * such as 24h or 1h30m.
+   */
+  minSuccessTime?: string;
+  /**
+   * How many Clusters of the stage may fail: a number, or a percentage of the stage's Clusters, rounded down and at
+   * most 50. With more, the rollout is halted.
+   */
+  maxFailures?: number | string;
+  /**
+   * Gates for the Clusters of the stage: each Cluster is held until all of them are met for it.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A gate of a stage, with a name and exactly one condition.
+   */
+  until?: StageGateSpec[];
+}
+/**
+ * Which operations begin, in which order, and how many at the same time.
+ */
+export interface HookRolloutSpec {
+  /**
+   * The operation that the rollout is about. It cannot be changed.
+   */
+  operation: "Create" | "Upgrade" | "Delete";
+  /**
+   * Enforce holds Clusters. Audit holds none, and records in the status what Enforce would do.
+   */
+  mode?: "Enforce" | "Audit";
+  /**
+   * While true, no further operation begins. Those that run proceed.
+   */
+  paused?: boolean;
+  /**
+   * Selects the namespaces whose Clusters the rollout is about, by their labels. Empty, {}, it selects every
+   * namespace; it cannot be left out.
+   */
+  namespaceSelector: LabelSelector;
+  /**
+   * Selects Clusters by their labels. Absent or empty, it selects every Cluster of the selected namespaces.
+   */
+  clusterSelector?: LabelSelector;
+  /**
+   * How many Clusters may be in operation at the same time, in all stages together: a number, or a percentage of all
+   * Clusters of the rollout, rounded down but at least 1 and at most 200. With 0 or 0%, none begins.
+   */
+  maxConcurrency?: number | string;
+  /**
+   * Further limits, each for the Clusters that have the same value of a label.
+   *
+   * @maxItems 8
+   *
+   * Items: A limit for the Clusters that have the same value of a label.
+   */
+  spread?: RolloutSpreadSpec[];
+  /**
+   * The key of a label with an integer: Clusters with a smaller one begin first. Then, and without this field, the
+   * Cluster that was asked about first begins first.
+   */
+  orderLabelKey?: string;
+  /**
+   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
+   * is no longer held still waits.
+   */
+  retryAfterSeconds?: number;
+  /**
+   * How long an operation may take, in hours, minutes and seconds, such as 6h or 1h30m. A Cluster that needs longer
+   * has failed, and no longer counts as one in operation.
+   */
+  progressDeadline: string;
+  /**
+   * Conditions in CEL, over cluster: a Cluster has succeeded while all of them are true. Absent, the Cluster's
+   * condition Available must be True.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A condition that must be true, or the Cluster is not healthy.
+   */
+  healthyWhen?: RolloutHealthCheck[];
+  /**
+   * Failures before this instant, such as 2026-11-27T21:00:00Z, no longer halt the rollout.
+   */
+  ignoreFailuresBefore?: string;
+  /**
+   * The parts of the rollout, one after the other; for upgrades only. Absent, all Clusters are one stage. A Cluster
+   * that is in none of the stages is held.
+   *
+   * @maxItems 16
+   *
+   * Items: A part of the Clusters, which must have succeeded before the next stage begins. A Cluster belongs to the first stage
+   * that selects it.
+   */
+  stages?: RolloutStageSpec[];
+}
+/**
+ * The numbers of Clusters, of all stages of the target together.
+ */
+export interface RolloutSummary {
+  /**
+   * The Clusters in operation.
+   */
+  running: number;
+  /**
+   * The Clusters whose operation has ended and that are healthy.
+   */
+  succeeded: number;
+  /**
+   * The Clusters that have failed.
+   */
+  failed: number;
+  /**
+   * The Clusters with an operation that Cluster API has asked for and that is held.
+   */
+  waiting: number;
+}
+export interface RolloutClaim {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Cluster's UID.
+   */
+  uid: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  target?: string;
+  /**
+   * The name of the stage.
+   */
+  stage?: string;
+  /**
+   * When the operator first granted the operation, or first saw it without having granted it.
+   */
+  claimedAt: string;
+  /**
+   * When the operator last granted the operation.
+   */
+  renewedAt: string;
+  /**
+   * How often the operator has granted the operation.
+   */
+  attempts: number;
+  /**
+   * When the operator first saw that the operation had begun.
+   */
+  markedAt?: string;
+  /**
+   * Whether the operator granted the operation; false if it began without being granted.
+   */
+  claimed: boolean;
+}
+export interface RolloutStageStatus {
+  /**
+   * The name of the stage.
+   */
+  name: string;
+  /**
+   * The Clusters of the stage.
+   */
+  members: number;
+  /**
+   * The Clusters without an operation to this target that Cluster API has asked for.
+   */
+  notAsked: number;
+  /**
+   * The Clusters with an operation that Cluster API has asked for and that is held.
+   */
+  waiting: number;
+  /**
+   * The Clusters in operation.
+   */
+  running: number;
+  /**
+   * The Clusters whose operation has ended and that are healthy.
+   */
+  succeeded: number;
+  /**
+   * The Clusters that have failed.
+   */
+  failed: number;
+  /**
+   * Since when the operator has seen minSucceeded reached; minSuccessTime counts from here.
+   */
+  soakingSince?: string;
+  /**
+   * Whether the next stage may begin.
+   */
+  passed: boolean;
+}
+export interface RolloutTarget {
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  version?: string;
+  /**
+   * The stages in their order; without stages a single one, all.
+   *
+   * @maxItems 16
+   */
+  stages: RolloutStageStatus[];
+}
+export interface RolloutFailure {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Cluster's UID.
+   */
+  uid: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  target?: string;
+  /**
+   * The name of the stage.
+   */
+  stage?: string;
+  /**
+   * Why, in one CamelCase word.
+   */
+  reason: string;
+  /**
+   * When the operator saw the failure.
+   */
+  time: string;
+  /**
+   * Why the Cluster counts as failed.
+   */
+  message: string;
+}
+export interface RolloutCandidate {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  target?: string;
+  /**
+   * The name of the stage.
+   */
+  stage?: string;
+  /**
+   * Since when the Cluster has waited.
+   */
+  since: string;
+  /**
+   * Why, in one CamelCase word.
+   */
+  reason?: string;
+}
+/**
+ * Which Clusters are in operation, and how far each stage is. Written by the operator.
+ */
+export interface HookRolloutStatus {
+  /**
+   * The generation of the spec that this status is about; -1 until the operator has seen the rollout.
+   */
+  observedGeneration?: number;
+  /**
+   * Ready: the rollout is in force. Reconciling: it is not yet. Stalled: it cannot be, until a user edits it.
+   * Halted: too many Clusters have failed, so no further operation begins.
+   *
+   * @maxItems 16
+   */
+  conditions?: Condition[];
+  /**
+   * The newest Kubernetes version that Clusters are upgraded to, for upgrades.
+   */
+  target?: string;
+  /**
+   * The name of the stage.
+   */
+  stage?: string;
+  /**
+   * Tells which mode and selectors the status is about; the operator compares it.
+   */
+  scope?: string;
+  /**
+   * The numbers of Clusters, of all stages of the target together.
+   */
+  summary?: RolloutSummary;
+  /**
+   * The Clusters that are in operation; at most 200.
+   *
+   * @maxItems 200
+   */
+  running?: RolloutClaim[];
+  /**
+   * How far each Kubernetes version is, the newest first; at most 16. For creations and deletions a single entry.
+   *
+   * @maxItems 16
+   */
+  targets?: RolloutTarget[];
+  /**
+   * The Clusters that have failed, the newest first; at most 50.
+   *
+   * @maxItems 50
+   */
+  failed?: RolloutFailure[];
+  /**
+   * The Clusters that begin next, in their order; at most 10.
+   *
+   * @maxItems 10
+   */
+  next?: RolloutCandidate[];
+}
+/**
+ * The Cluster.
+ */
+export interface ClusterRefSpec {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
+   */
+  uid?: string;
+}
+/**
+ * A policy.
+ */
+export interface PolicyRefSpec {
+  /**
+   * The policy's kind.
+   */
+  kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
+  /**
+   * The policy's name.
+   */
+  name: string;
+  /**
+   * The policy's namespace; for a HookPolicy only.
+   */
+  namespace?: string;
+}
+/**
+ * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
+ */
+export interface HookOverrideSpec {
+  /**
+   * The Cluster.
+   */
+  clusterRef: ClusterRefSpec;
+  /**
+   * The hooks at which the Cluster is no longer held.
+   *
+   * @minItems 1
+   * @maxItems 9
+   */
+  hooks: HookName[];
+  /**
+   * The policies that no longer hold the Cluster. Absent, no policy does.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: A policy.
+   */
+  policyRefs?: PolicyRefSpec[];
+  /**
+   * Why, for whoever looks into it later. One line.
+   */
+  reason: string;
+  /**
+   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
+   */
+  expiresAt: string;
+}
+export interface OverrideUse {
+  /**
+   * The hook that Cluster API has called.
+   */
+  hook: HookName;
+  /**
+   * The Cluster's UID.
+   */
+  clusterUID: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  targetVersion?: string;
+  /**
+   * When the operation was let go on.
+   */
+  time: string;
+  /**
+   * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
+   *
+   * @maxItems 10
+   */
+  policies: string[];
+}
+/**
+ * Whether the override is in force, and what it was used for. Written by the operator.
+ */
+export interface HookOverrideStatus {
+  /**
+   * The generation of the spec that this status is about; -1 until the operator has seen the override.
+   */
+  observedGeneration?: number;
+  /**
+   * Active: the override is in force.
+   *
+   * @maxItems 16
+   */
+  conditions?: Condition[];
+  /**
+   * The last operations that went on because of the override, the newest first; at most 20.
+   *
+   * @maxItems 20
+   */
+  used?: OverrideUse[];
+  /**
+   * How many operations went on because of the override.
+   */
+  usedCount?: number;
+}
+/**
+ * A condition that must be true, or the rule does not apply.
+ */
+export interface MatchCondition {
+  /**
+   * Names the condition in messages, unique within the rule.
+   */
+  name: string;
+  /**
+   * The condition, a CEL expression that is true or false.
+   */
+  expression: string;
+}
+/**
+ * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
+ * for, if there are none.
+ */
+export interface WaitGateSpec {
+  /**
+   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
+   */
+  duration: string;
 }
 /**
  * A gate, with a name and exactly one condition.

@@ -11,14 +11,26 @@ import type {
   HookOverrideStatus,
   HookPolicySpec,
   HookPolicyStatus,
+  HookRolloutSpec,
+  HookRolloutStatus,
   LabelGateSpec,
   MatchCondition,
   ObjectGateSpec,
   OverrideUse,
   PolicyRefSpec,
   RecentResult,
+  RolloutCandidate,
+  RolloutClaim,
+  RolloutFailure,
+  RolloutHealthCheck,
+  RolloutSpreadSpec,
+  RolloutStageSpec,
+  RolloutStageStatus,
+  RolloutSummary,
+  RolloutTarget,
   RuleSpec,
   RuleTimers,
+  StageGateSpec,
   VersionGateSpec,
   WaitGateSpec,
   WindowGateSpec,
@@ -35,13 +47,25 @@ export type {
   HookOverrideStatus,
   HookPolicySpec,
   HookPolicyStatus,
+  HookRolloutSpec,
+  HookRolloutStatus,
   MatchCondition,
   ObjectGateSpec,
   OverrideUse,
   PolicyRefSpec,
   RecentResult,
+  RolloutCandidate,
+  RolloutClaim,
+  RolloutFailure,
+  RolloutHealthCheck,
+  RolloutSpreadSpec,
+  RolloutStageSpec,
+  RolloutStageStatus,
+  RolloutSummary,
+  RolloutTarget,
   RuleSpec,
   RuleTimers,
+  StageGateSpec,
   VersionGateSpec,
   WaitGateSpec,
   WindowGateSpec,
@@ -54,6 +78,7 @@ export const VERSION = "v1alpha1";
 export const HOOK_POLICIES = "hookpolicies";
 export const CLUSTER_HOOK_POLICIES = "clusterhookpolicies";
 export const HOOK_OVERRIDES = "hookoverrides";
+export const HOOK_ROLLOUTS = "hookrollouts";
 
 /** Set on HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";
@@ -66,6 +91,16 @@ export const MAX_DECISIONS = 50;
 export const MAX_RECENT = 10;
 export const MAX_ROW_MESSAGE = 256;
 export const MAX_CONDITION_MESSAGE = 1024;
+
+/**
+ * Limits of a HookRollout: Clusters in operation at the same time, target versions, stages, rows of status.failed and
+ * of status.next.
+ */
+export const MAX_RUNNING = 200;
+export const MAX_TARGETS = 16;
+export const MAX_STAGES = 16;
+export const MAX_FAILED = 50;
+export const MAX_NEXT = 10;
 
 /** Condition types (kstatus). */
 export const CONDITION = {
@@ -81,6 +116,8 @@ export const CONDITION = {
   NotCalled: "NotCalled",
   /** The override is in force. */
   Active: "Active",
+  /** Too many Clusters of a rollout have failed: no further operation begins. */
+  Halted: "Halted",
 } as const;
 
 /** Condition reasons. */
@@ -111,6 +148,18 @@ export const REASON = {
   NamespaceNotSelected: "NamespaceNotSelected",
   /** NotCalled: Cluster API has discovered handlers, but none for a hook of the policy. */
   HookNotRegistered: "HookNotRegistered",
+  /** Halted: more Clusters of a stage have failed than maxFailures. */
+  TooManyFailures: "TooManyFailures",
+  /** Not Halted: no Cluster has failed, or not too many. */
+  NoFailures: "NoFailures",
+  /** The rollout's spec.paused is true. */
+  Paused: "Paused",
+  /** The rollout's status does not say what runs: the operator reads it from the Clusters first. */
+  StatusLost: "StatusLost",
+  /** Clusters wait for more target versions than a rollout follows at a time. */
+  TooManyTargets: "TooManyTargets",
+  /** A stage has no Clusters, so it does not pass. */
+  StageEmpty: "StageEmpty",
 } as const;
 
 interface PolicyObject<Kind extends string, Spec> {
@@ -127,6 +176,14 @@ export interface HookOverride {
   readonly metadata: ObjectMeta;
   readonly spec: HookOverrideSpec;
   readonly status?: HookOverrideStatus;
+}
+
+export interface HookRollout {
+  readonly apiVersion: string;
+  readonly kind: "HookRollout";
+  readonly metadata: ObjectMeta;
+  readonly spec: HookRolloutSpec;
+  readonly status?: HookRolloutStatus;
 }
 
 export type HookPolicy = PolicyObject<"HookPolicy", HookPolicySpec>;

@@ -2,6 +2,7 @@
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
@@ -26,6 +27,11 @@ export class Answers {
   /** Whether the Cluster is in memory, so that no caller has invented its names. */
   knows(cluster: Cluster): boolean {
     return this.#known(cluster) !== undefined;
+  }
+
+  /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
+  firstAsked(clusterUID: string, hook: HookName): Date | undefined {
+    return this.#memory.asks.get(clusterUID, hook)?.firstAsked;
   }
 
   /**
@@ -54,6 +60,7 @@ export class Answers {
   standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
     const known = this.#known(cluster);
     const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
+    if (decision.rollout !== undefined) return undefined;
     // Only a remembered operation stays identical from one call to the next.
     if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
     return standing(this.#memory, known, { decision, hook: call.hook, at });

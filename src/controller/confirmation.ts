@@ -16,6 +16,7 @@ import {
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
 import { type Asker, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
@@ -27,6 +28,8 @@ import type { PolicyKind } from "../policy/policyref.ts";
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
   readonly reader: LiveReader;
+  /** The objects that must be read besides those of policies. */
+  readonly alsoReads?: (request: AskRequest, world: LiveWorld) => readonly ObjectQuery[];
   /** Absent: the operator decides at once on what it has read. */
   readonly turns?: CallTurns;
   readonly log: Logger;
@@ -103,7 +106,10 @@ export class Confirmer {
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const overrides = await this.#overrides(asker, cluster);
     const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
-    const queries = store.answers.objectQueries(request, world, now());
+    const queries = [
+      ...store.answers.objectQueries(request, world, now()),
+      ...(this.#options.alsoReads?.(request, world) ?? []),
+    ];
     const objects = await this.#objects(asker, queries);
     const decidesAlone = queries.length === 0 && overrides.length === 0;
     const [again, nsAgain, clusterAgain] = await Promise.all([

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HookOverride } from "../api/hookpolicy.ts";
+import type { HookOverride, HookRollout } from "../api/hookpolicy.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 /** Compares the whole spec: another version of the CRD can change how a generation reads. */
-export function isSameSpec<T extends PolicyObject | HookOverride>(a: T, b: T): boolean {
+export function isSameSpec<T extends PolicyObject | HookOverride | HookRollout>(a: T, b: T): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&
     a.metadata.generation === b.metadata.generation &&

@@ -5,6 +5,7 @@ import {
   GROUP,
   type HookOverride,
   type HookPolicy,
+  type HookRollout,
   VERSION,
 } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
@@ -28,6 +29,18 @@ export function viewPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks the spec
   return view as HookPolicy | ClusterHookPolicy;
+}
+
+export function viewRollout(raw: StoredObject): HookRollout {
+  const view = {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: "HookRollout",
+    metadata: viewMetadata(raw.metadata),
+    spec: raw.spec,
+    status: raw.status,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileRollout checks the spec
+  return view as HookRollout;
 }
 
 export function viewOverride(raw: StoredObject): HookOverride {

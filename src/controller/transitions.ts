@@ -11,9 +11,11 @@ import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyentry.ts";
+import type { RolloutTransition } from "./rollouttransitions.ts";
 import type { PolicyRef } from "../policy/policyref.ts";
 
 export type Transition =
+  | RolloutTransition
   | {
       readonly type: "Held";
       readonly policy: PolicyRef;

@@ -44,6 +44,8 @@ export function describeTransition(transition: Transition): EventText {
       return overrideUsed(transition);
     case "CallsChanged":
       return callsChanged(transition);
+    case "RolloutChanged":
+      return rolloutChanged(transition);
   }
 }
 
@@ -140,6 +142,17 @@ function callsChanged({ policy, policyUID, notCalled, since }: Of<"CallsChanged"
     action: notCalled?.reason ?? "Called",
     note: notCalled?.message ?? "Cluster API asks about every hook of the policy",
     regarding: policyReference(policy, policyUID),
+  };
+}
+
+function rolloutChanged({ rollout, rolloutUID, change, note, key }: Of<"RolloutChanged">): EventText {
+  return {
+    identity: [change, rolloutUID, key].join(" "),
+    type: change === "Halted" ? "Warning" : "Normal",
+    reason: change,
+    action: "Rollout",
+    note,
+    regarding: { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name: rollout, uid: rolloutUID },
   };
 }
 

@@ -1,6 +1,13 @@
 /** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
-import { CLUSTER_HOOK_POLICIES, GROUP, HOOK_OVERRIDES, HOOK_POLICIES, VERSION } from "../api/hookpolicy.ts";
+import {
+  CLUSTER_HOOK_POLICIES,
+  GROUP,
+  HOOK_OVERRIDES,
+  HOOK_POLICIES,
+  HOOK_ROLLOUTS,
+  VERSION,
+} from "../api/hookpolicy.ts";
 import type { Resource } from "./resource.ts";
 
 export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Resource>> = {
@@ -19,6 +26,14 @@ export const OVERRIDES: Resource = {
   version: VERSION,
   plural: HOOK_OVERRIDES,
   kind: "HookOverride",
+  namespaced: false,
+};
+
+export const ROLLOUTS: Resource = {
+  group: GROUP,
+  version: VERSION,
+  plural: HOOK_ROLLOUTS,
+  kind: "HookRollout",
   namespaced: false,
 };
 

@@ -32,6 +32,8 @@ export interface Metrics {
   readonly windowsOpen: Mirror<"kind" | "namespace" | "policy" | "rule" | "gate">;
   readonly deadlines: Mirror<"kind" | "namespace" | "policy" | "passed">;
   readonly overrides: Mirror<"state">;
+  readonly rolloutClusters: Mirror<"rollout" | "stage" | "state">;
+  readonly rolloutHalted: Mirror<"rollout">;
   readonly informerContactAge: Mirror<"resource">;
   readonly informerRestarts: Mirror<"resource">;
   readonly informerObjects: Mirror<"resource">;
@@ -69,6 +71,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     ...informerMetrics(registry),
     ...controllerMetrics(registry),
     ...policyMetrics(registry),
+    ...rolloutMetrics(registry),
     ...coverageMetrics(registry),
   };
   startAtZero(metrics);
@@ -257,6 +260,21 @@ function policyMetrics(
       name: "hookpolicy_overrides",
       help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
       labelNames: ["state"],
+    }),
+  };
+}
+
+function rolloutMetrics(registry: Registry): Pick<Metrics, "rolloutClusters" | "rolloutHalted"> {
+  return {
+    rolloutClusters: mirror(registry, {
+      name: "hookpolicy_rollout_clusters",
+      help: "Clusters of HookRollouts by stage and state, for the target that is rolled out.",
+      labelNames: ["rollout", "stage", "state"],
+    }),
+    rolloutHalted: mirror(registry, {
+      name: "hookpolicy_rollout_halted",
+      help: "Whether failures have halted the HookRollout: 1 or 0.",
+      labelNames: ["rollout"],
     }),
   };
 }

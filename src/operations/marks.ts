@@ -4,7 +4,7 @@ import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 
-export function isPending(cluster: Cluster, hook: HookName): boolean {
+export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): boolean {
   const pending = lookup(cluster.metadata.annotations, PENDING_HOOKS_ANNOTATION);
   return pending?.split(",").includes(hook) ?? false;
 }

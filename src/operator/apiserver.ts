@@ -1,7 +1,14 @@
 /** What the controller needs from the API server, implemented with the Kubernetes adapter. */
 
-import { GROUP, type HookOverride, type HookOverrideStatus } from "../api/hookpolicy.ts";
+import {
+  GROUP,
+  type HookOverride,
+  type HookOverrideStatus,
+  type HookRollout,
+  type HookRolloutStatus,
+} from "../api/hookpolicy.ts";
 import type { LiveReader, PolicyWriter } from "../controller/ports.ts";
+import type { RolloutApi } from "../controller/rolloutports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
@@ -16,15 +23,15 @@ import {
 } from "../kube/kubeerror.ts";
 import type { ClusterResource } from "../kube/clusterresource.ts";
 import type { KubeObject } from "../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
-import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
+import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "../controller/policyset.ts";
 
-export class ApiServer implements LiveReader, PolicyWriter {
+export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
@@ -117,6 +124,31 @@ export class ApiServer implements LiveReader, PolicyWriter {
     const patch = { metadata: { uid, resourceVersion, finalizers } };
     const patched = this.#client.mergePatch(POLICY_RESOURCES[object.kind], object.metadata, patch);
     return await unlessGone(patched, (raw) => viewPolicy(object.kind, raw));
+  }
+
+  async rollouts(): ReturnType<RolloutApi["rollouts"]> {
+    const { items } = await this.#client.list(ROLLOUTS, { metadataOnly: true });
+    return items.map(({ metadata }) => viewMetadata(metadata));
+  }
+
+  async getRollout(name: string): ReturnType<RolloutApi["getRollout"]> {
+    return await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
+  }
+
+  async members(): ReturnType<RolloutApi["members"]> {
+    const { items } = await this.#client.list(this.#clusters.current, { metadataOnly: true });
+    return items.map(({ metadata }) => viewMetadata(metadata));
+  }
+
+  async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {
+    return await unlessNotFound(this.cluster(namespace, name));
+  }
+
+  async replaceRolloutStatus(
+    object: HookRollout,
+    status: HookRolloutStatus,
+  ): ReturnType<RolloutApi["replaceRolloutStatus"]> {
+    return await unlessGone(this.#client.replaceStatus(ROLLOUTS, { ...object, status }), viewRollout);
   }
 
   isConflict(error: unknown): boolean {

@@ -3,35 +3,32 @@
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import type { ClusterHookPolicy, HookOverride, HookPolicy } from "../api/hookpolicy.ts";
 import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster } from "../api/meta.ts";
 import { CallTurns, shareOf } from "../controller/callturns.ts";
-import { Confirmer } from "../controller/confirmation.ts";
+import { type ConfirmationOptions, Confirmer } from "../controller/confirmation.ts";
 import { finalizerIsDue } from "../controller/finalizer.ts";
-import { parsePolicyKey, policyKey, type PolicyObject } from "../controller/policyset.ts";
+import { parsePolicyKey } from "../controller/policyset.ts";
+import type { StoreOptions } from "../controller/ports.ts";
 import { Reconciler } from "../controller/reconciler.ts";
-import { isSameSpec } from "../controller/samespec.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
+import type { Rollouts } from "../controller/rollouts.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/hookhandler.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden, isNotFound } from "../kube/kubeerror.ts";
-import { Informer } from "../kube/informer.ts";
-import { resourceName } from "../kube/resource.ts";
+import type { Informer } from "../kube/informer.ts";
 import { WorkQueue } from "../kube/workqueue.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { Memory } from "./admission.ts";
 import { ApiServer } from "./apiserver.ts";
-import { viewOverride, viewPolicy } from "../controller/storedviews.ts";
+import { createInformers, type Informers, nameInformers } from "./informers.ts";
+import { createRollouts } from "./rollouts.ts";
 import { ClusterResource } from "../kube/clusterresource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../kube/resources.ts";
-import { compactCluster } from "../controller/compactcluster.ts";
 import { followCoverage } from "../metrics/coverage.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";
 import { followMemory, type Named } from "../metrics/gauges.ts";
@@ -42,6 +39,8 @@ export interface ControllerOptions {
   readonly client: KubeClient;
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
+  /** Whether this replica runs the tasks that only one should run. */
+  readonly leading: () => boolean;
   /** Name of the Service that callers use. */
   readonly serviceName: string;
   readonly metrics: Metrics;
@@ -58,14 +57,6 @@ export interface Controller {
   run(signal: AbortSignal): Promise<void>;
 }
 
-interface Informers {
-  readonly hookPolicies: Informer<PolicyObject>;
-  readonly clusterHookPolicies: Informer<PolicyObject>;
-  readonly clusters: Informer<Cluster>;
-  readonly namespaces: Informer<Namespace>;
-  readonly overrides: Informer<HookOverride>;
-}
-
 /** Another client wrote a status: check it later, so that writes do not answer writes. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
 const AVAILABILITY_POLL_MS = 1000;
@@ -73,7 +64,7 @@ const AVAILABILITY_POLL_MS = 1000;
 const OBJECTS_BUDGET_MS = 5000;
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, served, maxOverrideMs, serviceName, metrics, events, log } = options;
+  const { client, served, serviceName, metrics, events, log } = options;
   // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
   const clusterResource = new ClusterResource(client);
@@ -83,7 +74,11 @@ export function createController(options: ControllerOptions): Controller {
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };
-  const informers = createInformers(options, clusterResource, { store: () => store, lookAgain });
+  const informers = createInformers(options, clusterResource, {
+    store: () => store,
+    rollouts: () => rollouts,
+    lookAgain,
+  });
   const { clusters, namespaces } = informers;
   const registered = (): void => {
     store.settingsChanged();
@@ -92,45 +87,85 @@ export function createController(options: ControllerOptions): Controller {
   const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: registered });
   const { notCalled, settings } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
-  const store = new DecisionStore({
-    clusters,
+  const demandsChanged = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
+  const store = createStore(
+    options,
+    { clusters, namespaces, objects, settings, onTransition },
+    {
+      onDirty: (key) => queue.add(key),
+      onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+      onDemands: demandsChanged,
+    },
+  );
+  const sources = { store, api, objects, clusters, notCalled, onTransition };
+  const reconciler = createReconciler(sources, options);
+  const queue = createQueue(store, reconciler, api, options);
+  const { rollouts, queue: rolloutQueue } = createRollouts({
+    ...sources,
     namespaces,
-    objects,
+    served,
+    now,
+    leading: options.leading,
+    metrics,
+    log,
+    onDemands: demandsChanged,
+    onStale: () => informers.rollouts.refresh(),
+  });
+  const named = nameInformers(informers);
+  followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
+  followCoverage(metrics, { store, clusters, notCalled });
+  return {
+    source: createSource({ store, rollouts }, api, informers, log),
+    memory: { store, clusters, namespaces },
+    waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
+    run: async (signal) => {
+      const queues = [queue, rolloutQueue];
+      const parts = { informers, objects, registrations, named, store, queues, lookAgain, registered, log };
+      await run(parts, signal);
+    },
+  };
+}
+
+function createStore(
+  { client, served, maxOverrideMs, metrics, log }: ControllerOptions,
+  sources: Pick<StoreOptions, "clusters" | "namespaces" | "objects" | "settings" | "onTransition">,
+  listeners: Pick<StoreOptions, "onDirty" | "onStatusWritten" | "onDemands">,
+): DecisionStore {
+  return new DecisionStore({
+    ...sources,
+    ...listeners,
     served,
     maxOverrideMs,
-    settings,
     log,
-    now,
-    onDirty: (key) => queue.add(key),
-    onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-    onDemands: oncePerTurn(() => objects.want(store.demands())),
-    onTransition,
+    now: client.serverClock.now,
     onAnswerChanged: (latencyMs) => metrics.decisionLatency.observe(latencyMs / 1000),
   });
-  const reconciler = new Reconciler({
+}
+
+interface Sources {
+  readonly store: DecisionStore;
+  readonly api: ApiServer;
+  readonly objects: ObjectInformers;
+  readonly clusters: Informer<Cluster>;
+  readonly notCalled: Registrations["notCalled"];
+  readonly onTransition: (transition: Transition) => void;
+}
+
+function createReconciler(
+  { store, api, objects, clusters, notCalled, onTransition }: Sources,
+  { client, log, metrics }: ControllerOptions,
+): Reconciler {
+  return new Reconciler({
     store,
     writer: api,
     objects,
     log,
-    now,
+    now: client.serverClock.now,
     clustersUnavailable: () => clustersUnavailable(clusters),
     notCalled,
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     onTransition,
   });
-  const queue = createQueue(store, reconciler, api, options);
-  const named = nameInformers(informers);
-  followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
-  followCoverage(metrics, { store, clusters, notCalled });
-  return {
-    source: createSource(store, api, informers, log),
-    memory: { store, clusters, namespaces },
-    waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
-    run: async (signal) => {
-      const parts = { informers, objects, registrations, named, store, queue, lookAgain, registered, log };
-      await run(parts, signal);
-    },
-  };
 }
 
 function createQueue(
@@ -172,7 +207,7 @@ function createObjects({ client, log }: ControllerOptions, store: () => Decision
 }
 
 function createSource(
-  store: DecisionStore,
+  { store, rollouts }: { readonly store: DecisionStore; readonly rollouts: Rollouts },
   reader: ApiServer,
   { hookPolicies, clusterHookPolicies }: Informers,
   log: Logger,
@@ -182,78 +217,26 @@ function createSource(
     if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
   };
   const turns = new CallTurns();
-  const confirmer = new Confirmer({ store, reader, turns, log, now: () => new Date(), onStale });
+  const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) => rollouts.queries(request, world);
+  const confirmer = new Confirmer({
+    store,
+    reader,
+    alsoReads,
+    turns,
+    log,
+    onStale,
+    now: () => new Date(),
+  });
   return {
     loaded: () => store.loaded,
     inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
-    ask: (request, at) => store.answers.ask(request, at),
+    ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: (request) => confirmer.confirm(request),
+    confirm: async (request) => {
+      const confirmation = await confirmer.confirm(request);
+      return confirmation.ok ? await rollouts.confirm(request, confirmation.decision) : confirmation;
+    },
   };
-}
-
-function createInformers(
-  { client, log }: ControllerOptions,
-  clusterResource: ClusterResource,
-  {
-    store,
-    lookAgain,
-  }: { readonly store: () => DecisionStore; readonly lookAgain: (namespace: string) => void },
-): Informers {
-  const policies = (kind: PolicyKind): Informer<HookPolicy | ClusterHookPolicy> =>
-    new Informer<PolicyObject>({
-      client,
-      resource: POLICY_RESOURCES[kind],
-      project: (raw) => viewPolicy(kind, raw),
-      isSame: isSameSpec,
-      onChange: ({ old, new: object }) => {
-        const metadata = (object ?? old)?.metadata;
-        if (metadata !== undefined) {
-          store().policyChanged(policyKey(kind, metadata.namespace, metadata.name), object);
-        }
-      },
-      log,
-    });
-  return {
-    hookPolicies: policies("HookPolicy"),
-    clusterHookPolicies: policies("ClusterHookPolicy"),
-    clusters: new Informer<Cluster>({
-      client,
-      resource: (signal) => clusterResource.resolve(signal),
-      project: (raw, known) => compactCluster(viewCluster(raw, known)),
-      onChange: ({ old, new: cluster }) => store().clusterChanged(old, cluster),
-      log,
-    }),
-    overrides: new Informer<HookOverride>({
-      client,
-      resource: OVERRIDES,
-      project: viewOverride,
-      isSame: isSameSpec,
-      onChange: ({ key, new: object }) => store().overrideChanged(key, object),
-      log,
-    }),
-    namespaces: new Informer<Namespace>({
-      client,
-      resource: NAMESPACES,
-      metadataOnly: true,
-      project: viewNamespace,
-      onChange: ({ key }) => {
-        store().namespaceChanged(key);
-        lookAgain(key);
-      },
-      log,
-    }),
-  };
-}
-
-function nameInformers(informers: Informers): readonly Named[] {
-  return [
-    [resourceName(POLICY_RESOURCES.HookPolicy), informers.hookPolicies],
-    [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.clusterHookPolicies],
-    ["clusters.cluster.x-k8s.io", informers.clusters],
-    ["namespaces", informers.namespaces],
-    [resourceName(OVERRIDES), informers.overrides],
-  ];
 }
 
 /** No call waits for it: decisions do not depend on the registrations. */
@@ -267,7 +250,7 @@ interface Parts {
   readonly registrations: Registrations;
   readonly named: readonly Named[];
   readonly store: DecisionStore;
-  readonly queue: WorkQueue;
+  readonly queues: readonly WorkQueue[];
   /** Re-evaluates all policies. */
   readonly lookAgain: () => void;
   /** The ExtensionConfigs, or the right to read them, changed. */
@@ -276,7 +259,7 @@ interface Parts {
 }
 
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { informers, objects, registrations, named, store, queue, log } = parts;
+  const { informers, objects, registrations, named, store, queues, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
   const load = whenRead(parts, signal).then(
     () => {
@@ -289,7 +272,7 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
     () => undefined, // Stopped before everything was read.
   );
   const informing = [...named, nameOf(registrations)].map(([, informer]) => informer.run(signal));
-  await Promise.all([load, queue.run(signal), objects.run(signal), ...informing]);
+  await Promise.all([load, ...queues.map((queue) => queue.run(signal)), objects.run(signal), ...informing]);
   clearInterval(polling);
   store.stop();
 }

@@ -47,9 +47,11 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { maxOverrideMs, webhookServiceName: serviceName } = options;
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
-  const controller = createController({ client, served, maxOverrideMs, serviceName, metrics, events, log });
-  const readiness = new Readiness(controller);
   const leadership = createLeadership(options, client, log);
+  const leading = (): boolean => leadership.leading();
+  const settings = { served, maxOverrideMs };
+  const controller = createController({ client, ...settings, serviceName, leading, metrics, events, log });
+  const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
     client,
@@ -70,7 +72,6 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   });
   const { memory } = controller;
   memory.store.onClusterGone(hooks.forget);
-  const settings = { served, maxOverrideMs };
   const authenticated = options.admissionClients !== undefined;
   const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
   const { tls, clients } = await certificates.load(signal);

@@ -25,6 +25,17 @@ export interface Decision {
   readonly trace: readonly PolicyTrace[];
   /** The inputs of the decision, for later proof. */
   readonly basis?: Basis;
+  /** The HookRollout that holds an operation which every policy releases. */
+  readonly rollout?: RolloutHold;
+}
+
+/** Why a rollout holds a Cluster. */
+export interface RolloutHold {
+  readonly rollout: string;
+  /** CamelCase constant. */
+  readonly reason: string;
+  /** The stage of the Cluster or, if that is closed, the one that it waits for. */
+  readonly stage?: string;
 }
 
 /** The inputs of a decision. */

@@ -6,7 +6,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { after } from "./instant.ts";
 import { describeErrors } from "./message.ts";
-import { policyName, type PolicyRef } from "./policyref.ts";
+import { type HolderRef, policyName } from "./policyref.ts";
 import { type FieldError, validatePolicy } from "./validation/schema.ts";
 
 export interface Override {
@@ -76,6 +76,6 @@ export function isActive(override: Override, cluster: Cluster, hook: HookName, n
   );
 }
 
-export function covers({ policies }: Override, policy: PolicyRef): boolean {
-  return policies === undefined || policies.has(policyName(policy));
+export function covers({ policies }: Override, holder: HolderRef): boolean {
+  return policies === undefined || policies.has(policyName(holder));
 }

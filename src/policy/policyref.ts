@@ -2,14 +2,19 @@
 
 export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";
 
-export interface PolicyRef {
+export interface PolicyRef extends HolderRef {
   readonly kind: PolicyKind;
-  /** Absent for a ClusterHookPolicy. */
+}
+
+/** An object that can hold a Cluster. */
+export interface HolderRef {
+  readonly kind: PolicyKind | "HookRollout";
+  /** Absent for a cluster-scoped kind. */
   readonly namespace?: string;
   readonly name: string;
 }
 
 /** "HookPolicy team-a/protect-production": how messages and logs name a policy. */
-export function policyName({ kind, namespace, name }: PolicyRef): string {
+export function policyName({ kind, namespace, name }: HolderRef): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }

@@ -226,6 +226,27 @@ describe("Argo CD's ConfigMap", () => {
     for (const script of Object.values(patch.data)) assert.equal(script, readFileSync(HEALTH, "utf8"));
   });
 
+  test("takes a halted rollout for degraded, and one that holds Clusters for healthy", async () => {
+    const rollout = (halted: string): KubeObject => ({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades", generation: 1 },
+      status: {
+        observedGeneration: 1,
+        conditions: [
+          { type: "Ready", status: "True", message: "in force" },
+          { type: "Halted", status: halted, message: "1 Cluster has failed" },
+        ],
+      },
+    });
+    assert.deepEqual(await argoHealthOf(rollout("False"), HEALTH), {
+      status: "Healthy",
+      message: "in force",
+    });
+    const halted = { status: "Degraded", message: "1 Cluster has failed" };
+    assert.deepEqual(await argoHealthOf(rollout("True"), HEALTH), halted);
+  });
+
   test("keeps what else it says, in whichever namespace", async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "hookpolicy-argocd-"));
     t.after(async () => await rm(folder, { recursive: true }));

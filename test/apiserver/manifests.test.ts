@@ -53,7 +53,7 @@ for (const flag of ["-f", "-k"]) {
         .split("\n")
         .map((line) => line.replace(/ .*/, ""))
         .toSorted(),
-      ["clusterhookpolicies", "hookoverrides", "hookpolicies"].map(
+      ["clusterhookpolicies", "hookoverrides", "hookpolicies", "hookrollouts"].map(
         (plural) => `customresourcedefinition.apiextensions.k8s.io/${plural}.hookpolicy.dev`,
       ),
     );
@@ -85,6 +85,7 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "ClusterRoleBinding",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
+    "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",
@@ -167,7 +168,7 @@ async function may(verb: string, resource: string, ...more: string[]): Promise<b
 }
 
 test("the operator may do what it needs, and nothing else", async () => {
-  const own = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map(
+  const own = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
     (plural) => `${plural}.hookpolicy.dev`,
   );
   for (const verb of ["get", "list", "watch"]) {
@@ -177,7 +178,7 @@ test("the operator may do what it needs, and nothing else", async () => {
   for (const resource of own) assert.ok(await may("update", resource, "--subresource=status"), resource);
   assert.ok(await may("patch", "hookpolicies.hookpolicy.dev"));
 
-  for (const plural of ["clusterhookpolicies", "hookoverrides"])
+  for (const plural of ["clusterhookpolicies", "hookoverrides", "hookrollouts"])
     assert.ok(!(await may("patch", `${plural}.hookpolicy.dev`)), plural);
   for (const verb of ["create", "update", "delete"]) {
     for (const resource of own) assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);

@@ -21,9 +21,10 @@ import {
   approvalRule,
   approve,
   clusterPolicyRef,
-  inSeconds,
   policyRef,
+  storeOverride,
   storePolicy,
+  storeRollout,
 } from "../controlplane/policies.ts";
 import { askAdmission } from "./admissioncall.ts";
 import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
@@ -92,16 +93,11 @@ async function newPolicy(ref = policyRef(TEAM, nextName())): Promise<Ref> {
 }
 
 async function newOverride(cluster: string): Promise<Ref> {
-  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: nextName() };
-  const spec = {
-    clusterRef: { namespace: TEAM, name: cluster },
-    hooks: ["BeforeClusterUpgrade"],
-    reason: "a test",
-    expiresAt: inSeconds(3600),
-  };
-  await lab.cp.apply({ apiVersion: ref.apiVersion, kind: ref.kind, metadata: { name: ref.name }, spec });
-  return ref;
+  return await storeOverride(lab.cp, nextName(), { namespace: TEAM, name: cluster });
 }
+
+/** In mode Audit it holds none of the other tests' Clusters. */
+const newRollout = async (): Promise<Ref> => await storeRollout(lab.cp, nextName(), { mode: "Audit" });
 
 /** The operator's next write of its status is a conflict: somebody has changed the object, and it does not know yet. */
 async function changeUnseen(ref: Ref, plural: string): Promise<void> {
@@ -110,7 +106,6 @@ async function changeUnseen(ref: Ref, plural: string): Promise<void> {
 }
 
 async function conflictOf(ref: Ref, plural: string): Promise<void> {
-  await newPolicy(ref);
   await isObserved(ref);
   await changeUnseen(ref, plural);
   await createCluster(lab.cp, { namespace: TEAM, name: nextName() }); // one more that it matches
@@ -275,12 +270,12 @@ const issues = (does: () => Promise<unknown>): Case => ({
 
 const NEEDED: Readonly<Record<string, Case>> = {
   "get hookpolicies.hookpolicy.dev": unwritten(
-    async () => await conflictOf(policyRef(TEAM, nextName()), "hookpolicies"),
+    async () => await conflictOf(await newPolicy(), "hookpolicies"),
   ),
   "list hookpolicies.hookpolicy.dev": loads("hookpolicies.hookpolicy.dev"),
   "watch hookpolicies.hookpolicy.dev": follows("hookpolicies"),
   "get clusterhookpolicies.hookpolicy.dev": unwritten(
-    async () => await conflictOf(clusterPolicyRef(nextName()), "clusterhookpolicies"),
+    async () => await conflictOf(await newPolicy(clusterPolicyRef(nextName())), "clusterhookpolicies"),
   ),
   "list clusterhookpolicies.hookpolicy.dev": loads("clusterhookpolicies.hookpolicy.dev"),
   "watch clusterhookpolicies.hookpolicy.dev": follows("clusterhookpolicies"),
@@ -289,11 +284,17 @@ const NEEDED: Readonly<Record<string, Case>> = {
   ),
   "list hookoverrides.hookpolicy.dev": loads("hookoverrides.hookpolicy.dev"),
   "watch hookoverrides.hookpolicy.dev": follows("hookoverrides"),
+  "get hookrollouts.hookpolicy.dev": unwritten(
+    async () => await conflictOf(await newRollout(), "hookrollouts"),
+  ),
+  "list hookrollouts.hookpolicy.dev": loads("hookrollouts.hookpolicy.dev"),
+  "watch hookrollouts.hookpolicy.dev": follows("hookrollouts"),
   "update hookpolicies.hookpolicy.dev/status": unwritten(async () => await newPolicy()),
   "update clusterhookpolicies.hookpolicy.dev/status": unwritten(
     async () => await newPolicy(clusterPolicyRef(nextName())),
   ),
   "update hookoverrides.hookpolicy.dev/status": unwritten(async () => await newOverride("free")),
+  "update hookrollouts.hookpolicy.dev/status": unwritten(async () => await newRollout()),
   "patch hookpolicies.hookpolicy.dev": {
     when: "run",
     does: async () => (unmarked = await newPolicy()),

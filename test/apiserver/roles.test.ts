@@ -13,7 +13,7 @@ const ELSEWHERE = "roles-b";
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const ALL = [...READ, ...WRITE];
-const KINDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"];
+const KINDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"];
 
 /** By resource: the verbs that are allowed, of all that there are. */
 type Rights = Readonly<Record<string, readonly string[]>>;
@@ -44,22 +44,27 @@ const PEOPLE: Readonly<Record<string, Person>> = {
   "who has view everywhere reads all policies": {
     role: "view",
     where: "cluster",
-    may: { hookpolicies: READ, clusterhookpolicies: READ },
+    may: { hookpolicies: READ, clusterhookpolicies: READ, hookrollouts: READ },
   },
-  "who has admin everywhere still writes no ClusterHookPolicy and overrides nothing": {
+  "who has admin everywhere still writes no ClusterHookPolicy or HookRollout, and overrides nothing": {
     role: "admin",
     where: "cluster",
-    may: { hookpolicies: ALL, clusterhookpolicies: READ },
+    may: { hookpolicies: ALL, clusterhookpolicies: READ, hookrollouts: READ },
   },
-  "hookpolicy-cluster-edit is for ClusterHookPolicies": {
+  "hookpolicy-cluster-edit is for ClusterHookPolicies and HookRollouts": {
     role: "hookpolicy-cluster-edit",
     where: "cluster",
-    may: { clusterhookpolicies: ALL },
+    may: { clusterhookpolicies: ALL, hookrollouts: ALL },
   },
   "hookpolicy-break-glass overrides, and keeps the record": {
     role: "hookpolicy-break-glass",
     where: "cluster",
-    may: { hookpolicies: READ, clusterhookpolicies: READ, hookoverrides: [...READ, "create", "patch"] },
+    may: {
+      hookpolicies: READ,
+      clusterhookpolicies: READ,
+      hookoverrides: [...READ, "create", "patch"],
+      hookrollouts: READ,
+    },
   },
 };
 

@@ -10,6 +10,7 @@ import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";
+import { LARGE_GATES, largestPolicy, largestRollout } from "../corpus/largest.ts";
 import { runs } from "../generated.ts";
 
 const API = "/apis/hookpolicy.dev/v1alpha1";
@@ -17,6 +18,7 @@ const COLLECTIONS = {
   HookPolicy: `${API}/namespaces/default/hookpolicies`,
   ClusterHookPolicy: `${API}/clusterhookpolicies`,
   HookOverride: `${API}/hookoverrides`,
+  HookRollout: `${API}/hookrollouts`,
 };
 const SIZE = runs(400);
 const RUNS = SIZE.numRuns;
@@ -44,66 +46,6 @@ async function refusal(object: KubeObject): Promise<string | undefined> {
 function mentions(answer: string, path: string): boolean {
   return answer.includes(path) || answer.includes(path.replace(/\[([^\]\d][^\]]*)\]$/, ".$1"));
 }
-
-const many = <T>(count: number, make: (digits: string) => T): T[] =>
-  Array.from({ length: count }, (_, i) => make(String(i).padStart(3, "0")));
-const longKey = (digits: string): string =>
-  `${`${"a".repeat(62)}.`.repeat(4).slice(0, 250)}${digits}/${"k".repeat(63)}`;
-const longValue = (digits: string): string => `${"v".repeat(60)}${digits}`;
-
-function largestSelector(labels: number, values: number): object {
-  return {
-    matchLabels: Object.fromEntries(many(labels, (digits) => [longKey(digits), longValue(digits)])),
-    matchExpressions: many(labels, (digits) => ({
-      key: longKey(digits),
-      operator: "NotIn",
-      values: many(values, longValue),
-    })),
-  };
-}
-
-/** As many of everything as there can be, each as long as it can be, but for the gates' own size. */
-function largestPolicy(gate: (digits: string) => object, gates = 16): KubeObject {
-  const hooks = ["BeforeClusterUpgrade", "BeforeControlPlaneUpgrade", "AfterControlPlaneUpgrade"];
-  const until = many(gates, (digits) => ({ name: longValue(digits), ...gate(digits) }));
-  const matchConditions = many(16, (digits) => ({ name: longValue(digits), expression: "e".repeat(1024) }));
-  const rules = many(16, (digits) => ({
-    name: longValue(digits),
-    hooks,
-    matchConditions,
-    until,
-    deadline: { after: "8784h", onExpiry: "Allow" },
-    message: "m".repeat(256),
-  }));
-  const selector = largestSelector(16, 32);
-  const spec = { namespaceSelector: selector, clusterSelector: selector, rules };
-  const metadata = { name: "p".repeat(63) };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata, spec };
-}
-
-const approval = (digits: string): object => ({
-  label: { key: longKey(digits), valueFrom: "TargetVersion" },
-});
-const entry = { schedule: "0,30 22-23 * * FRI", duration: "8h30m" };
-/** Each as large as a request of 3 MiB takes it. */
-const LARGE_GATES: readonly [string, (digits: string) => object, number?][] = [
-  ["labels", approval],
-  [
-    "windows",
-    () => ({
-      window: { timeZone: "Z".repeat(64), allow: many(16, () => entry), deny: many(32, () => entry) },
-    }),
-  ],
-  [
-    "selectors",
-    () => ({ object: { apiVersion: "velero.io/v1", kind: "Backup", selector: largestSelector(8, 16) } }),
-    10,
-  ],
-  [
-    "alternatives",
-    () => ({ anyOf: many(8, (digits) => ({ name: longValue(digits), ...approval(digits) })) }),
-  ],
-];
 
 test("metadata and status: the API server and `hookpolicy validate` refuse the same", async () => {
   const [valid] = validCorpus().filter(({ object }) => kindOf(object) === "HookPolicy");
@@ -168,11 +110,12 @@ describe("the API server and validatePolicy agree", () => {
   });
 
   for (const [name, gate, gates] of LARGE_GATES) {
-    test(`on the largest policy of ${name}, which stays within the API server's budget for CEL`, async () => {
-      const policy = largestPolicy(gate, gates);
-      assert.equal(await refusal(policy), undefined);
-      assert.deepEqual(validatePolicy(kindOf(policy), policy), []);
-    });
+    for (const largest of [largestPolicy(gate, gates), largestRollout(gate, gates)]) {
+      test(`on the largest ${largest.kind} of ${name}, which stays within the API server's budget for CEL`, async () => {
+        assert.equal(await refusal(largest), undefined);
+        assert.deepEqual(validatePolicy(kindOf(largest), largest), []);
+      });
+    }
   }
 
   test(`on ${RUNS} texts that look like durations and instants`, async () => {
@@ -201,7 +144,7 @@ describe("the API server and validatePolicy agree", () => {
 
   test("on the CEL rules' own words", async () => {
     const says =
-      /exclude each other|is not an? |set (exactly one of|either|at least one)|cannot hold|needs an upgrade|deadline needs|one line|operator \w+ (needs|takes)|needs a time zone|not after from|has a comma|out of reach|at most one object|more than 253|lies in/;
+      /exclude each other|is not an? |set (exactly one of|either|at least one)|cannot hold|needs an upgrade|deadline needs|one line|operator \w+ (needs|takes)|needs a time zone|not after from|has a comma|out of reach|at most one object|more than 253|lies in|only the last stage|for upgrades only/;
     const ruled = invalidCorpus().filter(({ says: part }) => says.test(part));
     assert.ok(ruled.length > 70);
     for (const { name, object } of ruled) {

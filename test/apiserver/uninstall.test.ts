@@ -145,7 +145,7 @@ async function deleteWithoutWaiting(...args: readonly string[]): Promise<void> {
   await cp.kubectl("delete", ...args, "--wait=false");
 }
 
-const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map(
+const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
   (plural) => `${plural}.hookpolicy.dev`,
 );
 

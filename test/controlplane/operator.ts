@@ -85,10 +85,12 @@ export async function installHookPolicy(cp: ControlPlane): Promise<void> {
       "crd",
       "hookpolicies.hookpolicy.dev",
       "clusterhookpolicies.hookpolicy.dev",
+      "hookoverrides.hookpolicy.dev",
+      "hookrollouts.hookpolicy.dev",
       "-o",
       "jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}",
     );
-    return crds === "True True";
+    return crds === "True True True True";
   });
 }
 

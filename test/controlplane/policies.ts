@@ -1,6 +1,12 @@
 /** Policies as tests write them, and what tests wait for in their status. */
 
-import type { DecisionRow, HookPolicyStatus, RecentResult, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type {
+  DecisionRow,
+  HookPolicyStatus,
+  HookRolloutSpec,
+  RecentResult,
+  RuleSpec,
+} from "../../src/api/hookpolicy.ts";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
@@ -40,6 +46,31 @@ export async function storePolicy(cp: ControlPlane, ref: Ref, spec: object): Pro
   const [stored] = await cp.apply({ apiVersion, kind, metadata, spec });
   if (stored === undefined) throw new Error(`${kind} ${ref.name} was not stored`);
   return stored;
+}
+
+/** For an hour, at BeforeClusterUpgrade. */
+export async function storeOverride(
+  cp: ControlPlane,
+  name: string,
+  cluster: { readonly namespace: string; readonly name: string },
+): Promise<Ref> {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name };
+  const expiresAt = inSeconds(3600);
+  const spec = { clusterRef: cluster, hooks: ["BeforeClusterUpgrade"], reason: "a test", expiresAt };
+  await storePolicy(cp, ref, spec);
+  return ref;
+}
+
+/** Of the upgrades of all Clusters. */
+export async function storeRollout(
+  cp: ControlPlane,
+  name: string,
+  over: Partial<HookRolloutSpec> = {},
+): Promise<Ref> {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name };
+  const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...over };
+  await storePolicy(cp, ref, spec);
+  return ref;
 }
 
 /** In force, in this generation or a later one. */

@@ -1,18 +1,22 @@
-/** Policies and overrides that nobody thought of: valid ones, and valid ones with something done to them. */
+/** Policies, overrides and rollouts that nobody thought of: valid ones, and valid ones with something done to them. */
 
 import * as fc from "fast-check";
 import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import {
   deadline,
+  duration,
+  expression,
   gate,
   instant,
+  key,
   label,
   labelValue,
   matchConditions,
   type Named,
   named,
   selector,
+  stageGate,
   text,
 } from "./gatearbitraries.ts";
 
@@ -89,9 +93,57 @@ const validOverride: fc.Arbitrary<KubeObject> = fc.record({
   spec: overrideSpec,
 });
 
+const percentage = fc.nat({ max: 100 }).map((n) => `${n}%`);
+const upTo = (max: number): fc.Arbitrary<number | string> => fc.oneof(fc.nat({ max }), percentage);
+const stage = fc.record(
+  {
+    name: label,
+    clusterSelector: fc.record({ matchLabels: fc.dictionary(key, labelValue, { minKeys: 1, maxKeys: 2 }) }),
+    namespaceSelector: selector,
+    maxConcurrency: upTo(200),
+    minSucceeded: upTo(10_000),
+    minSuccessTime: fc.oneof(duration, fc.constant("0s")),
+    maxFailures: upTo(50),
+    until: named(stageGate),
+  },
+  { requiredKeys: ["name", "clusterSelector"] },
+);
+const rolloutSpec = {
+  mode: fc.constantFrom("Enforce", "Audit"),
+  paused: fc.boolean(),
+  namespaceSelector: selector,
+  clusterSelector: selector,
+  maxConcurrency: upTo(200),
+  spread: fc.uniqueArray(fc.record({ labelKey: key, maxConcurrency: upTo(200) }), {
+    selector: ({ labelKey }) => labelKey,
+    maxLength: 2,
+  }),
+  orderLabelKey: key,
+  retryAfterSeconds: fc.integer({ min: 5, max: 300 }),
+  progressDeadline: duration,
+  healthyWhen: named(fc.record({ name: label, expression })),
+  ignoreFailuresBefore: instant,
+};
+const required = ["operation", "namespaceSelector", "progressDeadline"] as const;
+const validRollout: fc.Arbitrary<KubeObject> = fc.record({
+  ...head,
+  kind: fc.constant("HookRollout"),
+  spec: fc.oneof(
+    fc.record(
+      { ...rolloutSpec, operation: fc.constantFrom("Create", "Delete") },
+      { requiredKeys: [...required] },
+    ),
+    fc.record(
+      { ...rolloutSpec, operation: fc.constant("Upgrade"), stages: named(stage, 0) },
+      { requiredKeys: [...required] },
+    ),
+  ),
+});
+
 export const validObject = fc.oneof(
   { weight: 4, arbitrary: validPolicy },
   { weight: 1, arbitrary: validOverride },
+  { weight: 2, arbitrary: validRollout },
 );
 
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever a policy holds, lists and nonsense included
@@ -118,6 +170,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
       parent[`${field}s`] = structuredClone(parent[field]);
     },
     ...[null, "", 0, 7, 10.5, 1e300, -1, true, [], {}, [null], ["In"], "Exists", "TargetVersion"].map(set),
+    ...["101%", "10%", 201].map(set),
     ...["7d", "0s", "2026-02-30T00:00:00Z", "2026-12-20", ">=1, <2", "v1", "Secret", "UTC", false].map(set),
     (parent) => {
       parent.object = { apiVersion: "v1", kind: "Secret", name: "a" };

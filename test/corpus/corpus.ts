@@ -1,5 +1,5 @@
 /**
- * Policies and overrides with a known verdict. An invalid one has exactly one thing wrong, and starts with two comments:
+ * Policies, overrides and rollouts with a known verdict. An invalid one has exactly one thing wrong, and starts with two comments:
  * the path of the wrong field, and a part of what validatePolicy says about it.
  */
 
@@ -40,8 +40,10 @@ export function invalidCorpus(): InvalidPolicy[] {
   });
 }
 
-export type Kind = "HookPolicy" | "ClusterHookPolicy" | "HookOverride";
+export type Kind = "HookPolicy" | "ClusterHookPolicy" | "HookOverride" | "HookRollout";
 
 export function kindOf({ kind }: KubeObject): Kind {
-  return kind === "ClusterHookPolicy" || kind === "HookOverride" ? kind : "HookPolicy";
+  return kind === "ClusterHookPolicy" || kind === "HookOverride" || kind === "HookRollout"
+    ? kind
+    : "HookPolicy";
 }

@@ -9,10 +9,10 @@ export interface Named {
 export const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
 export const labelValue = fc.stringMatching(/^([A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?)?$/);
 export const text = fc.string({ unit: "binary", maxLength: 40 });
-const key = fc.stringMatching(
+export const key = fc.stringMatching(
   /^([a-z0-9]([-a-z0-9]{0,9}[a-z0-9])?(\.[a-z0-9]{1,5})?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,20}[A-Za-z0-9])?$/,
 );
-const expression = fc.string({ unit: "binary", minLength: 1, maxLength: 40 });
+export const expression = fc.string({ unit: "binary", minLength: 1, maxLength: 40 });
 
 const requirement = fc.oneof(
   fc.record({
@@ -32,7 +32,7 @@ export const selector = fc.record(
 
 const part = (unit: string, max: number): fc.Arbitrary<string> =>
   fc.option(fc.nat({ max }), { nil: undefined }).map((n) => (n === undefined ? "" : `${n}${unit}`));
-const duration = fc.oneof(
+export const duration = fc.oneof(
   fc.constantFrom("8784h", "1s", "31622400s", "00h01m"),
   fc
     .tuple(part("h", 8000), part("m", 999), part("s", 9999))
@@ -112,15 +112,23 @@ export function named<T extends Named>(item: fc.Arbitrary<T>, minLength = 1): fc
   return fc.uniqueArray(item, { selector: ({ name }) => name, minLength, maxLength: 3 });
 }
 
-/** `upgrade`: with what only upgrade hooks may have; `fleet`: with what only a ClusterHookPolicy may have. */
+/** `upgrade`: with what only upgrade hooks may have; `fleet`: with what only kinds without a namespace may have. */
 export function gate(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
+  return fc.oneof(
+    { weight: 6, arbitrary: gateWithoutWait(upgrade, fleet) },
+    { weight: 1, arbitrary: fc.record({ name: label, wait: fc.record({ duration }) }) },
+  );
+}
+
+function gateWithoutWait(upgrade: boolean, fleet: boolean): fc.Arbitrary<Named> {
   const plain = plainGate(upgrade, fleet);
   return fc.oneof(
     { weight: 5, arbitrary: plain },
-    { weight: 1, arbitrary: fc.record({ name: label, wait: fc.record({ duration }) }) },
     { weight: 1, arbitrary: fc.record({ name: label, anyOf: named(plain, 2) }) },
   );
 }
+
+export const stageGate = gateWithoutWait(true, true);
 
 export const matchConditions = named(fc.record({ name: label, expression }));
 export const deadline = fc.record({ after: duration, onExpiry: fc.constantFrom("Allow", "KeepBlocking") });

@@ -27,7 +27,9 @@ import {
 const PROVIDER = "runtime-extension-hookpolicy";
 const FIRST = `v${metadata.version}`;
 const NEXT = FIRST.replace(/\d+$/, (patch) => String(Number(patch) + 1));
-const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides"].map((name) => `${name}.hookpolicy.dev`);
+const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
+  (name) => `${name}.hookpolicy.dev`,
+);
 
 const DEPLOYMENT: Ref = {
   apiVersion: "apps/v1",

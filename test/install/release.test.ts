@@ -80,6 +80,7 @@ describe("a release", () => {
       "hookpolicy/files/crds/hookpolicy.dev_clusterhookpolicies.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookoverrides.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookpolicies.yaml",
+      "hookpolicy/files/crds/hookpolicy.dev_hookrollouts.yaml",
       "hookpolicy/files/monitoring/dashboard.json",
       "hookpolicy/files/monitoring/prometheusrule.yaml",
       "hookpolicy/files/monitoring/service.yaml",

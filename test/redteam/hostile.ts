@@ -100,6 +100,31 @@ const OVERRIDE = object(
     spec: { clusterRef: { namespace: "team-a", name: "prod-1" }, hooks: HOOKS, reason: WORST, expiresAt: AT },
   },
 );
+const HELD = { namespace: WORST, name: WORST, uid: "u", target: WORST, stage: WORST };
+const ROLLOUT_STATUS = {
+  conditions: ["Ready", "Halted"].map((type) => ({ type, status: "True", reason: WORST, message: WORST })),
+  running: [{ ...HELD, claimed: true, claimedAt: WORST, renewedAt: WORST, attempts: 1 }],
+  targets: [{ version: WORST, stages: [{ name: WORST, members: 1, succeeded: 0, running: 1, failed: 0 }] }],
+  failed: [{ ...HELD, reason: WORST, time: WORST, message: WORST }],
+  next: [{ ...HELD, since: WORST }],
+};
+const ROLLOUTS = ["upgrades", "again"].map((name) =>
+  object(
+    "hookpolicy.dev/v1alpha1",
+    "HookRollout",
+    { name },
+    {
+      spec: {
+        operation: "Upgrade",
+        namespaceSelector: {},
+        progressDeadline: "6h",
+        healthyWhen: [{ name: "a", expression: `${JSON.stringify(WORST)} == cluster.metadata.name` }],
+        stages: [{ name: WORST, until: [{ name: WORST, expression: `${WORST} &&` }] }],
+      },
+      status: ROLLOUT_STATUS,
+    },
+  ),
+);
 const CLUSTERS = [cluster("prod-1", "v1.35.0"), cluster(WORST, WORST)];
 const NAMESPACES = ["team-a", WORST].map((name) => object("v1", "Namespace", { name, labels: LABELS }));
 
@@ -130,6 +155,7 @@ export const FILES = {
     ...VALID,
     BROKEN,
     OVERRIDE,
+    ...ROLLOUTS,
     object("hookpolicy.dev/v9", WORST, {}),
     SUITE,
   ),
@@ -146,6 +172,7 @@ const LISTS: Readonly<Record<string, readonly object[]>> = {
   hookpolicies: [...VALID, BROKEN],
   clusterhookpolicies: [],
   hookoverrides: [OVERRIDE],
+  hookrollouts: ROLLOUTS,
   namespaces: NAMESPACES,
   deployments: ["hookpolicy", WORST].map((name) =>
     object("apps/v1", "Deployment", { namespace: "hookpolicy-system", name, labels: FOUND }, deployment()),

@@ -65,6 +65,14 @@ const CALLS: Readonly<Record<string, Calls>> = {
       ["team-a/prod-1", ...WISH, "--yes"],
     ],
   },
+  rollout: {
+    cluster: [
+      ["status"],
+      ["plan", "upgrades", "--duration", "40m"],
+      ["pause", HOSTILE, "--reason", ALLOWED],
+      ["resume", "upgrades", "--yes"],
+    ],
+  },
   simulate: {
     files: [
       ["--against", "fleet", "-f", "new", ...AT],

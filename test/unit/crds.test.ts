@@ -15,10 +15,16 @@ import {
   GROUP,
   HOOK_OVERRIDES,
   HOOK_POLICIES,
+  HOOK_ROLLOUTS,
   MAX_CONDITION_MESSAGE,
   MAX_DECISIONS,
+  MAX_FAILED,
+  MAX_NEXT,
   MAX_RECENT,
   MAX_ROW_MESSAGE,
+  MAX_RUNNING,
+  MAX_STAGES,
+  MAX_TARGETS,
   VERSION,
 } from "../../src/api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../../src/api/schemas.gen.ts";
@@ -29,6 +35,7 @@ import { runs } from "../generated.ts";
 const own = read(HOOK_POLICIES);
 const fleet = read(CLUSTER_HOOK_POLICIES);
 const override = read(HOOK_OVERRIDES);
+const rollout = read(HOOK_ROLLOUTS);
 
 function read(plural: string): KubeObject {
   return parse(readFileSync(join(import.meta.dirname, `../../crds/${GROUP}_${plural}.yaml`), "utf8"));
@@ -90,12 +97,24 @@ test("the CRDs agree with the constants", () => {
   assert.equal(at(own, "status.conditions[].message").maxLength, MAX_CONDITION_MESSAGE);
   assert.ok(HOOK_NAMES.join(",").length <= (at(own, "status.hooks").maxLength ?? 0));
   assert.deepEqual(at(override, "spec.hooks[]").enum, [...HOOK_NAMES]);
-  assert.deepEqual(at(override, "spec.policyRefs[].kind").enum, [own.spec.names.kind, fleet.spec.names.kind]);
-  for (const { spec } of [own, fleet, override]) assert.equal(spec.versions[0].name, VERSION);
+  assert.deepEqual(
+    at(override, "spec.policyRefs[].kind").enum,
+    [own, fleet, rollout].map(({ spec }) => spec.names.kind),
+  );
+  assert.equal(at(rollout, "spec.maxConcurrency").maximum, MAX_RUNNING);
+  assert.equal(at(rollout, "spec.stages").maxItems, MAX_STAGES);
+  assert.equal(at(rollout, "spec.stages[].maxFailures").maximum, MAX_FAILED);
+  assert.equal(at(rollout, "status.running").maxItems, MAX_RUNNING);
+  assert.equal(at(rollout, "status.targets").maxItems, MAX_TARGETS);
+  assert.equal(at(rollout, "status.targets[].stages").maxItems, MAX_STAGES);
+  assert.equal(at(rollout, "status.failed").maxItems, MAX_FAILED);
+  assert.equal(at(rollout, "status.failed[].message").maxLength, MAX_ROW_MESSAGE);
+  assert.equal(at(rollout, "status.next").maxItems, MAX_NEXT);
+  for (const { spec } of [own, fleet, override, rollout]) assert.equal(spec.versions[0].name, VERSION);
 });
 
 test("clusterctl move finds the kinds, and moves objects that belong to no Cluster", () => {
-  for (const { metadata } of [own, fleet, override]) {
+  for (const { metadata } of [own, fleet, override, rollout]) {
     assert.deepEqual(metadata.labels, {
       "clusterctl.cluster.x-k8s.io": "",
       "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
@@ -104,7 +123,7 @@ test("clusterctl move finds the kinds, and moves objects that belong to no Clust
 });
 
 test("the patterns mean the same to JavaScript as to RE2", () => {
-  const all = [fleet, override].flatMap((crd) => [...schemas(schemaOf(crd)).values()]);
+  const all = [fleet, override, rollout].flatMap((crd) => [...schemas(schemaOf(crd)).values()]);
   const rules = all.flatMap((schema) => schema["x-kubernetes-validations"] ?? []);
   const calls = rules.flatMap(({ rule }) => [...rule.matchAll(/\bmatches\(/g)]);
   const literals = rules.flatMap(({ rule }) => [...rule.matchAll(/\.matches\(r'([^']+)'\)/g)]);
@@ -158,15 +177,18 @@ test("the pattern of an instant takes the days that exist, and no others", () =>
   }
 });
 
-for (const crd of [own, fleet, override]) {
+for (const crd of [own, fleet, override, rollout]) {
   const all = schemas(schemaOf(crd));
   const { name } = crd.metadata;
 
   test(`${name} compiles in ajv's strict mode as it is`, () => {
-    const ajv = new Ajv({ strict: true });
+    // An integer or a text has no type of JSON Schema.
+    const ajv = new Ajv({ strict: true, strictTypes: false });
     formats.default(ajv);
     ajv.addVocabulary(
-      ["list-type", "list-map-keys", "map-type", "validations"].map((k) => `x-kubernetes-${k}`),
+      ["int-or-string", "list-type", "list-map-keys", "map-type", "validations"].map(
+        (k) => `x-kubernetes-${k}`,
+      ),
     );
     assert.ok(ajv.compile(schemaOf(crd)));
   });

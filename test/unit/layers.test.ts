@@ -14,7 +14,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   log: ["api"],
   kube: ["api"],
   server: ["api", "log"],
-  controller: ["api", "policy", "operations"],
+  rollouts: ["api", "policy", "operations"],
+  controller: ["api", "policy", "operations", "rollouts"],
   hooks: ["api", "policy", "kube", "controller/ports.ts"],
   admission: ["api", "policy", "server/turns.ts"],
   audit: ["api", "policy", "hooks", "metrics/metrics.ts"],
@@ -53,6 +54,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "api",
     "policy",
     "operations",
+    "rollouts",
     "log",
     "kube",
     "hooks/registration.ts",
@@ -70,7 +72,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual. */
 const PURE = {
-  folders: ["api", "policy", "operations"],
+  folders: ["api", "policy", "operations", "rollouts"],
   packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "semver", "node:util"],
 };
 

@@ -14,6 +14,7 @@ import {
   NAMESPACES,
   OVERRIDES,
   POLICY_RESOURCES,
+  ROLLOUTS,
 } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
@@ -112,7 +113,7 @@ async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
 }
 
 async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {
-  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES, ROLLOUTS];
   const entries = kinds.map(async ({ kind, plural }) => {
     const found = await read(client.get(DEFINITIONS, { name: `${plural}.${GROUP}` }).then(raw));
     return [kind, found] as const;

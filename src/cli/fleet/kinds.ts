@@ -6,6 +6,7 @@ import {
   GROUP,
   type HookOverride,
   type HookPolicy,
+  type HookRollout,
   VERSION,
 } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP, type ObjectMeta } from "../../api/meta.ts";
@@ -14,7 +15,7 @@ import { type PolicyKind, policyName } from "../../policy/policyref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
 
-export const OWN_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
+export const OWN_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
 export type OwnKind = (typeof OWN_KINDS)[number];
 
 /** "velero.io" of velero.io/v1; "" of v1. */
@@ -29,7 +30,7 @@ export function ownKind(object: RawObject): OwnKind | undefined {
 
 export function policyKind(object: RawObject): PolicyKind | undefined {
   const kind = ownKind(object);
-  return kind === "HookOverride" ? undefined : kind;
+  return kind === "HookOverride" || kind === "HookRollout" ? undefined : kind;
 }
 
 export function isCluster(object: RawObject): boolean {
@@ -56,6 +57,14 @@ export function viewOverride(raw: RawObject, now: Date): HookOverride {
   const uid = metadata.uid || `HookOverride ${name}`;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks whether the spec is valid
   return view("HookOverride", raw, { ...metadata, uid, creationTimestamp }) as unknown as HookOverride;
+}
+
+/** A rollout that is not created yet has no uid. */
+export function viewRollout(raw: RawObject): HookRollout {
+  const metadata = viewMetadata(raw["metadata"]);
+  const uid = metadata.uid || `HookRollout ${metadata.name}`;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema checks whether the spec is valid
+  return view("HookRollout", raw, { ...metadata, uid }) as unknown as HookRollout;
 }
 
 function view(kind: OwnKind, { spec, status }: RawObject, metadata: ObjectMeta): object {

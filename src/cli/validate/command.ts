@@ -32,7 +32,7 @@ export function addValidate(program: Command): void {
     .argument("<path...>", "files, folders and patterns; - is standard input")
     .summary("check policy files")
     .description(
-      "Checks HookPolicies, ClusterHookPolicies and HookOverrides: against their schema, and expressions, windows and versions in them. Other kinds are ignored.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
+      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option(

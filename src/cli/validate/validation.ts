@@ -1,4 +1,4 @@
-/** Finds errors and suspicious parts in policies and overrides in files. */
+/** Finds errors and suspicious parts in policies, overrides and rollouts in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
 import { isFields } from "../../api/fields.ts";
@@ -9,6 +9,7 @@ import { found } from "../../policy/validation/fieldmessage.ts";
 import { compileOverride } from "../../policy/override.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
+import { checkRollout } from "../../policy/validation/rolloutsemantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {
   groupOf,
@@ -17,11 +18,13 @@ import {
   type RawObject,
   viewOverride,
   viewPolicy,
+  viewRollout,
 } from "../fleet/kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
+import { besideRollouts } from "./besiderollouts.ts";
 
 export interface Finding {
   readonly severity: "error" | "warning";
@@ -59,6 +62,7 @@ interface Judgement {
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
   const judged = sources.map((source) => judge(source, options));
+  const sound = sources.filter((_, index) => judged[index]?.findings.every(isWarning));
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [
@@ -66,16 +70,22 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
       ...repeated(sources).map(({ source, message }) =>
         finding(source, "warning", { path: "metadata.name", message }),
       ),
+      ...besideRollouts(sound).map(({ source, ...warning }) => finding(source, "warning", warning)),
     ],
     unknown: count("unknown"),
     checked: {
       HookPolicy: count("HookPolicy"),
       ClusterHookPolicy: count("ClusterHookPolicy"),
       HookOverride: count("HookOverride"),
+      HookRollout: count("HookRollout"),
     },
     suites: count("suite"),
     others: count("other"),
   };
+}
+
+function isWarning({ severity }: Finding): boolean {
+  return severity === "warning";
 }
 
 function judge(source: SourceObject, options: ValidationOptions): Judgement {
@@ -85,16 +95,21 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   if (group === SUITE_GROUP) return { is: "suite", findings: [] };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
   if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
-  const { errors, warnings } =
-    kind === "HookOverride"
-      ? checkOverride(source.object, options)
-      : checkPolicy(kind, source.object, options);
+  const { errors, warnings } = check(kind, source.object, options);
   const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
   const inOrder = [
     ...all.map((error) => finding(source, "error", error)),
     ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+}
+
+function check(kind: OwnKind, object: RawObject, options: ValidationOptions): Semantics {
+  if (kind === "HookOverride") return checkOverride(object, options);
+  if (kind !== "HookRollout") return checkPolicy(kind, object, options);
+  const schemaErrors = validatePolicy("HookRollout", object);
+  const { errors, warnings } = checkRollout(viewRollout(object).spec, schemaErrors);
+  return { errors: [...schemaErrors, ...errors], warnings };
 }
 
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */

@@ -26,7 +26,7 @@ import { type ExpressionVariables, type VariableName, viewVariable } from "./vie
 export type { ExpressionVariables } from "./view.ts";
 
 /** The use of an expression decides which variables it can read and which type it must return. */
-export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object";
+export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object" | "health";
 
 /** Line and column start at 1. */
 export interface ExpressionProblem {
@@ -76,6 +76,7 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   gate: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
   object: { variables: ["object", "cluster", "now"], result: "bool" },
+  health: { variables: ["cluster"], result: "bool" },
 };
 
 /** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */

@@ -15,7 +15,10 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
       params["additionalProperty"],
       Object.keys(parentSchema?.["properties"] ?? {}),
     ),
-  type: ({ data, params }) => wrongType(data, String(params["type"])),
+  type: ({ data, params, parentSchema }) =>
+    Array.isArray(params["type"])
+      ? `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`
+      : wrongType(data, String(params["type"])),
   enum: ({ data, params }) => unexpected("found", data, params["allowedValues"]),
   minLength: ({ data, params }) =>
     data === ""

@@ -185,7 +185,7 @@ function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string 
 function validatorOf(kind: Kind): ValidateFunction {
   const known = validators.get(kind);
   if (known !== undefined) return known;
-  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true });
+  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true });
   ajv.addKeyword("x-expected"); // words for fieldmessage.ts
   // Ranges narrower than the formats' own are in the schemas. A format without an entry here does not compile.
   ajv.addFormat("int32", { type: "number", validate: (n: number) => Math.abs(n) < 2 ** 31 });

@@ -44,29 +44,56 @@ export function* checkInSteps(
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
 ): Steps<Semantics & { readonly asks: number }> {
-  const sound = rules
-    .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
-    .filter(
-      ({ path }) => !schemaErrors.some((each) => isWithin(each.path, path) || isWithin(path, each.path)),
-    );
-  const letters = sound
-    .flatMap(({ rule }) => expressionsOf(rule))
-    .reduce((sum, { length }) => sum + length, 0);
+  const parts = rules.map((rule, index) => ({ rule, path: `spec.rules[${index}]` }));
+  const sound = parts.filter(({ path }) => isSound(path, schemaErrors));
+  return yield* checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy" }, served);
+}
+
+/** Whether nothing at the path, around it or below it is wrong. */
+export function isSound(path: string, errors: readonly FieldError[]): boolean {
+  return !errors.some((each) => isWithin(each.path, path) || isWithin(path, each.path));
+}
+
+/** What shares the limits of one object. */
+export interface Together {
+  readonly path: string;
+  readonly rules: readonly { readonly rule: RuleSpec; readonly path: string }[];
+  /** Health checks of a rollout. */
+  readonly health?: readonly { readonly expression: string; readonly path: string }[];
+  /** How to get below a limit. */
+  readonly remedy: string;
+}
+
+export function* checkTogether(
+  { path: whole, rules, health = [], remedy }: Together,
+  served: ServedHooks | undefined,
+): Steps<Semantics & { readonly asks: number }> {
+  // Makes every rule not evaluable.
+  const refused = (problem: string): Semantics & { readonly asks: number } => ({
+    errors: [{ path: whole, message: `${problem}: ${remedy}` }],
+    warnings: [],
+    asks: 0,
+  });
+  const texts = [
+    ...rules.flatMap(({ rule }) => expressionsOf(rule)),
+    ...health.map((each) => each.expression),
+  ];
+  const letters = texts.reduce((sum, { length }) => sum + length, 0);
   if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
-  const { tooMany, asks } = yield* countWindows(sound.map(({ rule }) => rule));
+  const { tooMany, asks } = yield* countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const checked: Semantics[] = [];
   const patterns: Patterns = { weight: 0 };
-  for (const { rule, path } of sound) {
+  for (const { rule, path } of rules) {
     checked.push(yield* checkRule(rule, { path, patterns }, served));
     if (patterns.weight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
+  for (const { expression, path } of health) {
+    yield;
+    checked.push(checkExpression(expression, "health", { path, patterns }));
+    if (patterns.weight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
+  }
   return { ...merge(checked), asks };
-}
-
-/** Makes every rule not evaluable. */
-function refused(error: FieldError): Semantics & { readonly asks: number } {
-  return { errors: [error], warnings: [], asks: 0 };
 }
 
 /** The patterns of a policy so far. */
@@ -74,20 +101,9 @@ interface Patterns {
   weight: number;
 }
 
-const TOO_MANY_LETTERS: FieldError = {
-  path: "spec.rules",
-  message: `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together: split the policy`,
-};
-
-const TOO_MANY_ENTRIES: FieldError = {
-  path: "spec.rules",
-  message: `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together: split the policy`,
-};
-
-const TOO_MANY_PATTERNS: FieldError = {
-  path: "spec.rules",
-  message: "the patterns of all expressions together repeat too much: split the policy",
-};
+const TOO_MANY_LETTERS = `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
+const TOO_MANY_ENTRIES = `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together`;
+const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too much";
 
 function expressionsOf({ matchConditions = [], until = [] }: RuleSpec): string[] {
   const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);

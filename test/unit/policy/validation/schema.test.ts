@@ -5,7 +5,7 @@ import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../../corpus/corpus.ts";
 import { runs } from "../../../generated.ts";
 
-const KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride"] as const;
+const KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
 
 describe("a valid policy has no errors", () => {
   for (const { name, object } of validCorpus()) {

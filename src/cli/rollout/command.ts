@@ -1,0 +1,225 @@
+/** `hookpolicy rollout`: how far rollouts are, and pausing and resuming them. */
+
+import { Argument, type Command } from "commander";
+import type { HookRollout } from "../../api/hookpolicy.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { UsageError } from "../../operator/options.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  connectionOf,
+  parseTime,
+  reading,
+  tellLost,
+} from "../fleet/connection.ts";
+import { colourFor } from "../terminal/colour.ts";
+import { confirm } from "../terminal/confirm.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+const ACTIONS = ["status", "plan", "pause", "resume"] as const;
+type Action = (typeof ACTIONS)[number];
+const FORMATS = ["text", "json", "svg"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly watch?: true;
+  readonly filename?: readonly string[];
+  readonly duration?: number;
+  readonly from?: Date;
+  readonly toVersion?: string;
+  readonly reason?: string;
+  readonly yes?: true;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # How far every rollout is
+  hookpolicy rollout status
+
+  # One of them, and every change of it
+  hookpolicy rollout status upgrades -w
+
+  # When each stage begins and ends if every upgrade takes 40 minutes
+  hookpolicy rollout plan upgrades --duration 40m
+
+  # The same of a rollout that is not applied yet, over the Clusters of the API server, as a picture
+  hookpolicy rollout plan -f rollout.yaml --duration 40m --from 2026-12-01T08:00:00Z -o svg > plan.svg
+
+  # Let no further Cluster begin; those that run end as usual
+  hookpolicy rollout pause upgrades --reason "change freeze, INC-1234"
+
+  # Continue after a pause or, once you have looked at what failed, after a halt
+  hookpolicy rollout resume upgrades`;
+
+export function addRollout(program: Command): void {
+  const command = program
+    .command("rollout")
+    .addArgument(new Argument("<action>", "what to do").choices(ACTIONS))
+    .argument("[rollout]", "name of a HookRollout; status: all of them by default")
+    .summary("how far fleet rollouts are; plan, pause and resume them")
+    .description(
+      "Shows the stages of HookRollouts, what runs, what failed and what begins next; computes beforehand when each stage begins and ends; pauses a rollout, or resumes one that is paused or halted. Resuming a halted rollout shows what failed and asks first.\n\nExit code: 0 done, 1 not confirmed or changed meanwhile, 2 input that cannot be read or wrong usage.",
+    )
+    .option("-w, --watch", "status: stay, and show every change")
+    .option(
+      "-f, --filename <path>",
+      "plan: files and folders with the rollout; with Clusters in them, instead of the API server; repeatable",
+      collect,
+    )
+    .option("--duration <duration>", "plan: how long each operation takes, such as 40m", parseTime)
+    .option("--from <time>", "plan: from this time on, such as 2026-12-01T08:00:00Z; now by default", instant)
+    .option("--to-version <version>", "plan: leave out Clusters that have this version already", version)
+    .option("--reason <text>", "pause: why, kept in an annotation of the rollout")
+    .option("-y, --yes", "resume: do not ask for confirmation")
+    .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (action: Action, name: string | undefined, _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    checkFlags(action, name, flags);
+    await rollout(action, name, flags);
+  });
+}
+
+/** Which action each flag is for. */
+const ONLY = {
+  watch: ["status"],
+  filename: ["plan"],
+  duration: ["plan"],
+  from: ["plan"],
+  toVersion: ["plan"],
+  reason: ["pause"],
+  yes: ["resume"],
+} as const satisfies Partial<Record<keyof Flags, readonly Action[]>>;
+
+function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
+  for (const [flag, [owner]] of Object.entries(ONLY)) {
+    if (owner !== action && Object.hasOwn(flags, flag))
+      throw new UsageError(
+        `--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for ${owner}`,
+      );
+  }
+  if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
+  if (action === "plan") return checkPlan(name, flags);
+  if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
+  if (action === "pause" && (flags.reason ?? "").trim() === "")
+    throw new UsageError("pause: say why with --reason, for those who find it paused");
+}
+
+function checkPlan(name: string | undefined, { filename, duration }: Flags): void {
+  if (duration === undefined)
+    throw new UsageError("plan: say how long an operation takes with --duration, such as 40m");
+  if (name === undefined && filename === undefined)
+    throw new UsageError("plan: name the rollout, or give its file with -f");
+}
+
+async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {
+  if (action === "plan") return await plan(name, flags);
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  await reading(
+    withApiServer(connectionOf(flags), async (client) => {
+      if (action === "status")
+        return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
+      const found = await find(client, name ?? "");
+      const { pauseRollout } = await import("./change.ts");
+      if (action === "resume") return await resume(client, found, flags);
+      await pauseRollout(client, found, flags.reason ?? "");
+      stdout.line(
+        `paused HookRollout ${found.metadata.name}: nothing more begins, and what runs goes its way`,
+      );
+    }),
+  );
+}
+
+async function resume(client: KubeClient, found: HookRollout, flags: Flags): Promise<void> {
+  const { isHalted, resumeRollout, resumption } = await import("./change.ts");
+  const changes = resumption(found);
+  if (changes.length === 0) {
+    stdout.line(`HookRollout ${found.metadata.name} is neither paused nor halted`);
+    return;
+  }
+  if (isHalted(found)) stderr.lines(await linesOf([found], flags));
+  stderr.lines(changes);
+  if (isHalted(found)) await confirm("Resume this rollout?", flags.yes === true);
+  await resumeRollout(client, found, client.serverClock.now());
+  stdout.line(`resumed HookRollout ${found.metadata.name}`);
+}
+
+async function list(client: KubeClient): Promise<readonly HookRollout[]> {
+  const { unlessNotFound } = await import("../../kube/kubeerror.ts");
+  const { ROLLOUTS } = await import("../../kube/resources.ts");
+  const { viewRollout } = await import("../../controller/storedviews.ts");
+  const found = await unlessNotFound(client.list(ROLLOUTS));
+  return found?.items.map((raw) => viewRollout(raw)) ?? [];
+}
+
+async function find(client: KubeClient, name: string): Promise<HookRollout> {
+  const all = await list(client);
+  const found = all.find(({ metadata }) => metadata.name === name);
+  if (found !== undefined) return found;
+  const meant = nearest(
+    name,
+    all.map(({ metadata }) => metadata.name),
+  );
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  throw new CommandError(USAGE, `there is no HookRollout ${name}${hint}`);
+}
+
+async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
+  const { rolloutsJson } = await import("./statusreport.ts");
+  const rollouts = name === undefined ? await list(client) : [await find(client, name)];
+  if (flags.output === "json") return stdout.document(rolloutsJson(rollouts));
+  if (rollouts.length === 0) stderr.line("there is no HookRollout");
+  stdout.lines(await linesOf(rollouts, flags));
+}
+
+async function linesOf(rollouts: readonly HookRollout[], flags: Flags): Promise<string[]> {
+  const { rolloutLines } = await import("./statusreport.ts");
+  return rolloutLines(rollouts, { now: new Date(), colour: colourFor(process.stdout, flags, process.env) });
+}
+
+/** A terminal is redrawn; any other output gets the whole status again after each change. */
+async function keepPrinting(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
+  if (name !== undefined) await find(client, name);
+  const { follow } = await import("../fleet/follow.ts");
+  const { ROLLOUTS } = await import("../../kube/resources.ts");
+  const { viewRollout } = await import("../../controller/storedviews.ts");
+  const { rolloutsJson } = await import("./statusreport.ts");
+  const stop = new AbortController();
+  process.stdout.on("error", () => stop.abort()); // the reader is gone
+  const show = async (rollouts: readonly HookRollout[]): Promise<void> => {
+    if (flags.output === "json") stdout.document(rolloutsJson(rollouts));
+    else if (process.stdout.isTTY) stdout.screen(await linesOf(rollouts, flags));
+    else stdout.lines([...(await linesOf(rollouts, flags)), ""]);
+  };
+  await follow(
+    client,
+    { resource: ROLLOUTS, ...(name !== undefined && { name }) },
+    {
+      onObjects: (objects) => void show(objects.map((each) => viewRollout(each))),
+      onLost: (error) => tellLost(error.message),
+    },
+    stop.signal,
+  );
+}
+
+async function plan(name: string | undefined, flags: Flags): Promise<void> {
+  const { readPlanned } = await import("./planned.ts");
+  const { planFleet } = await import("./plan.ts");
+  const { planJson, planLines, planSvg } = await import("./planreport.ts");
+  const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
+  const { rollout: object, fleet } = await reading(readPlanned(name, filename, connectionOf(flags)));
+  const planned = planFleet(object, fleet, {
+    from,
+    durationMs,
+    ...(toVersion !== undefined && { version: toVersion }),
+  });
+  const { problem } = planned.rollout;
+  if (problem !== undefined)
+    throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
+  if (output === "json") stdout.document(planJson(planned));
+  else if (output === "svg") stdout.document(planSvg(planned));
+  else stdout.lines(planLines(planned, durationMs));
+}

@@ -1,0 +1,51 @@
+/** The timeline of a rollout over the Clusters of a fleet. */
+
+import type { HookRollout } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { expectedCall } from "../../operations/call.ts";
+import { forecast } from "../../operations/forecast.ts";
+import { covers, isActive } from "../../policy/override.ts";
+import { BEGINS, memberOf } from "../../rollouts/member.ts";
+import { isAtTarget } from "../../rollouts/health.ts";
+import { type Plan, type PlanMember, planRollout } from "../../rollouts/plan.ts";
+import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+
+export interface PlanWish {
+  readonly from: Date;
+  /** How long every operation takes. */
+  readonly durationMs: number;
+  /** What an upgrade leads to: Clusters that are there already are left out. Absent: all are upgraded. */
+  readonly version?: string;
+}
+
+export interface FleetPlan extends Plan {
+  readonly rollout: CompiledRollout;
+}
+
+export function planFleet(object: HookRollout, fleet: Fleet, wish: PlanWish): FleetPlan {
+  const rollout = compileRollout(object);
+  const members = fleet.clusters().flatMap((cluster) => planMember(rollout, fleet, cluster, wish) ?? []);
+  return { ...planRollout(rollout, members, wish), rollout };
+}
+
+function planMember(
+  rollout: CompiledRollout,
+  fleet: Fleet,
+  cluster: Cluster,
+  { version }: PlanWish,
+): PlanMember | undefined {
+  const { topology, metadata } = cluster;
+  const member = topology && memberOf(rollout, metadata, fleet.namespace(metadata.namespace ?? ""));
+  if (member === undefined || (version !== undefined && isAtTarget(cluster, version))) return undefined;
+  const call = expectedCall(BEGINS[rollout.operation], cluster, version);
+  const policies = fleet.policiesFor(metadata.namespace ?? "");
+  const world = fleet.world(cluster);
+  const isOverridden = (at: Date): boolean =>
+    world.overrides.some(
+      (override) =>
+        isActive(override, cluster, call.hook, at) &&
+        covers(override, { kind: "HookRollout", name: rollout.name }),
+    );
+  return { member, releasedFrom: (at) => (isOverridden(at) ? at : forecast(policies, world, call, at)) };
+}

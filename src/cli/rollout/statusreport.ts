@@ -1,0 +1,152 @@
+/** Prints how far rollouts are: from their status alone, so that all who may read them see the same. */
+
+import {
+  CONDITION,
+  type HookRollout,
+  type RolloutStageStatus,
+  type RolloutTarget,
+} from "../../api/hookpolicy.ts";
+import type { Condition } from "../../api/meta.ts";
+import { since } from "../terminal/age.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { tableLines } from "../terminal/table.ts";
+
+export interface RolloutView {
+  readonly now: Date;
+  readonly colour: Colour;
+}
+
+const BAR = 16;
+const INDENT = "  ";
+
+export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView): string[] {
+  return rollouts.flatMap((rollout, index) => [...(index === 0 ? [] : [""]), ...linesOf(rollout, view)]);
+}
+
+function linesOf(rollout: HookRollout, view: RolloutView): string[] {
+  const { status } = rollout;
+  const sections = [
+    ...(status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
+    runningLines(rollout, view),
+    failedLines(rollout, view),
+    nextLines(rollout, view),
+  ];
+  return [
+    heading(rollout, view),
+    ...sections.filter((lines) => lines.length > 0).flatMap((lines) => ["", ...lines]),
+  ];
+}
+
+function heading({ metadata, spec, status }: HookRollout, { colour }: RolloutView): string {
+  const mode = spec.mode === "Audit" ? ", Audit" : "";
+  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${stateOf(spec, status?.conditions ?? [], colour)}`;
+}
+
+function stateOf(spec: HookRollout["spec"], conditions: readonly Condition[], colour: Colour): string {
+  const find = (type: string): Condition | undefined => conditions.find((each) => each.type === type);
+  const halted = find(CONDITION.Halted);
+  const ready = find(CONDITION.Ready);
+  if (ready === undefined) return colour.yellow("the operator has not seen it yet");
+  if (ready.status !== "True") return colour.red(ready.message);
+  if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
+  return spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
+}
+
+function stageLines(
+  { spec }: HookRollout,
+  { version, stages }: RolloutTarget,
+  { colour, now }: RolloutView,
+): string[] {
+  const rows = stages.map((stage, index) => [
+    stage.name,
+    bar(stage, colour),
+    `${stage.succeeded}/${stage.members}`,
+    ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
+    stageState(stage, stages[index - 1], { soak: spec.stages?.[index]?.minSuccessTime, now }),
+  ]);
+  const title = version === undefined ? [] : [`To ${version}:`];
+  if (spec.operation !== "Upgrade") {
+    const [stage] = stages;
+    return stage === undefined
+      ? []
+      : [`${stage.running} running, ${stage.waiting} waiting, ${stage.failed} failed`];
+  }
+  const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
+  return [...title, ...tableLines(headings, rows).map((line) => `${INDENT}${line}`)];
+}
+
+/** Succeeded, running and failed Clusters as parts of the stage. */
+function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour: Colour): string {
+  const share = (count: number): number => (members === 0 ? 0 : Math.round((count * BAR) / members));
+  const done = share(succeeded);
+  const bad = Math.min(share(failed), BAR - done);
+  const busy = Math.min(share(running), BAR - done - bad);
+  return [
+    colour.green("█".repeat(done)),
+    colour.cyan("▒".repeat(busy)),
+    colour.red("x".repeat(bad)),
+    colour.dim("·".repeat(BAR - done - busy - bad)),
+  ].join("");
+}
+
+function stageState(
+  stage: RolloutStageStatus,
+  before: RolloutStageStatus | undefined,
+  { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
+): string {
+  if (stage.passed) return "passed";
+  if (before !== undefined && !before.passed) return `waits for ${before.name}`;
+  if (stage.soakingSince !== undefined) return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far`;
+  if (stage.members === 0) return "has no Clusters";
+  return "open";
+}
+
+function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {
+  const claims = status?.running ?? [];
+  if (claims.length === 0) return [];
+  const rows = claims.map(({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
+    `${namespace}/${name}`,
+    target,
+    stage,
+    since(claimedAt, now),
+    markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
+  ]);
+  return [
+    `Running (at most ${spec.maxConcurrency ?? 1}):`,
+    ...indented(["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows),
+  ];
+}
+
+function failedLines({ status }: HookRollout, { now, colour }: RolloutView): string[] {
+  const failures = status?.failed ?? [];
+  if (failures.length === 0) return [];
+  const rows = failures.map(({ namespace, name, stage = "", reason, time, message }) => [
+    `${namespace}/${name}`,
+    stage,
+    reason,
+    since(time, now),
+    message,
+  ]);
+  return [colour.red("Failed:"), ...indented(["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows)];
+}
+
+function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
+  const waiting = status?.next ?? [];
+  if (waiting.length === 0) return [];
+  const rows = waiting.map(({ namespace, name, target = "", stage = "", since: at }) => [
+    `${namespace}/${name}`,
+    target,
+    stage,
+    since(at, now),
+  ]);
+  return ["Next:", ...indented(["CLUSTER", "TARGET", "STAGE", "WAITS"], rows)];
+}
+
+function indented(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return tableLines(headings, rows).map((line) => `${INDENT}${line}`);
+}
+
+/** The objects, as they are stored. */
+export function rolloutsJson(rollouts: readonly HookRollout[]): string {
+  return `${JSON.stringify(rollouts, undefined, 2)}\n`;
+}

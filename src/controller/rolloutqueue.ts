@@ -1,0 +1,124 @@
+/**
+ * Whose turn it is to begin, in this replica's memory. It may only hold: a slot is taken in the API server, by
+ * rolloutclaims.ts.
+ */
+
+import { lookup } from "../policy/selector.ts";
+import type { Slots } from "../rollouts/slots.ts";
+import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
+import type { Member } from "../rollouts/member.ts";
+
+/** A member whose operation the API server shows to be wanted, and that every policy releases. */
+export interface Waiting {
+  readonly member: Member & { readonly stage: CompiledStage };
+  readonly target: string;
+  readonly firstAsked: Date;
+}
+
+/** Who has been passed over goes behind for this long. */
+const BEHIND_MS = 10 * 60_000;
+const GRACE_MS = 5000;
+
+interface Asking {
+  /** Monotonic milliseconds of the last call. */
+  lastAsked: number;
+  /** Since when it could have begun. */
+  firstSince?: number;
+  behindUntil?: number;
+}
+
+export class RolloutQueue {
+  readonly #asking = new Map<string, Asking>();
+  #order: readonly string[] = [];
+  #mayBegin: ReadonlySet<string> = new Set();
+
+  /** Cluster API has called about the Cluster. */
+  asked(uid: string, nowMs: number): void {
+    const asking = this.#asking.get(uid);
+    if (asking === undefined) this.#asking.set(uid, { lastAsked: nowMs });
+    else asking.lastAsked = nowMs;
+  }
+
+  /** It had its slot and never began: all others go first. */
+  putBehind(uid: string, nowMs: number): void {
+    const asking = this.#asking.get(uid);
+    if (asking !== undefined) asking.behindUntil = nowMs + BEHIND_MS;
+  }
+
+  forget(uid: string): void {
+    this.#asking.delete(uid);
+  }
+
+  mayBegin(uid: string): boolean {
+    return this.#mayBegin.has(uid);
+  }
+
+  /** First come first. */
+  get order(): readonly string[] {
+    return this.#order;
+  }
+
+  /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */
+  update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
+    const graceMs = 2 * rollout.retryAfterSeconds * 1000 + GRACE_MS;
+    const asking = waiting.filter(({ member }) => this.#isAsking(member.metadata.uid, nowMs - graceMs));
+    const ordered = this.#sort(rollout, asking, nowMs);
+    const mayBegin = new Set<string>();
+    for (const { member } of ordered) {
+      if (slots.left === 0) break;
+      const room = { stage: member.stage, labels: member.metadata.labels };
+      if (!slots.hasRoom(room)) continue;
+      slots.take(member.metadata.uid, room);
+      mayBegin.add(member.metadata.uid);
+    }
+    this.#watchGrace(mayBegin, graceMs, nowMs);
+    this.#order = ordered.map(({ member }) => member.metadata.uid);
+    this.#mayBegin = mayBegin;
+    const known = new Set(waiting.map(({ member }) => member.metadata.uid));
+    for (const uid of this.#asking.keys())
+      if (!known.has(uid) && !this.#isAsking(uid, nowMs - graceMs)) this.#asking.delete(uid);
+  }
+
+  #isAsking(uid: string, since: number): boolean {
+    return (this.#asking.get(uid)?.lastAsked ?? -Infinity) >= since;
+  }
+
+  #watchGrace(mayBegin: ReadonlySet<string>, graceMs: number, nowMs: number): void {
+    for (const [uid, asking] of this.#asking) {
+      if (!mayBegin.has(uid)) {
+        delete asking.firstSince;
+        continue;
+      }
+      asking.firstSince ??= nowMs;
+      if (nowMs - asking.firstSince < graceMs) continue;
+      asking.behindUntil = nowMs + BEHIND_MS;
+      delete asking.firstSince;
+    }
+  }
+
+  #sort({ orderLabelKey }: CompiledRollout, waiting: readonly Waiting[], nowMs: number): readonly Waiting[] {
+    const keyed = waiting.map((each) => ({
+      each,
+      isBehind: (this.#asking.get(each.member.metadata.uid)?.behindUntil ?? -Infinity) > nowMs,
+      order: orderLabelKey === undefined ? 0 : orderOf(lookup(each.member.metadata.labels, orderLabelKey)),
+      name: `${each.member.metadata.namespace}/${each.member.metadata.name}`,
+    }));
+    keyed.sort(
+      (a, b) =>
+        Number(a.isBehind) - Number(b.isBehind) ||
+        compareOrder(a.order, b.order) ||
+        a.each.firstAsked.getTime() - b.each.firstAsked.getTime() ||
+        (a.name < b.name ? -1 : Number(a.name > b.name)),
+    );
+    return keyed.map(({ each }) => each);
+  }
+}
+
+/** Smaller integers first; what is no integer comes last. */
+function orderOf(label: string | undefined): number {
+  return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Infinity;
+}
+
+function compareOrder(a: number, b: number): number {
+  return a === b ? 0 : a - b;
+}

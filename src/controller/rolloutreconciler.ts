@@ -1,0 +1,221 @@
+/**
+ * Brings the status of one HookRollout in line with what its members show: gives slots back, judges stages, records
+ * failures. Runs in one replica at a time; at rest it reads and writes nothing.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { HookRollout, HookRolloutStatus, RolloutCandidate, RolloutClaim } from "../api/hookpolicy.ts";
+import { CONDITION, REASON } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { timestamp } from "../policy/instant.ts";
+import { healthOf, isAtTarget } from "../rollouts/health.ts";
+import { showsMark } from "../rollouts/member.ts";
+import type { CompiledRollout } from "../rollouts/rollout.ts";
+import { scopeOf } from "../rollouts/scope.ts";
+import type { Result } from "./reconciler.ts";
+import type { RolloutEntry } from "./rolloutentry.ts";
+import type { RolloutApi } from "./rolloutports.ts";
+import type { Rollouts } from "./rollouts.ts";
+import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
+import type { Lister } from "./ports.ts";
+
+export interface RolloutReconcilerOptions {
+  readonly rollouts: Rollouts;
+  readonly api: RolloutApi;
+  readonly clusters: Lister<Cluster>;
+  /** Whether this replica writes the statuses of rollouts. */
+  readonly leading: () => boolean;
+  readonly loaded: () => boolean;
+  readonly now: () => Date;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** This replica has stored `now` in place of `before`. */
+  readonly onStored: (
+    object: HookRollout,
+    before: HookRolloutStatus | undefined,
+    now: HookRolloutStatus,
+  ) => void;
+}
+
+/** Longer than an answer "go" takes to become a mark. */
+const CLAIM_MS = 3 * 60_000;
+/** A member that was at its version may be unhealthy for a moment. */
+const UNHEALTHY_MS = 30_000;
+/** Deadlines, soaks and claims end by time alone. */
+const POLL_MS = 2000;
+const MAX_READS = 8;
+
+export class RolloutReconciler {
+  readonly #options: RolloutReconcilerOptions;
+  /** Since when this replica knows a claim as it is, by uid and last write. */
+  readonly #claimsSeen = new Map<string, number>();
+  readonly #unhealthySince = new Map<string, number>();
+  readonly #rebuildUntil = new Map<string, number>();
+
+  constructor(options: RolloutReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(name: string): Promise<Result> {
+    const { rollouts, leading, loaded } = this.#options;
+    const entry = rollouts.get(name);
+    if (entry === undefined) {
+      this.#forget(name);
+      return {};
+    }
+    if (!leading() || !loaded()) return { requeueAfterMs: POLL_MS };
+    const mayHaveEnded = this.#mayHaveEnded(entry);
+    const planned = this.#statusOf(entry, entry.object, new Set());
+    if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
+      await this.#write(entry, mayHaveEnded);
+    return { requeueAfterMs: POLL_MS };
+  }
+
+  /** A conflict is the queue's to retry: everything is read again then. */
+  async #write(entry: RolloutEntry, mayHaveEnded: readonly RolloutClaim[]): Promise<void> {
+    const { api, rollouts, onStored } = this.#options;
+    const { name } = entry.rollout;
+    // Before the Clusters: a claim that is taken meanwhile is a conflict.
+    const object = await api.getRollout(name);
+    if (object === undefined) return;
+    rollouts.rolloutChanged(name, object);
+    const current = rollouts.get(name);
+    if (current === undefined) return;
+    const ended = await this.#readEnded(current, mayHaveEnded);
+    const status = this.#statusOf(current, object, ended);
+    if (isDeepStrictEqual(status, object.status)) return;
+    const stored = await api.replaceRolloutStatus(object, status);
+    if (stored === undefined) return;
+    onStored(stored, object.status, status);
+    rollouts.rolloutChanged(name, stored);
+  }
+
+  #statusOf(entry: RolloutEntry, object: HookRollout, ended: ReadonlySet<string>): HookRolloutStatus {
+    const { rollout } = entry;
+    const scope = scopeOf(object.spec);
+    entry.refresh();
+    return computeRolloutStatus(
+      {
+        rollout,
+        stored: object.status,
+        members: this.#membersOf(entry),
+        ended,
+        isRebuilding: this.#isRebuilding(object, rollout, scope),
+        scope,
+        next: queueOf(entry),
+      },
+      this.#options.now(),
+    );
+  }
+
+  #membersOf(entry: RolloutEntry): MemberState[] {
+    return entry.members().map(({ member, cluster }) => {
+      const health = entry.health(cluster);
+      return { member, cluster, health, lastsUnhealthy: this.#lastsUnhealthy(entry, cluster, health) };
+    });
+  }
+
+  #lastsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: string): boolean {
+    const key = `${rollout.name} ${cluster.metadata.uid}`;
+    const nowMs = this.#options.nowMs();
+    const isUnhealthy =
+      rollout.operation === "Upgrade" &&
+      health === "Unhealthy" &&
+      isAtTarget(cluster, cluster.topology?.version ?? "");
+    if (!isUnhealthy) {
+      this.#unhealthySince.delete(key);
+      return false;
+    }
+    const since = this.#unhealthySince.get(key) ?? nowMs;
+    this.#unhealthySince.set(key, since);
+    return nowMs - since >= UNHEALTHY_MS;
+  }
+
+  /** A young rollout has lost nothing. The condition stays when another replica takes over. */
+  #isRebuilding({ status }: HookRollout, { name, createdAt, mode }: CompiledRollout, scope: string): boolean {
+    if (mode === "Audit") return false;
+    const { now, nowMs } = this.#options;
+    const isYoung = now().getTime() - createdAt.getTime() < CLAIM_MS;
+    const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
+    const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+    const isInherited = ready?.reason === REASON.StatusLost && !this.#rebuildUntil.has(name);
+    if (isLost || isInherited) this.#rebuildUntil.set(name, nowMs() + CLAIM_MS);
+    return nowMs() < (this.#rebuildUntil.get(name) ?? -Infinity);
+  }
+
+  /** As memory tells; only a consistent read gives a slot back. */
+  #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
+    const { clusters, nowMs } = this.#options;
+    const running = entry.status?.running ?? [];
+    const seen = new Set(running.map((claim) => claimKey(entry, claim)));
+    for (const key of this.#claimsSeen.keys())
+      if (key.startsWith(`${entry.rollout.name} `) && !seen.has(key)) this.#claimsSeen.delete(key);
+    return running.filter((claim) => {
+      const key = claimKey(entry, claim);
+      const since = this.#claimsSeen.get(key) ?? nowMs();
+      this.#claimsSeen.set(key, since);
+      const cluster = clusters.get(`${claim.namespace}/${claim.name}`);
+      return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
+    });
+  }
+
+  async #readEnded(entry: RolloutEntry, claims: readonly RolloutClaim[]): Promise<ReadonlySet<string>> {
+    const { api, nowMs } = this.#options;
+    const ended = new Set<string>();
+    for (let at = 0; at < claims.length; at += MAX_READS) {
+      const batch = claims.slice(at, at + MAX_READS);
+      await Promise.all(
+        batch.map(async (claim) => {
+          const cluster = await api.findCluster(claim.namespace, claim.name);
+          const since = this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs();
+          const isOld = nowMs() - since >= CLAIM_MS;
+          if (!this.#hasEnded(entry, claim, cluster, isOld)) return;
+          ended.add(claim.uid);
+          if (claim.markedAt === undefined) entry.queue.putBehind(claim.uid, nowMs());
+        }),
+      );
+    }
+    return ended;
+  }
+
+  /** A Cluster that has reached its version and failed is not in operation any more: its failure counts instead. */
+  #hasEnded(
+    { rollout, status }: RolloutEntry,
+    { uid, target = "", markedAt }: RolloutClaim,
+    cluster: Cluster | undefined,
+    isOld: boolean,
+  ): boolean {
+    const { now } = this.#options;
+    if (cluster === undefined || cluster.metadata.uid !== uid) return true;
+    if (rollout.operation === "Upgrade" && cluster.metadata.deletionTimestamp !== undefined) return true;
+    if (showsMark(rollout.operation, cluster.metadata)) return false;
+    if (rollout.operation === "Upgrade" && isAtTarget(cluster, target))
+      return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
+    if (markedAt === undefined) return isOld;
+    return rollout.operation === "Create";
+  }
+
+  #forget(name: string): void {
+    this.#rebuildUntil.delete(name);
+    for (const known of [this.#claimsSeen, this.#unhealthySince])
+      for (const key of known.keys()) if (key.startsWith(`${name} `)) known.delete(key);
+  }
+}
+
+function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {
+  return status?.failed?.some((failure) => failure.uid === uid) === true;
+}
+
+function claimKey({ rollout }: RolloutEntry, { uid, target, attempts, renewedAt }: RolloutClaim): string {
+  return `${rollout.name} ${uid} ${target ?? ""} ${attempts} ${renewedAt}`;
+}
+
+function queueOf(entry: RolloutEntry): RolloutCandidate[] {
+  return entry.waiting.map(({ member: { metadata, stage }, target, firstAsked }) => ({
+    namespace: metadata.namespace ?? "",
+    name: metadata.name,
+    ...(target !== "" && { target }),
+    stage: stage.name,
+    since: timestamp(firstAsked),
+  }));
+}

@@ -1,0 +1,287 @@
+/**
+ * Holds Clusters for HookRollouts, after every policy has released them. Memory may hold at no cost; a slot is taken in the
+ * API server (rolloutclaims.ts).
+ */
+
+import type { HookRollout } from "../api/hookpolicy.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { isAsked } from "../operations/shows.ts";
+import { clusterKey, compareResourceVersions } from "../policy/cluster.ts";
+import { covers, isActive, type Override } from "../policy/override.ts";
+import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
+import type { LiveWorld, World } from "../policy/world.ts";
+import { openGate, promotionQueries, type Situation } from "../rollouts/promotion.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import { type Candidate, refusalOf } from "../rollouts/claim.ts";
+import { type Hold, holdText } from "../rollouts/holdtext.ts";
+import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
+import type { CompiledRollout } from "../rollouts/rollout.ts";
+import type { AskRequest } from "./ports.ts";
+import { RolloutClaims } from "./rolloutclaims.ts";
+import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
+import type { RolloutApi } from "./rolloutports.ts";
+
+export interface RolloutsOptions extends RolloutWorld {
+  readonly api: RolloutApi;
+  /** The status of the rollout may have to change: reconcile it. */
+  readonly onDirty: (name: string) => void;
+  /** The kinds of objects that gates look at may have changed. */
+  readonly onDemands: () => void;
+  readonly onError: (error: unknown) => void;
+  /** Memory is behind: read the rollouts again. */
+  readonly onStale: () => void;
+  /** A word for why a read failed: it becomes a metric's label. */
+  readonly reasonOf: (error: unknown) => string;
+}
+
+/** Before the Cluster itself shows that it waits, a call alone tells it, and a call is no evidence. */
+const SOON_SECONDS = 5;
+
+export class Rollouts {
+  readonly #options: RolloutsOptions;
+  readonly #entries = new Map<string, RolloutEntry>();
+  readonly #claims: RolloutClaims;
+
+  constructor(options: RolloutsOptions) {
+    const { clusters, namespaces, api, now, onError } = options;
+    this.#options = options;
+    this.#claims = new RolloutClaims({
+      api,
+      namespaceOf: (name) => namespaces.get(name),
+      isUnmanaged: ({ namespace, name, uid }) => {
+        const known = clusters.get(`${namespace}/${name}`);
+        return known?.metadata.uid === uid && known.topology === undefined;
+      },
+      now,
+      onStored: (object) => this.rolloutChanged(object.metadata.name, object),
+      onError,
+    });
+  }
+
+  get(name: string): RolloutEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** In the order of names, which is the order of claims. */
+  entries(): readonly RolloutEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  rolloutChanged(name: string, object: HookRollout | undefined): void {
+    const entry = this.#entries.get(name);
+    if (object === undefined) this.#entries.delete(name);
+    else if (entry === undefined) this.#add(name, object);
+    else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
+    this.#options.onDemands();
+    this.#options.onDirty(name);
+  }
+
+  #add(name: string, object: HookRollout): void {
+    this.#entries.set(name, new RolloutEntry(object, this.#options));
+    const sorted = [...this.#entries].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+    this.#entries.clear();
+    for (const [key, entry] of sorted) this.#entries.set(key, entry);
+  }
+
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    const gone =
+      before !== undefined && before.metadata.uid !== now?.metadata.uid ? before.metadata.uid : undefined;
+    for (const [name, { queue }] of this.#entries) {
+      if (gone !== undefined) queue.forget(gone);
+      this.#options.onDirty(name);
+    }
+  }
+
+  /** What memory says after every policy: a hold costs no read. */
+  ask(request: AskRequest, decision: Decision): Decision {
+    if (decision.holds || this.#entries.size === 0) return decision;
+    const hold = decision.basis && this.#holdFromMemory(request, decision.basis.world);
+    return hold === undefined ? decision : held(decision, hold);
+  }
+
+  /**
+   * Takes a slot of every rollout that selects the Cluster, after `decision` has just been confirmed. Never rejects: what
+   * cannot be stored is not released.
+   */
+  async confirm(request: AskRequest, decision: Decision): Promise<Confirmation> {
+    if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
+    if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
+    const { api, onStale, reasonOf } = this.#options;
+    try {
+      if (!this.#hasAll(await api.rollouts())) {
+        onStale();
+        return { ok: false, reason: "RolloutNotInMemory" };
+      }
+      const hold = await this.#take(request, decision.basis.world);
+      return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
+    } catch (error) {
+      return { ok: false, reason: reasonOf(error) };
+    }
+  }
+
+  /** Whether memory has all of these rollouts as they are, so that none of them is passed over. */
+  #hasAll(live: readonly ObjectMeta[]): boolean {
+    return live.every(({ name, uid, generation }) => {
+      const known = this.#entries.get(name)?.object.metadata;
+      return known?.uid === uid && known.generation === generation;
+    });
+  }
+
+  #holdFromMemory({ call, cluster: requested }: AskRequest, world: World): Hold | undefined {
+    const cluster = this.#options.clusters.get(clusterKey(requested));
+    if (cluster === undefined || cluster.metadata.uid !== requested.metadata.uid) return undefined;
+    for (const entry of this.#holding(call.hook, cluster, world.overrides)) {
+      const hold = this.#holdOf(entry, { ...world, cluster }, call);
+      if (hold !== undefined) return hold;
+    }
+    return undefined;
+  }
+
+  #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
+    const { rollout, status, queue, hook } = entry;
+    const { now, nowMs, served } = this.#options;
+    const { cluster } = world;
+    const member = entry.member(cluster);
+    if (member === undefined || member.marked) return undefined;
+    const target = targetOf(rollout.operation, cluster);
+    const refusal = refusalOf(rollout, status, { stage: member.stage, target }, now());
+    if (refusal !== undefined) return holdOf(rollout, refusal);
+    const promotion = gateHold(rollout, member, { world, call, now: now() });
+    if (promotion !== undefined) return promotion;
+    const { uid } = member.metadata;
+    queue.asked(uid, nowMs());
+    const stage = member.stage?.name;
+    const isOwn = status?.running?.some((each) => each.uid === uid && (each.target ?? "") === target);
+    if (isOwn === true) return undefined;
+    if (!isAsked(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
+    entry.refresh();
+    return queue.mayBegin(uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+  }
+
+  /** `undefined`: it may begin. */
+  async #take({ call }: AskRequest, live: LiveWorld): Promise<Hold | undefined> {
+    const operation = operationOf(call.hook);
+    if (operation === undefined) return undefined;
+    const { cluster, namespace, overrides } = live;
+    const taken: CompiledRollout[] = [];
+    for (const entry of this.#holding(call.hook, cluster, overrides)) {
+      const { rollout } = entry;
+      if (!this.#mayClaim(rollout, live)) {
+        await this.#giveBack(taken, cluster);
+        return soon(holdOf(rollout, { reason: "NotItsTurn" }));
+      }
+      const promotion = gateHold(rollout, memberOf(rollout, cluster.metadata, namespace), {
+        world: live,
+        call,
+        now: this.#options.now(),
+      });
+      if (promotion !== undefined) {
+        await this.#giveBack(taken, cluster);
+        return promotion;
+      }
+      const candidateOf = (current: CompiledRollout): Candidate | undefined => {
+        const member = memberOf(current, cluster.metadata, namespace);
+        return member && { ...member, stage: member.stage, target: targetOf(operation, cluster) };
+      };
+      const result = await this.#claims.take(rollout.name, candidateOf);
+      if (result.begins) {
+        if (result.isNew) taken.push(rollout);
+        continue;
+      }
+      await this.#giveBack(taken, cluster);
+      return holdOf(rollout, result);
+    }
+    return undefined;
+  }
+
+  /** A slot is for a Cluster that shows that it waits: a caller must not be able to use them up. */
+  #mayClaim(rollout: CompiledRollout, { cluster, namespace }: LiveWorld): boolean {
+    if (rollout.mode === "Audit") return true;
+    const member = memberOf(rollout, cluster.metadata, namespace);
+    const { served } = this.#options;
+    return member === undefined || member.marked || isAsked(BEGINS[rollout.operation], cluster, served);
+  }
+
+  async #giveBack(taken: readonly CompiledRollout[], { metadata }: Cluster): Promise<void> {
+    for (const { name } of taken) await this.#claims.giveBack(name, metadata.uid);
+  }
+
+  /** The objects that the gates of stages look at for this Cluster. */
+  queries({ call }: AskRequest, world: LiveWorld): readonly ObjectQuery[] {
+    const { cluster, namespace, overrides } = world;
+    return this.#holding(call.hook, cluster, overrides).flatMap(({ rollout }) => {
+      const { stage } = memberOf(rollout, cluster.metadata, namespace) ?? {};
+      return stage === undefined ? [] : promotionQueries(stage, { world, call, now: this.#options.now() });
+    });
+  }
+
+  /** The kinds of objects that the gates of stages look at. */
+  demands(): readonly ObjectDemand[] {
+    return this.entries().flatMap(({ rollout: { stages } }) =>
+      stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands)),
+    );
+  }
+
+  #holding(
+    hook: AskRequest["call"]["hook"],
+    cluster: Cluster,
+    overrides: readonly Override[],
+  ): readonly RolloutEntry[] {
+    const now = this.#options.now();
+    const active = overrides.filter((override) => isActive(override, cluster, hook, now));
+    return this.entries().filter(
+      (entry) =>
+        entry.hook === hook &&
+        entry.rollout.mode === "Enforce" &&
+        !active.some((override) => covers(override, { kind: "HookRollout", name: entry.rollout.name })),
+    );
+  }
+}
+
+function gateHold(
+  rollout: CompiledRollout,
+  member: Member | undefined,
+  situation: Situation,
+): Hold | undefined {
+  if (member?.stage === undefined || member.marked) return undefined;
+  const open = openGate(member.stage, situation);
+  if (open === undefined) return undefined;
+  const wanted = `gate ${open.gate} waits for ${open.wanted}`;
+  return { ...holdOf(rollout, { reason: "GateOpen", stage: member.stage.name }), wanted };
+}
+
+function held(decision: Decision, hold: Hold): Decision {
+  const { retryAfterSeconds, wanted: _, ...rollout } = hold;
+  return {
+    ...decision,
+    verdict: "Blocked",
+    holds: true,
+    retryAfterSeconds,
+    message: holdText(hold),
+    rollout,
+  };
+}
+
+function holdOf(
+  { name, retryAfterSeconds }: CompiledRollout,
+  { reason, stage }: { readonly reason: Hold["reason"]; readonly stage?: string | undefined },
+): Hold {
+  return {
+    rollout: name,
+    reason,
+    ...(stage !== undefined && { stage }),
+    retryAfterSeconds: reason === "NotConfirmed" ? SOON_SECONDS : retryAfterSeconds,
+  };
+}
+
+function soon(hold: Hold): Hold {
+  return { ...hold, retryAfterSeconds: Math.min(SOON_SECONDS, hold.retryAfterSeconds) };
+}
+
+/** The informer can be behind the answers to this replica's own writes. */
+function isNotOlder(now: ObjectMeta, known: ObjectMeta): boolean {
+  return (
+    now.uid !== known.uid || (compareResourceVersions(now.resourceVersion, known.resourceVersion) ?? 0) >= 0
+  );
+}

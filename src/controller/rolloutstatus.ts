@@ -1,0 +1,390 @@
+/** The status of a HookRollout as a pure function of what is stored, of its members in memory and of the time. */
+
+import { compare, parse } from "semver";
+import {
+  CONDITION,
+  type HookRollout,
+  type HookRolloutStatus,
+  MAX_FAILED,
+  MAX_NEXT,
+  MAX_RUNNING,
+  MAX_TARGETS,
+  REASON,
+  type RolloutCandidate,
+  type RolloutClaim,
+  type RolloutFailure,
+  type RolloutStageStatus,
+  type RolloutTarget,
+} from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { after, readTimestamp, timestamp } from "../policy/instant.ts";
+import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
+import { neededOf, toleratedOf } from "../rollouts/limit.ts";
+import { type Member, targetOf } from "../rollouts/member.ts";
+import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
+import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/slots.ts";
+import { countingFailures, haltingStage, hasPassed } from "../rollouts/stages.ts";
+import { type Finding, withTransitions } from "./conditions.ts";
+
+/** A member as memory knows it. */
+export interface MemberState {
+  readonly member: Member;
+  readonly cluster: Cluster;
+  readonly health: Health;
+  /** Unhealthy for so long on end that it counts. */
+  readonly lastsUnhealthy: boolean;
+}
+
+export interface RolloutInput {
+  readonly rollout: CompiledRollout;
+  /** As just read: what is computed replaces it under its resourceVersion. */
+  readonly stored: HookRollout["status"];
+  readonly members: readonly MemberState[];
+  /** The slots that a consistent read has shown to be free. */
+  readonly ended: ReadonlySet<string>;
+  /** The claims may be incomplete: nothing may begin yet. */
+  readonly isRebuilding: boolean;
+  /** Tells one set of members from another. */
+  readonly scope: string;
+  /** The queue, first come first. */
+  readonly next: readonly RolloutCandidate[];
+}
+
+export function computeRolloutStatus(input: RolloutInput, now: Date): HookRolloutStatus {
+  const { rollout, stored, scope, next } = input;
+  const running = runningNow(input, now);
+  const failed = failedNow(input, now);
+  const targets = targetsNow(input, { running, failed }, now);
+  const slots = { failed, targets };
+  const current = currentTarget(rollout, targets);
+  return {
+    observedGeneration: rollout.generation,
+    conditions: withTransitions(
+      findings(input, slots),
+      { stored: stored?.conditions, generation: rollout.generation },
+      now,
+    ),
+    scope,
+    ...summaryOf(current, now, rollout),
+    ...(running.length > 0 && { running }),
+    ...(targets.length > 0 && { targets }),
+    ...(failed.length > 0 && { failed }),
+    ...(next.length > 0 && { next: next.slice(0, MAX_NEXT) }),
+  };
+}
+
+/** Claims that have not ended, and Clusters that show the mark without one. */
+function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutClaim[] {
+  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state.member]));
+  const kept = (stored?.running ?? [])
+    .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
+    .filter(({ uid, claimed }) => claimed || byUID.get(uid)?.marked === true)
+    .map((claim) =>
+      claim.markedAt === undefined && byUID.get(claim.uid)?.marked === true
+        ? { ...claim, markedAt: timestamp(now) }
+        : claim,
+    );
+  const known = new Set([
+    ...(stored?.running ?? []).map(({ uid }) => uid),
+    ...(stored?.failed ?? []).filter(({ reason }) => reason !== UNHEALTHY).map(({ uid }) => uid),
+  ]);
+  const unclaimed = members
+    .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
+    .map((state) => unclaimedSlot(rollout, state, now));
+  return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
+}
+
+function unclaimedSlot(rollout: CompiledRollout, { member, cluster }: MemberState, now: Date): RolloutClaim {
+  const at = timestamp(now);
+  return {
+    ...whoIs(rollout, { member, cluster }),
+    claimed: false,
+    claimedAt: at,
+    renewedAt: at,
+    markedAt: at,
+    attempts: 0,
+  };
+}
+
+function whoIs(
+  rollout: CompiledRollout,
+  { member: { metadata, stage }, cluster }: Pick<MemberState, "member" | "cluster">,
+): Pick<RolloutClaim, "namespace" | "name" | "uid" | "target" | "stage"> {
+  const { namespace = "", name, uid } = metadata;
+  const target = targetOf(rollout.operation, cluster);
+  return {
+    namespace,
+    name,
+    uid,
+    ...(target !== "" && { target }),
+    ...(stage !== undefined && { stage: stage.name }),
+  };
+}
+
+/** Success, or leaving the membership, clears a failure. */
+function failedNow({ rollout, stored, members }: RolloutInput, now: Date): RolloutFailure[] {
+  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state]));
+  const old = (stored?.failed ?? []).filter((failure) =>
+    stillFailed(rollout, failure, byUID.get(failure.uid)),
+  );
+  const overdue = (stored?.running ?? [])
+    .filter((claim) => isOverdue(rollout, claim, now) && byUID.has(claim.uid))
+    .map((claim) => overdueFailure(rollout, claim, now));
+  const known = new Set([...old, ...overdue].map(({ uid }) => uid));
+  const unhealthy = members
+    .filter(({ lastsUnhealthy, member }) => lastsUnhealthy && !known.has(member.metadata.uid))
+    .filter((state) => isBeforePass(rollout, state, stored, now))
+    .map((state) => ({
+      ...whoIs(rollout, state),
+      reason: UNHEALTHY,
+      time: timestamp(now),
+      message: "it has the version, and healthyWhen does not hold",
+    }));
+  return [...unhealthy, ...overdue, ...old].slice(0, MAX_FAILED);
+}
+
+function stillFailed(
+  rollout: CompiledRollout,
+  { target = "", reason }: RolloutFailure,
+  state: MemberState | undefined,
+): boolean {
+  if (state === undefined) return false;
+  const { member, cluster, health } = state;
+  if (member.marked) return true;
+  if (reason === UNCLAIMED || rollout.operation !== "Upgrade") return false;
+  return !(isAtTarget(cluster, target) && health === "Healthy");
+}
+
+function overdueFailure(
+  { progressDeadlineMs }: CompiledRollout,
+  { namespace, name, uid, target, stage, claimed, claimedAt }: RolloutClaim,
+  now: Date,
+): RolloutFailure {
+  const minutes = Math.round(progressDeadlineMs / 60_000);
+  return {
+    namespace,
+    name,
+    uid,
+    ...(target !== undefined && { target }),
+    ...(stage !== undefined && { stage }),
+    reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
+    time: timestamp(now),
+    message: `it began at ${claimedAt} and has not ended within ${minutes} minutes (progressDeadline)`,
+  };
+}
+
+/** A stage that has passed is not judged again. */
+function isBeforePass(
+  { operation, stages }: CompiledRollout,
+  { member: { stage, marked }, cluster }: MemberState,
+  stored: HookRolloutStatus | undefined,
+  now: Date,
+): boolean {
+  if (operation !== "Upgrade" || stage === undefined || marked || stages.length === 0) return false;
+  return (stored?.targets ?? []).some(
+    ({ version = "", stages: known }) =>
+      isAtTarget(cluster, version) &&
+      !hasPassed(
+        stage,
+        known.find(({ name }) => name === stage.name),
+        now,
+      ),
+  );
+}
+
+interface Slots {
+  readonly running: readonly RolloutClaim[];
+  readonly failed: readonly RolloutFailure[];
+}
+
+/** A target appears when a member waits for it or runs, and stays while a member wants it. */
+function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget[] {
+  const { rollout, stored, members } = input;
+  if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
+  const known = (stored?.targets ?? []).map(({ version = "" }) => version);
+  const wanted = new Set(members.map(({ cluster }) => targetOf("Upgrade", cluster)));
+  const active = new Set([
+    ...slots.running.map(({ target = "" }) => target),
+    ...members
+      .filter(({ cluster }) => !isAtTarget(cluster, targetOf("Upgrade", cluster)))
+      .map(({ cluster }) => targetOf("Upgrade", cluster)),
+  ]);
+  const versions = [
+    ...known.filter((version) => active.has(version)),
+    ...[...active].filter((version) => !known.includes(version)),
+    ...known.filter((version) => !active.has(version) && wanted.has(version)),
+  ].filter((version) => parse(version) !== null);
+  return versions
+    .slice(0, MAX_TARGETS)
+    .toSorted((a, b) => compare(b, a))
+    .map((version) => ({ version, stages: stagesOf(input, slots, version, now) }));
+}
+
+function stagesOf(
+  { rollout, stored, members, isRebuilding }: RolloutInput,
+  slots: Slots,
+  version: string,
+  now: Date,
+): RolloutStageStatus[] {
+  const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
+  return rollout.stages.map((stage) => {
+    const own = members.filter(({ member }) => member.stage === stage);
+    const counts = countStage(own, slots, { version, stage, rollout });
+    const isMet = counts.succeeded >= counts.needed && (own.length > 0 || needsNone(stage));
+    const since = before.find(({ name }) => name === stage.name)?.soakingSince;
+    const soakingSince = isMet ? ((isRebuilding ? undefined : since) ?? timestamp(now)) : undefined;
+    const soaked = readTimestamp(soakingSince);
+    const { needed: _, ...shown } = counts;
+    return {
+      name: stage.name,
+      ...shown,
+      ...(soakingSince !== undefined && { soakingSince }),
+      passed: soaked !== undefined && after(soaked, stage.minSuccessTimeMs) <= now,
+    };
+  });
+}
+
+/** An empty stage passes only if it says so: its Clusters may come later. */
+function needsNone({ minSucceeded }: CompiledStage): boolean {
+  return minSucceeded === 0 || minSucceeded === "0%" || minSucceeded === "0";
+}
+
+type Counts = Omit<RolloutStageStatus, "name" | "soakingSince" | "passed"> & { readonly needed: number };
+
+/** Failures that are ignored or tolerated leave the denominator. */
+function countStage(
+  own: readonly MemberState[],
+  { running, failed }: Slots,
+  {
+    version,
+    stage,
+    rollout,
+  }: { readonly version: string; readonly stage: CompiledStage; readonly rollout: CompiledRollout },
+): Counts {
+  const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
+  const hasFailed = new Set(
+    failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
+  );
+  const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+  for (const { member, cluster, health } of own) counts[stateOf(member, cluster, health)] += 1;
+  const counting = countingFailures(rollout, failed, stage.name).filter(
+    ({ target }) => target === version,
+  ).length;
+  const tolerated = toleratedOf(stage.maxFailures, own.length);
+  const ignored = counts.failed - Math.min(counting, counts.failed);
+  const judged = own.length - ignored - Math.min(counting, tolerated);
+  return { members: own.length, ...counts, needed: neededOf(stage.minSucceeded, Math.max(0, judged)) };
+
+  function stateOf(member: Member, cluster: Cluster, health: Health): keyof typeof counts {
+    const { uid } = member.metadata;
+    if (hasFailed.has(uid)) return "failed";
+    if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
+    if (!wants(cluster, version)) return "notAsked";
+    return isAtTarget(cluster, version) && health === "Healthy" ? "succeeded" : "waiting";
+  }
+}
+
+/** Creations and deletions have a budget alone. */
+function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: Slots): RolloutTarget {
+  const runs = new Set(running.map(({ uid }) => uid));
+  const waits = ({ member: { metadata, marked }, cluster }: MemberState): boolean =>
+    !marked &&
+    !runs.has(metadata.uid) &&
+    (rollout.operation === "Create" ? !cluster.created : metadata.deletionTimestamp !== undefined);
+  return {
+    stages: rollout.stages.map(({ name }) => ({
+      name,
+      members: members.length,
+      notAsked: 0,
+      waiting: members.filter(waits).length,
+      running: runs.size,
+      succeeded: 0,
+      failed: failed.filter(({ reason }) => reason !== UNCLAIMED).length,
+      passed: false,
+    })),
+  };
+}
+
+/** The newest target of which something is left to do, else the newest. */
+function currentTarget(
+  { operation }: CompiledRollout,
+  targets: readonly RolloutTarget[],
+): RolloutTarget | undefined {
+  if (operation !== "Upgrade") return targets[0];
+  const open = targets.filter(({ stages }) => stages.some(({ waiting, running }) => waiting + running > 0));
+  return open[0] ?? targets[0];
+}
+
+function summaryOf(
+  current: RolloutTarget | undefined,
+  now: Date,
+  { stages }: CompiledRollout,
+): Partial<HookRolloutStatus> {
+  if (current === undefined) return { summary: { running: 0, succeeded: 0, failed: 0, waiting: 0 } };
+  const sum = (what: "running" | "succeeded" | "failed" | "waiting"): number =>
+    current.stages.reduce((total, stage) => total + stage[what], 0);
+  const open = stages.find(
+    (stage) =>
+      !hasPassed(
+        stage,
+        current.stages.find(({ name }) => name === stage.name),
+        now,
+      ),
+  );
+  return {
+    ...(current.version !== undefined && { target: current.version }),
+    stage: (open ?? stages.at(-1))?.name ?? "",
+    summary: {
+      running: sum("running"),
+      succeeded: sum("succeeded"),
+      failed: sum("failed"),
+      waiting: sum("waiting"),
+    },
+  };
+}
+
+function findings(
+  { rollout, isRebuilding }: RolloutInput,
+  slots: Pick<HookRolloutStatus, "failed" | "targets">,
+): Finding[] {
+  return [...readiness(rollout, isRebuilding), halted(rollout, slots)];
+}
+
+function readiness({ problem, mode, paused }: CompiledRollout, isRebuilding: boolean): Finding[] {
+  if (problem !== undefined) {
+    const message = `Holds every Cluster that it may select: ${problem}`;
+    return [
+      { type: CONDITION.Ready, status: "False", reason: REASON.InvalidSpec, message },
+      { type: CONDITION.Stalled, status: "True", reason: REASON.InvalidSpec, message },
+    ];
+  }
+  if (isRebuilding) {
+    const message =
+      "Its members have changed, or its status was lost: for 3 minutes nothing begins, until every Cluster that had begun shows it";
+    return [
+      { type: CONDITION.Ready, status: "False", reason: REASON.StatusLost, message },
+      { type: CONDITION.Reconciling, status: "True", reason: REASON.StatusLost, message },
+    ];
+  }
+  const message =
+    mode === "Audit" ? "Records, and holds nothing" : paused ? "Paused: nothing more begins" : "In force";
+  const reason = mode === "Enforce" && paused ? REASON.Paused : REASON.Loaded;
+  return [{ type: CONDITION.Ready, status: "True", reason, message }];
+}
+
+function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed" | "targets">): Finding {
+  const stage = haltingStage(rollout, slots);
+  if (stage === undefined) {
+    return {
+      type: CONDITION.Halted,
+      status: "False",
+      reason: REASON.NoFailures,
+      message: "No stage has more failures than it tolerates",
+    };
+  }
+  const failed = countingFailures(rollout, slots.failed, stage.name);
+  const names = failed.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
+  const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : "";
+  const message = `Stage ${stage.name}: ${names.join(", ")}${more} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
+  return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
+}

@@ -1,0 +1,31 @@
+/** Gauges of HookRollouts, as their status says. */
+
+import { CONDITION, type HookRolloutStatus } from "../api/hookpolicy.ts";
+import type { Rollouts } from "../controller/rollouts.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+
+const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as const;
+
+export function followRollouts(metrics: Metrics, rollouts: Pick<Rollouts, "entries">): void {
+  const each = <T>(read: (name: string, status: HookRolloutStatus) => readonly T[]): T[] =>
+    rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}));
+  metrics.rolloutClusters.follow(() => each(clustersOf));
+  metrics.rolloutHalted.follow(() =>
+    each((rollout, status) => [{ labels: { rollout }, value: Number(isHalted(status)) }]),
+  );
+}
+
+/** The stages of the target that the status names; of creations and deletions the only one. */
+function clustersOf(
+  rollout: string,
+  { target, targets = [] }: HookRolloutStatus,
+): Sample<"rollout" | "stage" | "state">[] {
+  const current = targets.find(({ version }) => version === target) ?? targets[0];
+  return (current?.stages ?? []).flatMap((stage) =>
+    STATES.map((state) => ({ labels: { rollout, stage: stage.name, state }, value: stage[state] })),
+  );
+}
+
+function isHalted({ conditions = [] }: HookRolloutStatus): boolean {
+  return conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True");
+}

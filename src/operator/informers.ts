@@ -1,0 +1,120 @@
+/** The informers of the controller, each of which tells memory of its changes. */
+
+import type { HookOverride, HookRollout } from "../api/hookpolicy.ts";
+import type { Logger } from "../api/logger.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import { compactCluster } from "../controller/compactcluster.ts";
+import type { DecisionStore } from "../controller/decisionstore.ts";
+import { policyKey, type PolicyObject } from "../controller/policyset.ts";
+import type { Rollouts } from "../controller/rollouts.ts";
+import { isSameSpec } from "../controller/samespec.ts";
+import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
+import type { ClusterResource } from "../kube/clusterresource.ts";
+import { Informer } from "../kube/informer.ts";
+import type { KubeClient } from "../kube/kubeclient.ts";
+import { resourceName } from "../kube/resource.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
+import type { Named } from "../metrics/gauges.ts";
+import { viewCluster, viewNamespace } from "../policy/cluster.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
+
+export interface Informers {
+  readonly hookPolicies: Informer<PolicyObject>;
+  readonly clusterHookPolicies: Informer<PolicyObject>;
+  readonly clusters: Informer<Cluster>;
+  readonly namespaces: Informer<Namespace>;
+  readonly overrides: Informer<HookOverride>;
+  readonly rollouts: Informer<HookRollout>;
+}
+
+export function createInformers(
+  { client, log }: { readonly client: KubeClient; readonly log: Logger },
+  clusterResource: ClusterResource,
+  {
+    store,
+    rollouts,
+    lookAgain,
+  }: {
+    readonly store: () => DecisionStore;
+    readonly rollouts: () => Rollouts;
+    readonly lookAgain: (namespace: string) => void;
+  },
+): Informers {
+  const policies = (kind: PolicyKind): Informer<PolicyObject> => policyInformer(kind, { client, log }, store);
+  return {
+    hookPolicies: policies("HookPolicy"),
+    clusterHookPolicies: policies("ClusterHookPolicy"),
+    clusters: new Informer<Cluster>({
+      client,
+      resource: (signal) => clusterResource.resolve(signal),
+      project: (raw, known) => compactCluster(viewCluster(raw, known)),
+      onChange: ({ old, new: cluster }) => {
+        store().clusterChanged(old, cluster);
+        rollouts().clusterChanged(old, cluster);
+      },
+      log,
+    }),
+    overrides: new Informer<HookOverride>({
+      client,
+      resource: OVERRIDES,
+      project: viewOverride,
+      isSame: isSameSpec,
+      onChange: ({ key, new: object }) => store().overrideChanged(key, object),
+      log,
+    }),
+    rollouts: rolloutInformer(client, log, rollouts),
+    namespaces: new Informer<Namespace>({
+      client,
+      resource: NAMESPACES,
+      metadataOnly: true,
+      project: viewNamespace,
+      onChange: ({ key }) => {
+        store().namespaceChanged(key);
+        lookAgain(key);
+      },
+      log,
+    }),
+  };
+}
+
+function rolloutInformer(client: KubeClient, log: Logger, rollouts: () => Rollouts): Informers["rollouts"] {
+  return new Informer<HookRollout>({
+    client,
+    resource: ROLLOUTS,
+    project: viewRollout,
+    isSame: isSameSpec,
+    onChange: ({ key, new: object }) => rollouts().rolloutChanged(key, object),
+    log,
+  });
+}
+
+export function nameInformers(informers: Informers): readonly Named[] {
+  return [
+    [resourceName(POLICY_RESOURCES.HookPolicy), informers.hookPolicies],
+    [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.clusterHookPolicies],
+    ["clusters.cluster.x-k8s.io", informers.clusters],
+    ["namespaces", informers.namespaces],
+    [resourceName(OVERRIDES), informers.overrides],
+    [resourceName(ROLLOUTS), informers.rollouts],
+  ];
+}
+
+function policyInformer(
+  kind: PolicyKind,
+  { client, log }: { readonly client: KubeClient; readonly log: Logger },
+  store: () => DecisionStore,
+): Informer<PolicyObject> {
+  return new Informer<PolicyObject>({
+    client,
+    resource: POLICY_RESOURCES[kind],
+    project: (raw) => viewPolicy(kind, raw),
+    isSame: isSameSpec,
+    onChange: ({ old, new: object }) => {
+      const metadata = (object ?? old)?.metadata;
+      if (metadata !== undefined) {
+        store().policyChanged(policyKey(kind, metadata.namespace, metadata.name), object);
+      }
+    },
+    log,
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * Takes a slot. Pure: decides from a status that was just read, and from members that were read after it; what it returns
+ * counts only once the API server has stored it under the same resourceVersion.
+ */
+
+import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hookpolicy.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { timestamp } from "../policy/instant.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import { closedBy, isHalted } from "./stages.ts";
+import { isOverdue, type Slots } from "./slots.ts";
+
+/** A Cluster that asks to begin. */
+export interface Candidate {
+  readonly metadata: ObjectMeta;
+  /** A version; "" where the operation has none. */
+  readonly target: string;
+  readonly stage: CompiledStage | undefined;
+  readonly marked: boolean;
+}
+
+export type HoldReason =
+  | "InvalidSpec"
+  | "NotReady"
+  | "Paused"
+  | "Halted"
+  | "NoStage"
+  | "StageClosed"
+  | "GateOpen"
+  | "TooManyTargets"
+  | "NoFreeSlot"
+  | "NotItsTurn"
+  | "ClaimExpires";
+
+export type ClaimResult =
+  /** `status` has to be stored before the Cluster is released; absent: nothing to store. */
+  | { readonly begins: true; readonly status?: HookRolloutStatus }
+  | { readonly begins: false; readonly reason: HoldReason; readonly stage?: string };
+
+/** A Cluster that took its slot this often and never began waits until the claim has ended. */
+const MAX_ATTEMPTS = 3;
+
+/** What one round has read. */
+export interface Round {
+  readonly rollout: CompiledRollout;
+  readonly status: HookRolloutStatus | undefined;
+  readonly slots: Slots;
+  readonly now: Date;
+}
+
+/** `slots` then counts the claim, too. */
+export function claim(round: Round, candidate: Candidate): ClaimResult {
+  const { rollout, status, now } = round;
+  if (rollout.mode === "Audit" || candidate.marked) return { begins: true };
+  const refusal = refusalOf(rollout, status, candidate, now);
+  if (refusal !== undefined) return refusal;
+  const { stage } = candidate;
+  if (status === undefined || stage === undefined) return { begins: false, reason: "NotReady" };
+  const { uid } = candidate.metadata;
+  const own = status.running?.find((each) => each.uid === uid && !isOverdue(rollout, each, now));
+  const others = (status.running ?? []).filter((each) => each.uid !== uid);
+  const taken =
+    own !== undefined && (own.target ?? "") === candidate.target
+      ? renewed(own, now)
+      : newClaim(round, { ...candidate, stage });
+  return "begins" in taken ? taken : { begins: true, status: { ...status, running: [...others, taken] } };
+}
+
+type Refusal = ClaimResult & { readonly begins: false };
+
+function renewed(own: RolloutClaim, now: Date): RolloutClaim | Refusal {
+  if (own.attempts >= MAX_ATTEMPTS) return { begins: false, reason: "ClaimExpires" };
+  return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
+}
+
+/** In place of its claim for another target. */
+function newClaim(
+  { slots, now }: Round,
+  { metadata, stage, target }: Candidate & { readonly stage: CompiledStage },
+): RolloutClaim | Refusal {
+  const { uid, namespace = "", name, labels } = metadata;
+  slots.free(uid);
+  if (!slots.hasRoom({ stage, labels })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
+  slots.take(uid, { stage, labels });
+  const at = timestamp(now);
+  return {
+    namespace,
+    name,
+    uid,
+    ...(target !== "" && { target }),
+    stage: stage.name,
+    claimed: true,
+    claimedAt: at,
+    renewedAt: at,
+    attempts: 1,
+  };
+}
+
+/** Why nothing of this Cluster may begin, whatever slots are free. Memory asks it, too: it costs no read. */
+export function refusalOf(
+  rollout: CompiledRollout,
+  status: HookRolloutStatus | undefined,
+  { stage, target }: Pick<Candidate, "stage" | "target">,
+  now: Date,
+): Refusal | undefined {
+  if (rollout.problem !== undefined) return { begins: false, reason: "InvalidSpec" };
+  if (!isReady(rollout, status)) return { begins: false, reason: "NotReady" };
+  if (rollout.paused) return { begins: false, reason: "Paused" };
+  if (isHalted(rollout, status)) return { begins: false, reason: "Halted" };
+  if (stage === undefined) return { begins: false, reason: "NoStage" };
+  if (rollout.operation !== "Upgrade") return undefined;
+  const targets = status?.targets ?? [];
+  if (targets.length >= MAX_TARGETS && !targets.some(({ version }) => version === target))
+    return { begins: false, reason: "TooManyTargets" };
+  const closing = closedBy(rollout, status, { stage, target, now });
+  return closing === undefined ? undefined : { begins: false, reason: "StageClosed", stage: closing.name };
+}
+
+/** Its status describes this spec, and knows of every slot: see "StatusLost" in rolloutstatus.ts. */
+function isReady({ generation }: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+  return status?.observedGeneration === generation && ready?.status === "True";
+}

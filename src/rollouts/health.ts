@@ -1,0 +1,30 @@
+/** How far a Cluster is, as its status shows it: read from memory, so it may only hold, or end what has ended. */
+
+import { parse, compare } from "semver";
+import type { Cluster } from "../api/meta.ts";
+import { isAtVersion } from "../operations/shows.ts";
+import type { CompiledRollout } from "./rollout.ts";
+
+/** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
+export type Health = "Healthy" | "Unhealthy" | "Unknown";
+
+export function healthOf({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {
+  let health: Health = "Healthy";
+  for (const { expression } of healthyWhen) {
+    const result = expression?.evaluate({ cluster, now });
+    if (result?.ok !== true) health = "Unknown";
+    else if (result.value !== true) return "Unhealthy";
+  }
+  return health;
+}
+
+/** Whether nothing of an upgrade to the target, or to a newer version, is left to do. spec alone is only a wish. */
+export function isAtTarget(cluster: Cluster, target: string): boolean {
+  return isAtVersion(cluster) && wants(cluster, target);
+}
+
+/** Whether the Cluster was asked for the target or a newer version. */
+export function wants({ topology }: Cluster, target: string): boolean {
+  const [own, wanted] = [parse(topology?.version), parse(target)];
+  return own !== null && wanted !== null && compare(own, wanted) >= 0;
+}

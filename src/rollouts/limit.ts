@@ -1,0 +1,36 @@
+/** Limits that are a number of Clusters or a percentage of them ("10%"). */
+
+import { MAX_FAILED, MAX_RUNNING } from "../api/hookpolicy.ts";
+
+/** As in the object: an integer, or digits and "%". */
+export type Limit = number | string;
+
+/**
+ * Slots: a percentage rounds down, but a small fleet gets one; "0%" is none. The status names every Cluster that has one.
+ */
+export function slotsOf(limit: Limit, members: number): number {
+  const fraction = percentOf(limit);
+  if (fraction === undefined) return clamp(Number(limit), MAX_RUNNING);
+  return fraction === 0 ? 0 : clamp(Math.max(1, Math.floor(fraction * members)), MAX_RUNNING);
+}
+
+/** Successes that are needed: a percentage rounds up; never more than there can be. */
+export function neededOf(limit: Limit, members: number): number {
+  const fraction = percentOf(limit);
+  return clamp(fraction === undefined ? Number(limit) : Math.ceil(fraction * members), members);
+}
+
+/** Failures that are tolerated: a percentage rounds down. The status names every Cluster that has failed. */
+export function toleratedOf(limit: Limit, members: number): number {
+  const fraction = percentOf(limit);
+  return clamp(fraction === undefined ? Number(limit) : Math.floor(fraction * members), MAX_FAILED);
+}
+
+function percentOf(limit: Limit): number | undefined {
+  return typeof limit === "string" && limit.endsWith("%") ? Number(limit.slice(0, -1)) / 100 : undefined;
+}
+
+/** What is no number allows nothing. */
+function clamp(value: number, most: number): number {
+  return Number.isFinite(value) ? Math.max(0, Math.min(Math.floor(value), most)) : 0;
+}

@@ -1,0 +1,60 @@
+/** Which Clusters belong to a rollout, in which stage, and what their metadata shows of the operation. */
+
+import { type Cluster, type Namespace, type ObjectMeta, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import { isPending } from "../operations/marks.ts";
+import { lookup } from "../policy/selector.ts";
+import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
+
+/** The hook whose answer lets the operation begin. */
+export const BEGINS: Readonly<Record<Operation, HookName>> = {
+  Create: "BeforeClusterCreate",
+  Upgrade: "BeforeClusterUpgrade",
+  Delete: "BeforeClusterDelete",
+};
+
+export function operationOf(hook: HookName): Operation | undefined {
+  if (hook === BEGINS.Create) return "Create";
+  if (hook === BEGINS.Upgrade) return "Upgrade";
+  return hook === BEGINS.Delete ? "Delete" : undefined;
+}
+
+/** A selected Cluster as its metadata shows it. */
+export interface Member {
+  readonly metadata: ObjectMeta;
+  /** Absent: no stage selects it. */
+  readonly stage?: CompiledStage;
+  /** Cluster API has begun the operation, and has not ended it. */
+  readonly marked: boolean;
+}
+
+/** `namespace` undefined: unknown. A Cluster that cannot be excluded counts. */
+export function memberOf(
+  rollout: CompiledRollout,
+  metadata: ObjectMeta,
+  namespace: Namespace | undefined,
+): Member | undefined {
+  if (rollout.operation === "Upgrade" && metadata.deletionTimestamp !== undefined) return undefined;
+  if (!rollout.selectsCluster(metadata.labels)) return undefined;
+  if (namespace !== undefined && !rollout.selectsNamespace(namespace.metadata.labels)) return undefined;
+  const stage = rollout.stages.find(
+    ({ selectsCluster, selectsNamespace }) =>
+      selectsCluster(metadata.labels) && selectsNamespace(namespace?.metadata.labels),
+  );
+  const marked = showsMark(rollout.operation, metadata);
+  return { metadata, marked, ...(stage !== undefined && { stage }) };
+}
+
+/** Cluster API writes the mark in the reconcile that was answered "go" (core:internal/hooks/tracking.go). */
+export function showsMark(operation: Operation, metadata: ObjectMeta): boolean {
+  const { annotations, deletionTimestamp } = metadata;
+  if (operation === "Delete")
+    return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
+  const mark = operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
+  return deletionTimestamp === undefined && isPending({ metadata }, mark);
+}
+
+/** What the operation is about: a version for an upgrade. */
+export function targetOf(operation: Operation, { topology }: Cluster): string {
+  return operation === "Upgrade" ? (topology?.version ?? "") : "";
+}

@@ -1,0 +1,190 @@
+/** The timeline of a rollout if every operation takes as long as said and none fails. */
+
+import { after } from "../policy/instant.ts";
+import { lookup } from "../policy/selector.ts";
+import { neededOf } from "./limit.ts";
+import type { Member } from "./member.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import { Slots } from "./slots.ts";
+
+export interface PlanMember {
+  readonly member: Member;
+  /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
+  readonly releasedFrom: (at: Date) => Date | undefined;
+}
+
+export interface PlannedCluster {
+  readonly namespace: string;
+  readonly name: string;
+  readonly stage: string;
+  readonly begins: Date;
+  readonly ends: Date;
+  /** A user must act first: the plan takes that as done. */
+  readonly needsAction: boolean;
+}
+
+export interface PlannedStage {
+  readonly name: string;
+  readonly clusters: number;
+  /** Absent: nothing of it ever begins. */
+  readonly begins?: Date;
+  readonly ends?: Date;
+  /** When the next stage may begin; absent: never. */
+  readonly passes?: Date;
+}
+
+export interface Plan {
+  readonly from: Date;
+  readonly stages: readonly PlannedStage[];
+  /** In the order of their begins. */
+  readonly clusters: readonly PlannedCluster[];
+  /** Members that never begin: no stage selects them, or there is no slot for them. */
+  readonly never: readonly string[];
+}
+
+interface Waiting {
+  readonly each: PlanMember;
+  readonly stage: CompiledStage;
+  /** No policy releases it before; found out when it could begin. */
+  notBefore?: Date;
+  needsAction: boolean;
+}
+
+export function planRollout(
+  rollout: CompiledRollout,
+  members: readonly PlanMember[],
+  { from, durationMs }: { readonly from: Date; readonly durationMs: number },
+): Plan {
+  const walk = new Walk(rollout, members, durationMs);
+  let at: Date | undefined = from;
+  while (at !== undefined) {
+    walk.begin(at);
+    at = walk.next(at);
+  }
+  return walk.plan(from);
+}
+
+class Walk {
+  readonly #rollout: CompiledRollout;
+  readonly #durationMs: number;
+  readonly #slots: Slots;
+  readonly #sizes = new Map<string, number>();
+  readonly #planned: PlannedCluster[] = [];
+  readonly #running = new Map<string, Date>();
+  #waiting: readonly Waiting[];
+  readonly #unplaced: readonly string[];
+
+  constructor(rollout: CompiledRollout, members: readonly PlanMember[], durationMs: number) {
+    this.#rollout = rollout;
+    this.#durationMs = durationMs;
+    const all = members.map(({ member }) => ({ ...member, marked: false }));
+    this.#slots = new Slots(rollout, {}, all, new Date(0));
+    this.#waiting = members
+      .flatMap((each): Waiting[] =>
+        each.member.stage === undefined ? [] : [{ each, stage: each.member.stage, needsAction: false }],
+      )
+      .toSorted((a, b) => this.#rank(a) - this.#rank(b) || (nameOf(a.each) < nameOf(b.each) ? -1 : 1));
+    this.#unplaced = members.filter(({ member }) => member.stage === undefined).map(nameOf);
+    for (const { stage } of this.#waiting) this.#sizes.set(stage.name, this.#size(stage) + 1);
+  }
+
+  /** Ends and begins whatever can end and begin at this instant. */
+  begin(at: Date): void {
+    for (const [uid, ends] of this.#running) {
+      if (ends > at) continue;
+      this.#running.delete(uid);
+      this.#slots.free(uid);
+    }
+    this.#waiting = this.#waiting.filter((waiting) => !this.#begins(waiting, at));
+  }
+
+  #begins(waiting: Waiting, at: Date): boolean {
+    const { each, stage } = waiting;
+    const { metadata } = each.member;
+    const room = { stage, labels: metadata.labels };
+    if (!this.#isOpen(stage, at) || !this.#slots.hasRoom(room)) return false;
+    if (waiting.notBefore === undefined || waiting.notBefore <= at) {
+      const released = each.releasedFrom(at);
+      waiting.needsAction ||= released === undefined;
+      waiting.notBefore = released ?? at;
+    }
+    if (waiting.notBefore > at) return false;
+    this.#slots.take(metadata.uid, room);
+    const ends = after(at, this.#durationMs);
+    this.#running.set(metadata.uid, ends);
+    const { namespace = "", name } = metadata;
+    const { needsAction } = waiting;
+    this.#planned.push({ namespace, name, stage: stage.name, begins: at, ends, needsAction });
+    return true;
+  }
+
+  /** The next instant at which something can change; `undefined`: nothing is left that can. */
+  next(at: Date): Date | undefined {
+    if (this.#waiting.length === 0) return undefined;
+    const passes = this.#rollout.stages.map((stage) => this.#passes(stage));
+    const released = this.#waiting.map(({ notBefore }) => notBefore);
+    const later = [...this.#running.values(), ...passes, ...released].filter(
+      (each) => each !== undefined && each > at,
+    );
+    return later.length === 0
+      ? undefined
+      : new Date(Math.min(...later.map((each) => each?.getTime() ?? Infinity)));
+  }
+
+  plan(from: Date): Plan {
+    const stages = this.#rollout.stages.map((stage): PlannedStage => {
+      const own = this.#planned.filter((each) => each.stage === stage.name);
+      const passes = this.#passes(stage);
+      const [first] = own;
+      const last = own.at(-1);
+      return {
+        name: stage.name,
+        clusters: this.#size(stage),
+        ...(first !== undefined && { begins: first.begins }),
+        ...(last !== undefined && { ends: last.ends }),
+        ...(passes !== undefined && { passes }),
+      };
+    });
+    const never = [...this.#unplaced, ...this.#waiting.map(({ each }) => nameOf(each))];
+    return { from, stages, clusters: this.#planned, never };
+  }
+
+  #isOpen(stage: CompiledStage, at: Date): boolean {
+    const { stages } = this.#rollout;
+    return stages.slice(0, stages.indexOf(stage)).every((before) => {
+      const passes = this.#passes(before);
+      return passes !== undefined && passes <= at;
+    });
+  }
+
+  /** When enough have succeeded, and the soak is over; `undefined`: not known yet, or never. */
+  #passes(stage: CompiledStage): Date | undefined {
+    const size = this.#size(stage);
+    const needed = neededOf(stage.minSucceeded, size);
+    if (size === 0) return needsNothing(stage) ? new Date(0) : undefined;
+    if (needed === 0) return new Date(0);
+    const ends = this.#planned.filter((each) => each.stage === stage.name).map((each) => each.ends);
+    const enough = ends.toSorted((a, b) => a.getTime() - b.getTime())[needed - 1];
+    return enough && after(enough, stage.minSuccessTimeMs);
+  }
+
+  #size({ name }: CompiledStage): number {
+    return this.#sizes.get(name) ?? 0;
+  }
+
+  #rank({ each, stage }: Waiting): number {
+    const { orderLabelKey, stages } = this.#rollout;
+    const label =
+      orderLabelKey === undefined ? undefined : lookup(each.member.metadata.labels, orderLabelKey);
+    const order = label !== undefined && /^-?\d{1,9}$/.test(label) ? Number(label) : 1e9;
+    return stages.indexOf(stage) * 4e9 + order;
+  }
+}
+
+function needsNothing({ minSucceeded }: CompiledStage): boolean {
+  return neededOf(minSucceeded, 1) === 0;
+}
+
+function nameOf({ member: { metadata } }: PlanMember): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}

@@ -1,0 +1,176 @@
+/** Compiles a HookRollout, valid or not. Total: an invalid rollout holds the Clusters that it may mean. */
+
+import { withoutNulls } from "../api/fields.ts";
+import type { HookRollout, HookRolloutSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
+import { compileExpression, type Expression } from "../policy/cel/expression.ts";
+import { parseDuration } from "../policy/duration.ts";
+import { compileGate } from "../policy/gates/gates.ts";
+import type { CompiledGate } from "../policy/policy.ts";
+import { readTimestamp } from "../policy/instant.ts";
+import { describeErrors } from "../policy/message.ts";
+import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
+import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
+import type { Limit } from "./limit.ts";
+
+export type Operation = HookRolloutSpec["operation"];
+
+export interface CompiledRollout {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly createdAt: Date;
+  readonly operation: Operation;
+  readonly mode: "Enforce" | "Audit";
+  readonly paused: boolean;
+  readonly selectsNamespace: LabelMatcher;
+  readonly selectsCluster: LabelMatcher;
+  readonly maxConcurrency: Limit;
+  readonly spread: readonly Spread[];
+  readonly orderLabelKey?: string;
+  readonly retryAfterSeconds: number;
+  readonly progressDeadlineMs: number;
+  readonly healthyWhen: readonly HealthCheck[];
+  readonly ignoreFailuresBefore?: Date;
+  /** At least one: without stages all members are in one. */
+  readonly stages: readonly CompiledStage[];
+  /** Why nothing may begin: errors of the spec. */
+  readonly problem?: string;
+}
+
+export interface Spread {
+  readonly labelKey: string;
+  readonly maxConcurrency: Limit;
+}
+
+export interface HealthCheck {
+  readonly name: string;
+  readonly expression: Expression | undefined;
+}
+
+export interface CompiledStage {
+  readonly name: string;
+  readonly selectsNamespace: LabelMatcher;
+  readonly selectsCluster: LabelMatcher;
+  /** Absent: only the limit of the whole rollout counts. */
+  readonly maxConcurrency?: Limit;
+  readonly minSucceeded: Limit;
+  readonly minSuccessTimeMs: number;
+  readonly maxFailures: Limit;
+  /** All must hold for a Cluster of the stage. */
+  readonly until: readonly CompiledGate[];
+}
+
+/** The stage of a rollout without stages. */
+export const WHOLE = "all";
+
+const everything: LabelMatcher = () => true;
+const WITHOUT_STAGES: CompiledStage = {
+  name: WHOLE,
+  selectsNamespace: everything,
+  selectsCluster: everything,
+  minSucceeded: "100%",
+  minSuccessTimeMs: 0,
+  maxFailures: 0,
+  until: [],
+};
+
+const AVAILABLE = {
+  name: "available",
+  expression: "cluster.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
+};
+
+/** The schema admits only valid durations; an invalid one must not end early. */
+const NEVER_MS = 100 * 366 * 86_400_000;
+
+export function compileRollout(object: HookRollout): CompiledRollout {
+  const { name, uid, generation = 0, creationTimestamp } = object.metadata;
+  const spec: Partial<HookRolloutSpec> = withoutNulls(object.spec);
+  const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
+  const errors = [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
+  const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
+    isBroken(`spec.${field}`, errors) ? everything : compileSelector(spec[field]);
+  return {
+    name,
+    uid,
+    generation,
+    createdAt: new Date(creationTimestamp ?? NaN),
+    operation: spec.operation ?? "Upgrade",
+    mode: spec.mode === "Audit" && errors.length === 0 ? "Audit" : "Enforce",
+    paused: spec.paused ?? false,
+    selectsNamespace: selects("namespaceSelector"),
+    selectsCluster: selects("clusterSelector"),
+    ...limitsOf(spec),
+    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
+  };
+}
+
+type Limits = Pick<CompiledRollout, "maxConcurrency" | "retryAfterSeconds" | "progressDeadlineMs">;
+
+function limitsOf({
+  maxConcurrency = 1,
+  retryAfterSeconds = 10,
+  progressDeadline = "",
+}: Partial<HookRolloutSpec>): Limits {
+  return {
+    maxConcurrency,
+    retryAfterSeconds,
+    progressDeadlineMs: parseDuration(progressDeadline) ?? NEVER_MS,
+  };
+}
+
+type Parts = Pick<
+  CompiledRollout,
+  "spread" | "healthyWhen" | "stages" | "orderLabelKey" | "ignoreFailuresBefore"
+>;
+
+const NOTHING_BEGINS: Parts = { spread: [], healthyWhen: [], stages: [WITHOUT_STAGES] };
+
+function partsOf({
+  spread = [],
+  healthyWhen,
+  stages,
+  orderLabelKey,
+  ...spec
+}: Partial<HookRolloutSpec>): Parts {
+  const ignoreFailuresBefore = readTimestamp(spec.ignoreFailuresBefore ?? undefined);
+  return {
+    spread,
+    healthyWhen: (healthyWhen ?? [AVAILABLE]).map(compileHealthCheck),
+    stages: stagesOf(stages),
+    ...(orderLabelKey !== undefined && { orderLabelKey }),
+    ...(ignoreFailuresBefore !== undefined && { ignoreFailuresBefore }),
+  };
+}
+
+function isBroken(path: string, errors: readonly FieldError[]): boolean {
+  return errors.some((error) => isWithin(error.path, path) || isWithin(path, error.path));
+}
+
+function compileHealthCheck({ name, expression: source }: typeof AVAILABLE): HealthCheck {
+  return { name, expression: compileExpression(source, "health").expression };
+}
+
+function stagesOf(stages: readonly RolloutStageSpec[] = []): readonly CompiledStage[] {
+  return stages.length === 0 ? [WITHOUT_STAGES] : stages.map(compileStage);
+}
+
+function compileStage(spec: RolloutStageSpec): CompiledStage {
+  const { name, namespaceSelector, clusterSelector, maxConcurrency, minSuccessTime } = spec;
+  return {
+    name,
+    selectsNamespace: compileSelector(namespaceSelector),
+    selectsCluster: compileSelector(clusterSelector),
+    ...(maxConcurrency !== undefined && { maxConcurrency }),
+    minSucceeded: spec.minSucceeded ?? "100%",
+    minSuccessTimeMs: soakMs(minSuccessTime),
+    maxFailures: spec.maxFailures ?? 0,
+    // As a ClusterHookPolicy it may look into every namespace.
+    until: (spec.until ?? []).map((gate) => compileGate(gate, { kind: "ClusterHookPolicy", name })),
+  };
+}
+
+/** No soak is the default, and may be written as 0s, 0m or 0h0m. */
+function soakMs(text = "0s"): number {
+  return /^(0+[hms])+$/.test(text) ? 0 : (parseDuration(text) ?? NEVER_MS);
+}

@@ -1,0 +1,78 @@
+/** Which stages have passed for a target, and whether failures halt the rollout: as the status says. */
+
+import type { HookRolloutStatus, RolloutFailure, RolloutStageStatus } from "../api/hookpolicy.ts";
+import { after, readTimestamp } from "../policy/instant.ts";
+import { toleratedOf } from "./limit.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import { UNCLAIMED } from "./slots.ts";
+
+interface Begin {
+  readonly stage: CompiledStage;
+  readonly target: string;
+  readonly now: Date;
+}
+
+/** The first stage before `stage` that has not passed for the target; `undefined`: the stage is open. */
+export function closedBy(
+  { stages }: CompiledRollout,
+  status: Pick<HookRolloutStatus, "targets"> | undefined,
+  { stage, target, now }: Begin,
+): CompiledStage | undefined {
+  const known = status?.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
+  const before = stages.slice(0, stages.indexOf(stage));
+  return before.find(
+    (each) =>
+      !hasPassed(
+        each,
+        known.find(({ name }) => name === each.name),
+        now,
+      ),
+  );
+}
+
+/** The instant counts as well as the word: the soak may have become longer since. */
+export function hasPassed(
+  { minSuccessTimeMs }: CompiledStage,
+  status: Pick<RolloutStageStatus, "passed" | "soakingSince"> | undefined,
+  now: Date,
+): boolean {
+  const since = readTimestamp(status?.soakingSince);
+  return status?.passed === true && since !== undefined && after(since, minSuccessTimeMs) <= now;
+}
+
+/** More failures than the stage tolerates. Creations and deletions have a budget alone: one that hangs stops no other. */
+export function isHalted(rollout: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
+  return haltingStage(rollout, status) !== undefined;
+}
+
+export function haltingStage(
+  rollout: CompiledRollout,
+  status: Pick<HookRolloutStatus, "failed" | "targets"> | undefined,
+): CompiledStage | undefined {
+  if (rollout.operation !== "Upgrade") return undefined;
+  return rollout.stages.find((stage) => {
+    const failed = countingFailures(rollout, status?.failed, stage.name);
+    const sizes = (status?.targets ?? []).flatMap(({ stages }) =>
+      stages.filter(({ name }) => name === stage.name),
+    );
+    const members = Math.min(...sizes.map((each) => each.members));
+    return failed.length > toleratedOf(stage.maxFailures, Number.isFinite(members) ? members : 0);
+  });
+}
+
+/** Failures of a stage that count. */
+export function countingFailures(
+  { ignoreFailuresBefore }: CompiledRollout,
+  failed: readonly RolloutFailure[] = [],
+  stage: string,
+): readonly RolloutFailure[] {
+  return failed.filter(
+    (failure) =>
+      failure.stage === stage && failure.reason !== UNCLAIMED && !isIgnored(failure, ignoreFailuresBefore),
+  );
+}
+
+function isIgnored({ time }: RolloutFailure, before: Date | undefined): boolean {
+  const at = readTimestamp(time);
+  return before !== undefined && at !== undefined && at < before;
+}

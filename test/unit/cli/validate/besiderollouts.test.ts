@@ -1,0 +1,85 @@
+/** What `hookpolicy validate` says of rollouts beside each other and beside policies. */
+
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+function rollout(name: string, spec: object = {}): string {
+  const all = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...spec };
+  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata: { name }, spec: all })}\n`;
+}
+
+function policy(hook: string, spec: object = {}, kind = "HookPolicy"): string {
+  const until = [{ name: "tested", annotation: { key: "a", value: "b" } }];
+  const metadata = { name: "p", ...(kind === "HookPolicy" && { namespace: "team-a" }) };
+  const all = { rules: [{ name: "r", hooks: [hook], until }], ...spec };
+  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind, metadata, spec: all })}\n`;
+}
+
+/** Without what is said of a policy by itself. */
+async function warnings(t: TestContext, ...documents: string[]): Promise<string[]> {
+  const cwd = await folder(t, { "a.yaml": documents.join("---\n") });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  return stdout.split("\n").filter((line) => / warning: spec/.test(line) && line.includes("HookRollout"));
+}
+
+test("a rollout is checked, and an error has its place", async (t) => {
+  const text = `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookRollout
+metadata: {name: upgrades}
+spec:
+  operation: Upgrade
+  namespaceSelector: {}
+  progressDeadline: 6h
+  healthyWhen:
+    - {name: available, expression: "cluster.metadata.nam == 'a'"}
+`;
+  const cwd = await folder(t, { "a.yaml": text, "b.yaml": text.replace("metadata.nam ", "metadata.name ") });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(stdout, /^a\.yaml:9:54: error: spec\.healthyWhen\[0\]\.expression: .*unknown field/m);
+  assert.equal((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, "1 HookRollout: no errors\n");
+});
+
+test("two rollouts that may select one Cluster for the same operation are a warning", async (t) => {
+  const [found = "", ...more] = await warnings(t, rollout("a"), rollout("b", { clusterSelector: {} }));
+  assert.match(
+    found,
+    /^a\.yaml:3:\d+: warning: spec\.namespaceSelector: selects Clusters that HookRollout a \(a\.yaml:1\) may select for Upgrade, too/,
+  );
+  assert.deepEqual(more, []);
+});
+
+test("rollouts of other operations, in mode Audit, or of other Clusters are none", async (t) => {
+  const of = (tier: string): object => ({ clusterSelector: { matchLabels: { tier } } });
+  assert.deepEqual(await warnings(t, rollout("a"), rollout("b", { operation: "Delete" })), []);
+  assert.deepEqual(await warnings(t, rollout("a"), rollout("b", { mode: "Audit" })), []);
+  assert.deepEqual(await warnings(t, rollout("a", of("prod")), rollout("b", of("test"))), []);
+  assert.deepEqual(await warnings(t, rollout("a"), rollout("a")), []);
+});
+
+test("a rule that holds a running upgrade keeps a slot of the rollout beside it", async (t) => {
+  const [found = "", ...more] = await warnings(t, rollout("a"), policy("AfterClusterUpgrade"));
+  assert.match(
+    found,
+    /^a\.yaml:3:\d+: warning: spec\.rules\[0\]\.hooks\[0\]: a Cluster that this rule holds at AfterClusterUpgrade keeps its slot of HookRollout a \(a\.yaml:1\), and counts as failed after progressDeadline, 6h/,
+  );
+  assert.deepEqual(more, []);
+});
+
+test("a rule that only observes keeps none", async (t) => {
+  const rules = [{ name: "r", hooks: ["AfterClusterUpgrade"] }];
+  assert.deepEqual(await warnings(t, rollout("a"), policy("AfterClusterUpgrade", { rules })), []);
+});
+
+test("a rule before the upgrade, of another operation or for other Clusters keeps none", async (t) => {
+  const own = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "team-b" } } };
+  const after = policy("AfterClusterUpgrade");
+  assert.deepEqual(await warnings(t, rollout("a"), policy("BeforeClusterUpgrade")), []);
+  assert.deepEqual(await warnings(t, rollout("a", { operation: "Create" }), after), []);
+  assert.deepEqual(await warnings(t, rollout("a", own), after), []);
+  assert.deepEqual(await warnings(t, rollout("a"), policy("AfterClusterUpgrade", { mode: "Audit" })), []);
+  const fleet = policy("AfterClusterUpgrade", own, "ClusterHookPolicy");
+  assert.equal((await warnings(t, rollout("a"), fleet)).length, 1);
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
+import type { ObjectMeta } from "../../../src/api/meta.ts";
+import { RolloutQueue, type Waiting } from "../../../src/controller/rolloutqueue.ts";
+import { Slots } from "../../../src/rollouts/slots.ts";
+import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
+import { clusterMeta, member, NOW, readyStatus, rolloutOf, TARGET } from "../rollouts/fixtures.ts";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+function waits(rollout: CompiledRollout, metadata: ObjectMeta, askedSecondsAgo: number): Waiting {
+  const found = member(rollout, metadata);
+  if (found.stage === undefined) throw new Error("no stage");
+  return {
+    member: { ...found, stage: found.stage },
+    target: TARGET,
+    firstAsked: new Date(NOW.getTime() - askedSecondsAgo * SECOND),
+  };
+}
+
+function queueOf(spec: Partial<HookRolloutSpec>, clusters: readonly (readonly [ObjectMeta, number])[]) {
+  const rollout = rolloutOf(spec);
+  const queue = new RolloutQueue();
+  const waiting = clusters.map(([metadata, ago]) => waits(rollout, metadata, ago));
+  const update = (nowMs: number, among = waiting): void => {
+    const members = waiting.map((each) => each.member);
+    queue.update(rollout, new Slots(rollout, readyStatus(), members, NOW), among, nowMs);
+  };
+  const askAll = (nowMs: number): void => {
+    for (const each of waiting) queue.asked(each.member.metadata.uid, nowMs);
+  };
+  const may = (): string[] =>
+    waiting
+      .map((each) => each.member.metadata)
+      .filter(({ uid }) => queue.mayBegin(uid))
+      .map(({ name }) => name);
+  return { queue, update, askAll, may };
+}
+
+describe("whose turn it is", () => {
+  test("as many as there are slots, first come first", () => {
+    const { update, askAll, may, queue } = queueOf({ maxConcurrency: 2 }, [
+      [clusterMeta("late"), 1],
+      [clusterMeta("first"), 30],
+      [clusterMeta("second"), 20],
+    ]);
+    askAll(0);
+    update(0);
+    assert.deepEqual(may(), ["first", "second"]);
+    assert.deepEqual(queue.order, ["uid-first", "uid-second", "uid-late"]);
+  });
+
+  test("smaller integers of orderLabelKey come first, and no integer last", () => {
+    const { update, askAll, queue } = queueOf({ orderLabelKey: "order" }, [
+      [clusterMeta("none"), 90],
+      [clusterMeta("word", { order: "first" }), 80],
+      [clusterMeta("ten", { order: "10" }), 70],
+      [clusterMeta("two", { order: "2" }), 1],
+    ]);
+    askAll(0);
+    update(0);
+    assert.deepEqual(queue.order, ["uid-two", "uid-ten", "uid-none", "uid-word"]);
+  });
+
+  test("who has not asked for twice its retry and five seconds is left out", () => {
+    const { update, askAll, may, queue } = queueOf({ retryAfterSeconds: 10 }, [
+      [clusterMeta("silent"), 30],
+      [clusterMeta("asking"), 1],
+    ]);
+    askAll(0);
+    queue.asked("uid-asking", 26 * SECOND);
+    update(26 * SECOND);
+    assert.deepEqual(may(), ["asking"]);
+  });
+
+  test("a full region does not hold up the others", () => {
+    const { update, askAll, may } = queueOf(
+      { maxConcurrency: 2, spread: [{ labelKey: "region", maxConcurrency: 1 }] },
+      [
+        [clusterMeta("x1", { region: "x" }), 30],
+        [clusterMeta("x2", { region: "x" }), 20],
+        [clusterMeta("y1", { region: "y" }), 10],
+      ],
+    );
+    askAll(0);
+    update(0);
+    assert.deepEqual(may(), ["x1", "y1"]);
+  });
+
+  test("who lets its grace pass goes behind all who ask, for ten minutes", () => {
+    const { update, askAll, may } = queueOf({ retryAfterSeconds: 10 }, [
+      [clusterMeta("first"), 30],
+      [clusterMeta("second"), 20],
+    ]);
+    const turn = (nowMs: number): string[] => {
+      askAll(nowMs);
+      update(nowMs);
+      return may();
+    };
+    assert.deepEqual(turn(0), ["first"]);
+    assert.deepEqual(turn(24 * SECOND), ["first"]);
+    turn(25 * SECOND);
+    assert.deepEqual(turn(26 * SECOND), ["second"]);
+    assert.deepEqual(turn(25 * SECOND + 10 * MINUTE), ["first"]);
+  });
+
+  test("whose slot ended unused goes behind", () => {
+    const { update, askAll, may, queue } = queueOf({}, [
+      [clusterMeta("first"), 30],
+      [clusterMeta("second"), 20],
+    ]);
+    askAll(0);
+    queue.putBehind("uid-first", 0);
+    update(0);
+    assert.deepEqual(may(), ["second"]);
+  });
+});

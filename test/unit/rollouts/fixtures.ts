@@ -1,0 +1,74 @@
+/** Rollouts, members and statuses for tests. */
+
+import {
+  CONDITION,
+  type HookRollout,
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+} from "../../../src/api/hookpolicy.ts";
+import type { ObjectMeta } from "../../../src/api/meta.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import type { Candidate } from "../../../src/rollouts/claim.ts";
+import { type Member, memberOf } from "../../../src/rollouts/member.ts";
+import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
+
+export const NOW = new Date("2026-11-23T12:00:00Z");
+export const TARGET = "v1.35.1";
+
+export function hookRollout(spec: Partial<HookRolloutSpec> = {}, status?: HookRolloutStatus): HookRollout {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: {
+      name: "upgrades",
+      uid: "rollout",
+      resourceVersion: "1",
+      generation: 1,
+      creationTimestamp: "2026-11-23T11:00:00Z",
+    },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", ...spec },
+    ...(status !== undefined && { status }),
+  };
+}
+
+export function rolloutOf(spec: Partial<HookRolloutSpec> = {}): CompiledRollout {
+  return compileRollout(hookRollout(spec));
+}
+
+const READY = {
+  type: CONDITION.Ready,
+  status: "True",
+  reason: "Loaded",
+  message: "",
+  lastTransitionTime: "2026-11-23T11:00:00Z",
+} as const;
+
+/** The operator has seen the spec, and nothing runs. */
+export function readyStatus(status: Partial<HookRolloutStatus> = {}): HookRolloutStatus {
+  return { observedGeneration: 1, conditions: [READY], ...status };
+}
+
+export function clusterMeta(
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+  marked = false,
+): ObjectMeta {
+  return {
+    name,
+    namespace: "fleet",
+    uid: `uid-${name}`,
+    resourceVersion: "1",
+    labels,
+    ...(marked && { annotations: { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" } }),
+  };
+}
+
+export function member(rollout: CompiledRollout, metadata: ObjectMeta): Member {
+  const found = memberOf(rollout, metadata, undefined);
+  if (found === undefined) throw new Error(`${metadata.name} is no member`);
+  return found;
+}
+
+export function candidate(rollout: CompiledRollout, metadata: ObjectMeta, target = TARGET): Candidate {
+  return { ...member(rollout, metadata), stage: member(rollout, metadata).stage, target };
+}
