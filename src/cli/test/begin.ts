@@ -8,7 +8,7 @@ import { SuiteError, within } from "./suiteerror.ts";
 import { checkNames, namesPolicy } from "./checknames.ts";
 import { Session } from "./session.ts";
 import type { AskedSpec, TimersSpec } from "./spec.ts";
-import { target } from "./target.ts";
+import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";
 
 const MAX_OVERRIDE_MS = 168 * 3_600_000;
@@ -32,7 +32,7 @@ export function begin({ spec, objects }: Suite): Session {
 }
 
 function adopt(session: Session, asked: AskedSpec): void {
-  const { cluster, call } = target(session, asked);
+  const { cluster, call } = targetOfCall(session, asked);
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const ask = newAsk(call, cluster, firstAsked, undefined);

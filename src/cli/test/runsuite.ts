@@ -11,7 +11,7 @@ import { compare, type Compared, compareTimeline } from "./expect.ts";
 import type { StepResult, SuiteProblem, SuiteResult } from "./result.ts";
 import type { Session } from "./session.ts";
 import type { StepSpec, TimelineSpec } from "./spec.ts";
-import { target } from "./target.ts";
+import { target, targetOfCall } from "./target.ts";
 
 export function runSuite(loaded: LoadedSuite): SuiteResult {
   const { name, source, suite, errors, problems } = loaded;
@@ -106,7 +106,7 @@ function changeWorld(session: Session, step: StepSpec, created: readonly RawObje
 
 function checkCall(session: Session, { call: spec, expect }: StepSpec): Outcome {
   if (spec === undefined) return { status: "done", compared: [] };
-  const asked = within("call", () => target(session, spec));
+  const asked = within("call", () => targetOfCall(session, spec));
   const decision = session.ask(asked.cluster, asked.call);
   if (expect === undefined) return { status: "done", compared: [], decision };
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);

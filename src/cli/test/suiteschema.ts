@@ -66,10 +66,10 @@ const CALL_FIELDS = {
     "Hooks before an upgrade; default: what the Cluster shows, else it is not known",
   ),
   toKubernetesVersion: text(
-    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version",
+    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version. For BeforeClusterUpgrade, another one becomes its spec.topology.version",
   ),
   kubernetesVersion: text(
-    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version",
+    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version. For AfterClusterUpgrade, another one becomes its spec.topology.version",
   ),
   settings: {
     type: "object",
