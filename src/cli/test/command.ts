@@ -47,47 +47,43 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   const { runSuite } = await import("./runsuite.ts");
   const { objects, problems } = await loadPaths(paths);
   const results: SuiteResult[] = [];
-  for (const source of objects.filter(({ object }) => isSuite(object))) {
+  const suites = objects.filter(({ object }) => isSuite(object));
+  for (const source of suites) {
     const loaded = await loadSuite(
       source,
       async (files) => await loadPaths(files, { cwd: folderOf(source) }),
     );
     results.push(runSuite(loaded));
   }
-  const broken = problems.map(unreadable);
-  stderr.lines(problems.map(problemLine));
-  if (results.length === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
-  await report({ results, broken }, flags);
+  results.push(...problems.map(unreadable));
+  // The text of a report says it at its place.
+  if (flags.output !== "text") stderr.lines(problems.map(problemLine));
+  if (suites.length === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
+  await report(results, flags);
   if (problems.length > 0) throw new CommandError(USAGE);
-  const missing = results.length === 0 && flags.requireTests === true;
+  const missing = suites.length === 0 && flags.requireTests === true;
   if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
 }
 
-/** A report that is read by itself must include a file that could not be read. */
 function unreadable(problem: FileProblem): SuiteResult {
   const { file } = problem;
-  return { name: file, file, status: "error", problems: [problem], steps: [] };
+  return { name: file, file, status: "error", problems: [problem], steps: [], unreadable: true, seconds: 0 };
 }
 
 function folderOf({ file }: SourceObject): string {
   return file === "-" ? "." : dirname(file);
 }
 
-interface Results {
-  readonly results: readonly SuiteResult[];
-  readonly broken: readonly SuiteResult[];
-}
-
-async function report({ results, broken }: Results, flags: Flags): Promise<void> {
+async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
   const { suitesJson, suitesLines } = await import("./report.ts");
   switch (flags.output) {
     case "junit": {
       const { suitesJunit } = await import("./junit.ts");
-      return stdout.document(suitesJunit([...results, ...broken]));
+      return stdout.document(suitesJunit(results));
     }
     case "markdown": {
       const { suitesMarkdown } = await import("./suitemarkdown.ts");
-      return stdout.document(suitesMarkdown([...results, ...broken]));
+      return stdout.document(suitesMarkdown(results));
     }
     case "json":
       return stdout.document(suitesJson(results));

@@ -15,6 +15,10 @@ export interface SuiteResult {
   /** Why no step was run. */
   readonly problems: readonly SuiteProblem[];
   readonly steps: readonly StepResult[];
+  /** A file that could not be read, and that may contain suites. */
+  readonly unreadable?: true;
+  /** How long it took; not in JSON. */
+  readonly seconds: number;
 }
 
 export interface StepResult {
@@ -31,6 +35,18 @@ export interface StepResult {
   /** Absent for a timeline. */
   readonly decision?: Decision;
   readonly problem?: SuiteProblem;
+  /** How long it took; not in JSON. */
+  readonly seconds: number;
+}
+
+/** The seconds since `since` (performance.now()). */
+export function secondsSince(since: number): number {
+  return (performance.now() - since) / 1000;
+}
+
+/** What a report counts, and shows, as one case. */
+export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
+  return steps.filter(({ status }) => status !== "done");
 }
 
 export interface Totals {
@@ -41,14 +57,14 @@ export interface Totals {
   readonly skipped: number;
 }
 
-/** Counts steps with expectations; a suite that could not be run counts as one error. */
+/** Counts the cases; a suite that could not be run, and a file that could not be read, are one error each. */
 export function totalsOf(results: readonly SuiteResult[]): Totals {
-  const steps = results.flatMap((result) => result.steps);
+  const cases = results.flatMap(casesOf);
   const count = (status: StepResult["status"]): number =>
-    steps.filter((step) => step.status === status).length;
+    cases.filter((step) => step.status === status).length;
   const broken = results.filter(({ problems }) => problems.length > 0).length;
   return {
-    suites: results.length,
+    suites: results.filter(({ unreadable }) => unreadable !== true).length,
     passed: count("passed"),
     failed: count("failed"),
     errors: count("error") + broken,

@@ -8,12 +8,17 @@ import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin } from "./begin.ts";
 import { SuiteError, within } from "./suiteerror.ts";
 import { compare, type Compared, compareTimeline } from "./expect.ts";
-import type { StepResult, SuiteProblem, SuiteResult } from "./result.ts";
+import { secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
 import type { Session } from "./session.ts";
 import type { StepSpec, TimelineSpec } from "./spec.ts";
 import { target, targetOfCall } from "./target.ts";
 
 export function runSuite(loaded: LoadedSuite): SuiteResult {
+  const began = performance.now();
+  return { ...resultOf(loaded), seconds: secondsSince(began) };
+}
+
+function resultOf(loaded: LoadedSuite): Omit<SuiteResult, "seconds"> {
   const { name, source, suite, errors, problems } = loaded;
   const result = { name, file: source.file };
   if (suite === undefined) {
@@ -49,18 +54,20 @@ function problemAt({ source }: Pick<Suite, "source">, path: string, message: str
 function runSteps(suite: Suite, session: Session): StepResult[] {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
+    const began = performance.now();
     const created = suite.created[index] ?? [];
     // The steps after one that could not be run depend on it.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
     const outcome = broken ? SKIPPED : tryStep({ suite, session, created }, step, path);
     const { line } = suite.source.position(path);
-    results.push({ ...headOf(step, index), line, at: timestamp(session.now), ...outcome });
+    const at = timestamp(session.now);
+    results.push({ ...headOf(step, index), line, at, ...outcome, seconds: secondsSince(began) });
   }
   return results;
 }
 
-type Outcome = Omit<StepResult, "name" | "index" | "line" | "call" | "at">;
+type Outcome = Omit<StepResult, "name" | "index" | "line" | "call" | "at" | "seconds">;
 
 const SKIPPED: Outcome = { status: "skipped", compared: [] };
 
