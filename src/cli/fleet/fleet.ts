@@ -57,11 +57,12 @@ export class Fleet {
   /** Objects that are replaced by a later one of the same name. */
   readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
+  /** What object gates look at. */
+  readonly objects: ObjectReader;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
   readonly #overrides: ReadonlyMap<string, readonly Override[]>;
-  readonly #objects: ObjectReader;
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
@@ -88,7 +89,7 @@ export class Fleet {
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
-    this.#objects = options.objects ?? objectReader(unique, options.complete === true);
+    this.objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
   /** Sorted by namespace and name. */
@@ -119,7 +120,7 @@ export class Fleet {
     return {
       cluster,
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
-      objects: this.#objects,
+      objects: this.objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(asked !== undefined && { asked }),
     };

@@ -10,6 +10,7 @@ import { SuiteError, within } from "./suiteerror.ts";
 import { compare, type Compared, compareTimeline } from "./expect.ts";
 import { secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
 import type { Session } from "./session.ts";
+import { compareEvents, compareMetric } from "./expectreports.ts";
 import type { StepSpec, TimelineSpec } from "./spec.ts";
 import { target, targetOfCall } from "./target.ts";
 
@@ -88,7 +89,9 @@ function tryStep({ suite, session, created }: Running, step: StepSpec, path: str
   try {
     moveClock(session, step);
     changeWorld(session, step, created);
-    return step.timeline === undefined ? checkCall(session, step) : checkTimeline(session, step.timeline);
+    const outcome =
+      step.timeline === undefined ? checkCall(session, step) : checkTimeline(session, step.timeline);
+    return withReports(outcome, step, checkReports(session, step));
   } catch (error) {
     return { status: "error", compared: [], problem: problemOf(suite, error, path) };
   }
@@ -131,6 +134,29 @@ function checkTimeline(session: Session, timeline: TimelineSpec): Outcome {
   }
   const spans = within("timeline", () => session.timeline(cluster, asked, to));
   return judged(compareTimeline(timeline.expect, spans, session.now, to));
+}
+
+/** Events are of one step, whether it expects some or not. */
+function checkReports({ reported, world }: Session, { events, metrics = [] }: StepSpec): Compared[] {
+  if (reported === undefined) return [];
+  const caused = reported.takeEvents();
+  const policies = world.fleet.policies.map(({ compiled }) => compiled);
+  return [
+    ...(events === undefined ? [] : compareEvents(events, caused)),
+    ...metrics.map((metric, index) =>
+      within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name), policies)),
+    ),
+  ];
+}
+
+function withReports(
+  outcome: Outcome,
+  { events, metrics }: StepSpec,
+  compared: readonly Compared[],
+): Outcome {
+  if (events === undefined && metrics === undefined) return outcome;
+  const all = [...outcome.compared, ...compared];
+  return { ...outcome, ...judged(all, outcome.decision) };
 }
 
 function judged(compared: readonly Compared[], decision?: Decision): Outcome {

@@ -22,6 +22,10 @@ export class SuiteWorld {
     this.#options = { ...options, complete: true };
   }
 
+  get maxOverrideMs(): number {
+    return this.#options.maxOverrideMs;
+  }
+
   get fleet(): Fleet {
     this.#fleet ??= createFleet(this.#objects, this.#options);
     return this.#fleet;
@@ -30,6 +34,10 @@ export class SuiteWorld {
   /** Whether some expression of a policy reads the clock. */
   get usesNow(): boolean {
     return this.#usesNow;
+  }
+
+  overrides(): readonly RawObject[] {
+    return this.#objects.filter((object) => ownKind(object) === "HookOverride");
   }
 
   create(objects: readonly RawObject[], now: Date): void {
@@ -61,8 +69,8 @@ export class SuiteWorld {
       this.#objects.map((object) => {
         if (!isCluster(object)) return object;
         const metadata = viewMetadata(object["metadata"]);
-        const isMeant = metadata.name === name && (metadata.namespace ?? "default") === namespace;
-        return isMeant ? merged(object, patch) : object;
+        const same = metadata.name === name && (metadata.namespace ?? "default") === namespace;
+        return same ? merged(object, patch) : object;
       }),
     );
   }
