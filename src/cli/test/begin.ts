@@ -12,7 +12,7 @@ import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";
 
 const MAX_OVERRIDE_MS = 168 * 3_600_000;
-const DEFAULT_CAPI_MINOR = 14;
+export const DEFAULT_CAPI_MINOR = 14;
 
 export function begin({ spec, objects }: Suite): Session {
   if (!spec.steps.some(expectsSomething)) {

@@ -1,11 +1,13 @@
 /** `hookpolicy test`: runs suites of policies without a cluster. */
 
 import { dirname } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
+import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { SuiteResult } from "./result.ts";
+import type { Suite } from "./suite.ts";
 import type { SourceObject } from "../files/load.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
@@ -15,6 +17,9 @@ const FORMATS = ["text", "junit", "markdown", "json"] as const;
 interface Flags {
   readonly output: (typeof FORMATS)[number];
   readonly requireTests?: true;
+  readonly mutate?: true;
+  readonly failUnder?: number;
+  readonly timeout: number;
   readonly color: boolean;
 }
 
@@ -23,7 +28,12 @@ const EXAMPLES = `\
   hookpolicy test policies/
 
   # In a pipeline: a folder without a suite is a failure, too
-  hookpolicy test --require-tests -o junit tests/ > report.xml`;
+  hookpolicy test --require-tests -o junit tests/ > report.xml
+
+  # Would the suites notice a mistake in the policies?
+  hookpolicy test --mutate --fail-under 80 tests/`;
+
+const FIVE_MINUTES = 300_000;
 
 export function addTest(program: Command): void {
   const command = program
@@ -34,7 +44,18 @@ export function addTest(program: Command): void {
       "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option("--require-tests", "exit 1 when there is no suite");
+    .option("--require-tests", "exit 1 when there is no suite")
+    .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
+    .addOption(
+      new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
+        wholeNumber(0, 100),
+      ),
+    )
+    .addOption(
+      new Option("--timeout <duration>", "with --mutate: how long to run")
+        .argParser(parseTime)
+        .default(FIVE_MINUTES, "5m"),
+    );
   addExamples(command, EXAMPLES);
   command.action(async (paths: readonly string[], _: unknown, self: Command) => {
     await runTests(paths, self.optsWithGlobals<Flags>());
@@ -42,27 +63,52 @@ export function addTest(program: Command): void {
 }
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
+  checkFlags(flags);
+  const { results, suites, found, problems } = await runSuites(paths);
+  // The text of a report says it at its place.
+  if (flags.output !== "text") stderr.lines(problems.map(problemLine));
+  if (found === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
+  const passed = results.every(({ status }) => status === "passed");
+  if (flags.mutate !== true || !passed) await report(results, flags);
+  if (problems.length > 0) throw new CommandError(USAGE);
+  if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
+  if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
+  if (flags.mutate !== true) return;
+  const { testMutants } = await import("./mutate/run.ts");
+  testMutants(suites, flags);
+}
+
+interface Ran {
+  readonly results: readonly SuiteResult[];
+  /** Those that are sound. */
+  readonly suites: readonly Suite[];
+  readonly found: number;
+  readonly problems: readonly FileProblem[];
+}
+
+async function runSuites(paths: readonly string[]): Promise<Ran> {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./runsuite.ts");
   const { objects, problems } = await loadPaths(paths);
+  const sources = objects.filter(({ object }) => isSuite(object));
   const results: SuiteResult[] = [];
-  const suites = objects.filter(({ object }) => isSuite(object));
-  for (const source of suites) {
-    const loaded = await loadSuite(
-      source,
-      async (files) => await loadPaths(files, { cwd: folderOf(source) }),
-    );
+  const suites: Suite[] = [];
+  for (const source of sources) {
+    const cwd = folderOf(source);
+    const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
     results.push(runSuite(loaded));
+    if (loaded.suite !== undefined) suites.push(loaded.suite);
   }
   results.push(...problems.map(unreadable));
-  // The text of a report says it at its place.
-  if (flags.output !== "text") stderr.lines(problems.map(problemLine));
-  if (suites.length === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
-  await report(results, flags);
-  if (problems.length > 0) throw new CommandError(USAGE);
-  const missing = suites.length === 0 && flags.requireTests === true;
-  if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
+  return { results, suites, found: sources.length, problems };
+}
+
+function checkFlags({ mutate, failUnder, output }: Flags): void {
+  if (mutate === undefined && failUnder !== undefined)
+    throw new CommandError(USAGE, "--fail-under is for --mutate");
+  if (mutate === true && output !== "text" && output !== "json")
+    throw new CommandError(USAGE, `--mutate has no -o ${output}: text or json`);
 }
 
 function unreadable(problem: FileProblem): SuiteResult {
