@@ -17,6 +17,7 @@ const FORMATS = ["text", "junit", "markdown", "json"] as const;
 interface Flags {
   readonly output: (typeof FORMATS)[number];
   readonly requireTests?: true;
+  readonly coverage?: true;
   readonly mutate?: true;
   readonly failUnder?: number;
   readonly timeout: number;
@@ -29,6 +30,9 @@ const EXAMPLES = `\
 
   # In a pipeline: a folder without a suite is a failure, too
   hookpolicy test --require-tests -o junit tests/ > report.xml
+
+  # Which rules and gates have the suites seen?
+  hookpolicy test --coverage tests/
 
   # Would the suites notice a mistake in the policies?
   hookpolicy test --mutate --fail-under 80 tests/`;
@@ -45,6 +49,7 @@ export function addTest(program: Command): void {
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--require-tests", "exit 1 when there is no suite")
+    .option("--coverage", "also list which rules, gates and verdicts the suites have seen")
     .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
     .addOption(
       new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
@@ -104,7 +109,9 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   return { results, suites, found: sources.length, problems };
 }
 
-function checkFlags({ mutate, failUnder, output }: Flags): void {
+function checkFlags({ mutate, failUnder, output, coverage }: Flags): void {
+  if (coverage === true && (output === "markdown" || mutate === true))
+    throw new CommandError(USAGE, "--coverage is for the text report; JSON and JUnit always have it");
   if (mutate === undefined && failUnder !== undefined)
     throw new CommandError(USAGE, "--fail-under is for --mutate");
   if (mutate === true && output !== "text" && output !== "json")
@@ -121,7 +128,7 @@ function folderOf({ file }: SourceObject): string {
 }
 
 async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
-  const { suitesJson, suitesLines } = await import("./report.ts");
+  const { suitesJson } = await import("./report.ts");
   switch (flags.output) {
     case "junit": {
       const { suitesJunit } = await import("./junit.ts");
@@ -134,7 +141,18 @@ async function report(results: readonly SuiteResult[], flags: Flags): Promise<vo
     case "json":
       return stdout.document(suitesJson(results));
     case "text":
-      if (results.length > 0)
-        stdout.lines(suitesLines(results, colourFor(process.stdout, flags, process.env)));
+      return await reportText(results, flags);
   }
+}
+
+async function reportText(results: readonly SuiteResult[], flags: Flags): Promise<void> {
+  if (results.length === 0) return;
+  const colour = colourFor(process.stdout, flags, process.env);
+  const { suitesLines } = await import("./report.ts");
+  stdout.lines(suitesLines(results, colour));
+  if (flags.coverage !== true) return;
+  const { together } = await import("./coverage.ts");
+  const { coverageLines } = await import("./coveragereport.ts");
+  const seen = together(results.flatMap(({ coverage }) => (coverage === undefined ? [] : [coverage])));
+  stdout.lines(["", ...coverageLines(seen, colour)]);
 }

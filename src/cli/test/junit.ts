@@ -2,6 +2,8 @@
 
 import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
+import type { PolicyCoverage } from "./coverage.ts";
+import { coverageProperties } from "./coveragereport.ts";
 import { failureLines, problemText } from "./report.ts";
 import { casesOf, type StepResult, type SuiteProblem, type SuiteResult, totalsOf } from "./result.ts";
 
@@ -16,10 +18,18 @@ export function suitesJunit(results: readonly SuiteResult[]): string {
 type Lines = readonly string[];
 
 function suiteElement(result: SuiteResult): Lines {
-  const { name, file, problems, seconds } = result;
+  const { name, file, problems, seconds, coverage = [] } = result;
   const cases = casesOf(result).map((step) => caseElement(step, result));
   const attributes = { name, file, ...countsOf([result]), ...time(seconds) };
-  return element("testsuite", attributes, problems.length > 0 ? [brokenCase(result)] : cases);
+  const children = problems.length > 0 ? [brokenCase(result)] : cases;
+  return element("testsuite", attributes, [...propertiesElement(coverage), ...children]);
+}
+
+function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[] {
+  const properties = coverageProperties(coverage).map(([name, value]) =>
+    element("property", { name, value }, []),
+  );
+  return properties.length === 0 ? [] : [element("properties", {}, properties)];
 }
 
 /** A suite that could not be run is one error, however many there are in it. */

@@ -3,6 +3,7 @@
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { Decision } from "../../policy/decision.ts";
+import type { PolicyCoverage } from "./coverage.ts";
 import type { Compared } from "./expect.ts";
 
 export type SuiteProblem = FileProblem;
@@ -17,6 +18,8 @@ export interface SuiteResult {
   readonly steps: readonly StepResult[];
   /** A file that could not be read, and that may contain suites. */
   readonly unreadable?: true;
+  /** What its calls, timelines and waits have seen of its policies; absent: it could not be run. */
+  readonly coverage?: readonly PolicyCoverage[];
   /** How long it took; not in JSON. */
   readonly seconds: number;
 }

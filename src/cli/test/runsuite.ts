@@ -27,8 +27,10 @@ function resultOf(loaded: LoadedSuite): Omit<SuiteResult, "seconds"> {
     return { ...result, status: "error", problems: [...own, ...problems], steps: [] };
   }
   try {
-    const steps = runSteps(suite, begin(suite));
-    return { ...result, status: worst(steps), problems: [], steps };
+    const session = begin(suite);
+    const steps = runSteps(suite, session);
+    const coverage = session.coverage.policies();
+    return { ...result, status: worst(steps), problems: [], steps, coverage };
   } catch (error) {
     return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
   }

@@ -13,6 +13,7 @@ import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { editsBetween } from "../fleet/edits.ts";
 import { type Look, lookAt, type Operation, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import { Coverage } from "./coverage.ts";
 import { Reported } from "./reported.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
 
@@ -28,6 +29,7 @@ export class Session {
   readonly served: ServedHooks;
   /** Absent: not wanted. */
   readonly reported?: Reported;
+  readonly coverage = new Coverage();
   readonly #asks = new AskSet();
   #clusters: readonly Cluster[] = [];
   #policies: readonly FleetPolicy[] = [];
@@ -88,6 +90,7 @@ export class Session {
       this.#asks.policyEdited(uid, before, after);
     }
     this.#policies = now;
+    this.coverage.know(now.map(({ compiled }) => compiled));
     this.reported?.objectsChanged(now);
   }
 
@@ -95,6 +98,7 @@ export class Session {
     const before = this.#asks.get(cluster.metadata.uid, call.hook);
     const ask = newAsk(call, cluster, this.#now, before);
     const look = lookAt(this.#operation(cluster, ask), this.#now);
+    this.coverage.see(look.decision);
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
     if (waits && !hasEnded(ask, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call)) this.#end(before);
@@ -106,11 +110,19 @@ export class Session {
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
     const ask = newAsk(call, cluster, this.#now, this.#asks.get(cluster.metadata.uid, call.hook));
-    return spansOf(walk(this.#operation(cluster, ask), this.#now, to), to);
+    return spansOf(this.#seen(walk(this.#operation(cluster, ask), this.#now, to)), to);
+  }
+
+  *#seen(looks: Iterable<Look<Ask>>): Generator<Look<Ask>> {
+    for (const look of looks) {
+      this.coverage.see(look.decision);
+      yield look;
+    }
   }
 
   #put({ asked, decision, at }: Look<Ask>): void {
     this.#asks.put(asked);
+    this.coverage.see(decision);
     this.reported?.decided(asked, decision, at);
   }
 
