@@ -55,6 +55,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "operations",
     "log",
     "kube",
+    "audit/auditentry.ts",
     "hooks/registration.ts",
     "objects/objectrefusal.ts",
     "certificates/lifetime.ts",

@@ -11,7 +11,7 @@ import type { AskedSpec, StepSpec, TimersSpec } from "./spec.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";
 
-const MAX_OVERRIDE_MS = 168 * 3_600_000;
+export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
 export function begin({ spec, objects }: Suite): Session {

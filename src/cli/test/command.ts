@@ -6,23 +6,12 @@ import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problemline.ts";
+import { checkFlags, type Flags, FORMATS } from "./flags.ts";
 import type { SuiteResult } from "./result.ts";
 import type { Suite } from "./suite.ts";
 import type { SourceObject } from "../files/load.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
-
-const FORMATS = ["text", "junit", "markdown", "json"] as const;
-
-interface Flags {
-  readonly output: (typeof FORMATS)[number];
-  readonly requireTests?: true;
-  readonly coverage?: true;
-  readonly mutate?: true;
-  readonly failUnder?: number;
-  readonly timeout: number;
-  readonly color: boolean;
-}
 
 const EXAMPLES = `\
   # Every suite below a folder
@@ -35,7 +24,10 @@ const EXAMPLES = `\
   hookpolicy test --coverage tests/
 
   # Would the suites notice a mistake in the policies?
-  hookpolicy test --mutate --fail-under 80 tests/`;
+  hookpolicy test --mutate --fail-under 80 tests/
+
+  # A suite of what a running operator decided (its --audit-log)
+  hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
 
 const FIVE_MINUTES = 300_000;
 
@@ -60,15 +52,24 @@ export function addTest(program: Command): void {
       new Option("--timeout <duration>", "with --mutate: how long to run")
         .argParser(parseTime)
         .default(FIVE_MINUTES, "5m"),
-    );
+    )
+    .option(
+      "--record <log>",
+      "write a suite of an audit log; the paths are policies, and Clusters as they were",
+    )
+    .option("--write <file>", "with --record: a new file for the suite; default: standard output");
   addExamples(command, EXAMPLES);
   command.action(async (paths: readonly string[], _: unknown, self: Command) => {
-    await runTests(paths, self.optsWithGlobals<Flags>());
+    const flags = self.optsWithGlobals<Flags>();
+    checkFlags(flags);
+    if (flags.record === undefined) return await runTests(paths, flags);
+    const { recordSuite } = await import("./record/run.ts");
+    const { record, write } = flags;
+    await recordSuite(paths, { record, ...(write !== undefined && { write }) });
   });
 }
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
-  checkFlags(flags);
   const { results, suites, found, problems } = await runSuites(paths);
   // The text of a report says it at its place.
   if (flags.output !== "text") stderr.lines(problems.map(problemLine));
@@ -107,15 +108,6 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   }
   results.push(...problems.map(unreadable));
   return { results, suites, found: sources.length, problems };
-}
-
-function checkFlags({ mutate, failUnder, output, coverage }: Flags): void {
-  if (coverage === true && (output === "markdown" || mutate === true))
-    throw new CommandError(USAGE, "--coverage is for the text report; JSON and JUnit always have it");
-  if (mutate === undefined && failUnder !== undefined)
-    throw new CommandError(USAGE, "--fail-under is for --mutate");
-  if (mutate === true && output !== "text" && output !== "json")
-    throw new CommandError(USAGE, `--mutate has no -o ${output}: text or json`);
 }
 
 function unreadable(problem: FileProblem): SuiteResult {

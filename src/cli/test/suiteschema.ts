@@ -10,7 +10,7 @@ import { parseInstant } from "../../policy/window/windowcheck.ts";
 import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
-const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
+export const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
 export const SUITE_KIND = "HookPolicyTest";
 
 const text = (description: string): object => ({ type: "string", minLength: 1, description });
