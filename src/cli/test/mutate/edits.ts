@@ -4,6 +4,7 @@
  */
 
 import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
+import { parseInstant } from "../../../policy/window/windowcheck.ts";
 import type { Edit, Path } from "./edit.ts";
 import { changedExpressions } from "./expressionedits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./timeedits.ts";
@@ -47,15 +48,16 @@ function canFail(value: unknown): boolean {
   );
 }
 
-function* within(value: unknown, path: Path): Generator<Edit> {
+function* within(value: unknown, path: Path, parent: unknown = undefined): Generator<Edit> {
   const key = path.at(-1);
   if (typeof key === "string" && Object.hasOwn(BY_NAME, key)) {
-    for (const to of BY_NAME[key]?.(value, path) ?? []) yield to === REMOVED ? { path } : { path, to };
+    for (const to of BY_NAME[key]?.(value, path, parent) ?? [])
+      yield to === REMOVED ? { path } : { path, to };
   }
   if (Array.isArray(value)) yield* inList(value, path);
   else if (isFields(value)) {
     if (key === "matchLabels") yield* labels(value, path);
-    else for (const [field, inner] of Object.entries(value)) yield* within(inner, [...path, field]);
+    else for (const [field, inner] of Object.entries(value)) yield* within(inner, [...path, field], value);
   }
 }
 
@@ -92,7 +94,7 @@ function* labels(wanted: Fields, path: Path): Generator<Edit> {
 
 const REMOVED = Symbol("removed");
 type Changed = Iterable<unknown>;
-type Change = (value: unknown, path: Path) => Changed;
+type Change = (value: unknown, path: Path, parent: unknown) => Changed;
 
 const NO_CHANGE: Changed = [];
 
@@ -109,7 +111,8 @@ const BY_NAME: Readonly<Record<string, Change>> = {
   onExpiry: turned({ Allow: "KeepBlocking", KeepBlocking: "Allow" }),
   duration: ifText((text) => some(halved(text))),
   schedule: ifText(laterSchedules),
-  timeZone: ifText((zone) => [otherZone(zone)]),
+  timeZone: (value, _, window) =>
+    typeof value === "string" && hasLocalTimes(window) ? [otherZone(value)] : NO_CHANGE,
   from: ifText((text) => (text === "Namespace" ? ["Cluster"] : some(hourLater(text)))),
   to: ifText((text) => some(hourLater(text))),
   key: ifText((text) => [`${text}-x`]),
@@ -128,6 +131,15 @@ const BY_NAME: Readonly<Record<string, Change>> = {
   maxCount: counted,
   absent: (value) => (value === true ? [REMOVED] : NO_CHANGE),
 };
+
+/** An instant with its offset is the same in every zone. */
+function hasLocalTimes(window: unknown): boolean {
+  const { allow, deny } = fieldsOf(window);
+  return [...listOf(allow), ...listOf(deny)].map(fieldsOf).some(({ schedule, from, to }) => {
+    const instants = [from, to].filter((each) => typeof each === "string");
+    return schedule !== undefined || instants.some((each) => parseInstant(each) === undefined);
+  });
+}
 
 /** One that keeps blocking changes no answer. */
 function changedDeadlines(value: unknown): Changed {

@@ -62,7 +62,9 @@ const GATES: Readonly<Record<string, readonly [gate: object, expected: readonly 
     ],
   ],
   "the ends of a freeze": [
-    { window: { deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00+01:00" }] } },
+    {
+      window: { timeZone: "UTC", deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00+01:00" }] },
+    },
     [
       'window.deny: [{"from":"2026-12-20T00:00:00Z","to":"2027-01-06T00:00:00+01:00"}] → -',
       'window.deny[0].from: "2026-12-20T00:00:00Z" → "2026-12-20T01:00:00Z"',
