@@ -21,7 +21,7 @@ export interface Memory {
 
 /** What a decision about any Cluster looks at. */
 export interface Surroundings extends Pick<Memory, "overrides" | "objects"> {
-  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
 }
 
 /** Memory with the schedule of the work on it. */

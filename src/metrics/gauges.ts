@@ -3,21 +3,14 @@
 import { setImmediate } from "node:timers/promises";
 
 import { CONDITION } from "../api/hookpolicy.ts";
+import type { HookName } from "../api/runtimehooks.ts";
+import type { HeldRow } from "../operations/rows.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/objectstore.ts";
 import type { WorkQueue } from "../kube/workqueue.ts";
 import type { Metrics, Sample } from "./metrics.ts";
-import {
-  countDeadlines,
-  countDecisions,
-  countOverrides,
-  HeldClusters,
-  oldestHolds,
-  openWindows,
-  type PolicyLabel,
-} from "./policyseries.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 
 type AnyInformer = Pick<
@@ -44,7 +37,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store));
   followPolicies(metrics, store);
-  metrics.overrides.follow(() => countOverrides(store.overrides, now()));
+  metrics.overrides.follow(() => countOverrides(store, now()));
   metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
   metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
@@ -53,7 +46,8 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
 
 /** What one scrape reports about the policies, for all metrics at once. */
 interface Survey {
-  readonly held: HeldClusters;
+  /** Distinct Clusters that at least one policy holds, by uid. */
+  readonly held: Map<HookName, Set<string>>;
   readonly decisions: Series<PolicyLabel | "hook" | "verdict">;
   readonly oldest: Series<PolicyLabel | "hook">;
   readonly windows: Series<PolicyLabel | "rule" | "gate">;
@@ -76,7 +70,9 @@ function followPolicies(metrics: Metrics, store: DecisionStore): void {
   // All metrics of one scrape are read at the same time.
   const survey = async (): Promise<Survey> =>
     await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
-  metrics.heldClusters.follow(async () => (await survey()).held.samples());
+  metrics.heldClusters.follow(async () =>
+    [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
+  );
   metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
   metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
   metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
@@ -100,7 +96,7 @@ const SLICE_MS = 5;
  */
 async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   const survey: Survey = {
-    held: new HeldClusters(),
+    held: new Map(),
     decisions: new Series(),
     oldest: new Series(),
     windows: new Series(),
@@ -108,7 +104,11 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   };
   let end = performance.now() + SLICE_MS;
   for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
-    survey.held.add(entry);
+    for (const { hook, holds, clusterUID } of entry.held.values()) {
+      if (!holds) continue;
+      const uids = survey.held.get(hook) ?? new Set();
+      survey.held.set(hook, uids.add(clusterUID));
+    }
     survey.decisions.add(countDecisions(entry));
     survey.oldest.add(oldestHolds(entry));
     survey.windows.add(openWindows(entry));
@@ -124,6 +124,13 @@ function rank({ compiled }: PolicyEntry): number {
   return compiled.ref.kind === "ClusterHookPolicy" ? 0 : 1;
 }
 
+type PolicyLabel = "kind" | "namespace" | "policy";
+
+function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
+  const { kind, namespace = "", name: policy } = compiled.ref;
+  return { kind, namespace, policy };
+}
+
 function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
   const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
   for (const { object, compiled } of store.policies.entries()) {
@@ -134,10 +141,62 @@ function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[
   return [...counts.values()];
 }
 
+/** An operation that a deadline has released is reported until it ends, but is not held any more. */
+export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
+  const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
+  for (const { hook, verdict } of entry.held.values()) {
+    if (verdict === "Allowed") continue;
+    const ofHook = counts.get(hook) ?? new Map<HeldRow["verdict"], number>();
+    counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
+  }
+  return [...counts].flatMap(([hook, verdicts]) =>
+    [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),
+  );
+}
+
 function increment<Label extends string>(
   counts: Map<string, Sample<Label>>,
   labels: Readonly<Record<Label, string>>,
 ): void {
   const key = Object.values(labels).join(" ");
   counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+}
+
+function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const oldest = new Map<HookName, string>();
+  for (const { hook, holds, firstAsked } of entry.held.values()) {
+    // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
+    if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
+  }
+  return [...oldest].map(([hook, asked]) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: Date.parse(asked) / 1000,
+  }));
+}
+
+export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
+  return [...entry.windows.values()].map(({ rule, gate, open }) => ({
+    labels: { ...labelsOf(entry), rule, gate },
+    value: Number(open),
+  }));
+}
+
+/** Counts the operations that have passed each step of their deadline. */
+export function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
+  const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
+  if (steps.length === 0) return [];
+  return [0, 50, 80, 100].map((passed) => ({
+    labels: { ...labelsOf(entry), passed: String(passed) },
+    value: steps.filter((step) => step === passed).length,
+  }));
+}
+
+export function countOverrides(store: Pick<DecisionStore, "overrides">, now: Date): Sample<"state">[] {
+  const counts = { active: 0, expired: 0, ineffective: 0 };
+  for (const { compiled } of store.overrides.entries()) {
+    if (compiled.problem !== undefined) counts.ineffective += 1;
+    else if (now < compiled.expiresAt) counts.active += 1;
+    else counts.expired += 1;
+  }
+  return Object.entries(counts).map(([state, value]) => ({ labels: { state }, value }));
 }

@@ -57,12 +57,11 @@ export class Fleet {
   /** Objects that are replaced by a later one of the same name. */
   readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
-  /** What object gates look at. */
-  readonly objects: ObjectReader;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
   readonly #overrides: ReadonlyMap<string, readonly Override[]>;
+  readonly #objects: ObjectReader;
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
@@ -89,7 +88,12 @@ export class Fleet {
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
-    this.objects = options.objects ?? objectReader(unique, options.complete === true);
+    this.#objects = options.objects ?? objectReader(unique, options.complete === true);
+  }
+
+  /** What object gates look at. */
+  get objects(): ObjectReader {
+    return this.#objects;
   }
 
   /** Sorted by namespace and name. */
@@ -103,6 +107,10 @@ export class Fleet {
 
   namespace(name: string): Namespace | undefined {
     return this.#namespaces.get(name);
+  }
+
+  namespaces(): Iterable<Namespace> {
+    return this.#namespaces.values();
   }
 
   /** All policies that could match a Cluster of the namespace, in the order of decide(). */
@@ -120,7 +128,7 @@ export class Fleet {
     return {
       cluster,
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
-      objects: this.objects,
+      objects: this.#objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(asked !== undefined && { asked }),
     };

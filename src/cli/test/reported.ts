@@ -9,13 +9,7 @@ import type { PolicyEntry } from "../../controller/policyentry.ts";
 import { policyKey, PolicySet } from "../../controller/policyset.ts";
 import { type Transition, windowEdge, windowTransitions } from "../../controller/transitions.ts";
 import { describeTransition, type EventText } from "../../events/eventtext.ts";
-import {
-  countDeadlines,
-  countDecisions,
-  countOverrides,
-  HeldClusters,
-  openWindows,
-} from "../../metrics/policyseries.ts";
+import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../metrics/gauges.ts";
 import { type Ask, askKey } from "../../operations/operation.ts";
 import type { AskSet } from "../../operations/operations.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
@@ -61,7 +55,10 @@ export class Reported {
       asks,
       policies: this.#policies,
       overrides: this.#overrides,
-      namespaces: { get: (name: string) => world.fleet.namespace(name) },
+      namespaces: {
+        get: (name: string) => world.fleet.namespace(name),
+        list: () => world.fleet.namespaces(),
+      },
       objects: { find: (...query: Parameters<ObjectReader["find"]>) => world.fleet.objects.find(...query) },
       schedule: { set: (): void => undefined },
     };
@@ -92,12 +89,9 @@ export class Reported {
       case "hookpolicy_window_open":
         return entries.flatMap(openWindows);
       case "hookpolicy_overrides":
-        return countOverrides(this.#overrides, this.#now);
-      case "hookpolicy_held_clusters": {
-        const held = new HeldClusters();
-        for (const entry of entries) held.add(entry);
-        return held.samples();
-      }
+        return countOverrides({ overrides: this.#overrides }, this.#now);
+      case "hookpolicy_held_clusters":
+        return countHeldClusters(entries);
     }
   }
 
@@ -181,4 +175,13 @@ export class Reported {
 
 function keyOf({ kind, namespace, name }: PolicyRef): PolicyEntry["key"] {
   return policyKey(kind, namespace, name);
+}
+
+/** Each Cluster once, however many policies hold it. */
+function countHeldClusters(entries: readonly PolicyEntry[]): MetricSample[] {
+  const held = entries.flatMap((entry) => [...entry.held.values()].filter(({ holds }) => holds));
+  return [...Map.groupBy(held, ({ hook }) => hook)].map(([hook, rows]) => ({
+    labels: { hook },
+    value: new Set(rows.map(({ clusterUID }) => clusterUID)).size,
+  }));
 }

@@ -4,7 +4,6 @@
  */
 
 import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
-import { parseInstant } from "../../../policy/window/windowcheck.ts";
 import type { Edit, Path } from "./edit.ts";
 import { changedExpressions } from "./expressionedits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./timeedits.ts";
@@ -132,12 +131,14 @@ const BY_NAME: Readonly<Record<string, Change>> = {
   absent: (value) => (value === true ? [REMOVED] : NO_CHANGE),
 };
 
+const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i;
+
 /** An instant with its offset is the same in every zone. */
 function hasLocalTimes(window: unknown): boolean {
   const { allow, deny } = fieldsOf(window);
   return [...listOf(allow), ...listOf(deny)].map(fieldsOf).some(({ schedule, from, to }) => {
     const instants = [from, to].filter((each) => typeof each === "string");
-    return schedule !== undefined || instants.some((each) => parseInstant(each) === undefined);
+    return schedule !== undefined || instants.some((each) => !OFFSET.test(each));
   });
 }
 

@@ -4,7 +4,6 @@ import type { AuditEntry } from "../../../audit/auditentry.ts";
 import { fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import { HOOK_NAMES } from "../../../api/runtimehooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
-import { parseInstant } from "../../../policy/window/windowcheck.ts";
 
 /** An answer that rests on a decision. */
 export type Answered = AuditEntry & {
@@ -53,7 +52,7 @@ function isEntry(value: unknown): value is AuditEntry {
   return (
     apiVersion === "audit.hookpolicy.dev/v1alpha1" &&
     [time, verdict, namespace, name].every((each) => typeof each === "string") &&
-    parseInstant(String(time)) !== undefined &&
+    !Number.isNaN(Date.parse(String(time))) &&
     HOOK_NAMES.some((known) => known === hook)
   );
 }
