@@ -47,7 +47,7 @@ function canFail(value: unknown): boolean {
   );
 }
 
-function* within(value: unknown, path: Path, parent: unknown = undefined): Generator<Edit> {
+function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {
   const key = path.at(-1);
   if (typeof key === "string" && Object.hasOwn(BY_NAME, key)) {
     for (const to of BY_NAME[key]?.(value, path, parent) ?? [])

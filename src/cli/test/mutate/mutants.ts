@@ -23,45 +23,54 @@ export interface Mutant {
   readonly object: RawObject;
 }
 
-/** A policy, the suites that use it, and its mutants. */
+/** A policy, the suites that use it, and its small changes. */
 export interface Mutated {
   /** The text of the policy: the same policy in several suites is changed in all of them. */
   readonly text: string;
   readonly suites: readonly Suite[];
-  readonly mutants: readonly Mutant[];
+  readonly edits: readonly Edit[];
+  /** `undefined`: it gives no valid policy, or the same as an earlier one. */
+  readonly mutantOf: (edit: Edit) => Mutant | undefined;
 }
 
 export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): Mutated[] {
   const users = new Map<string, { readonly policy: RawObject; readonly suites: Suite[] }>();
   for (const suite of suites) {
     const policies = [suite.objects, ...suite.created].flat().filter((object) => policyKind(object));
-    for (const policy of new Map(policies.map((each) => [JSON.stringify(each), each])).values()) {
-      const text = JSON.stringify(policy);
+    for (const [text, policy] of new Map(policies.map((each) => [JSON.stringify(each), each]))) {
       const user = users.get(text) ?? { policy, suites: [] };
       user.suites.push(suite);
       users.set(text, user);
     }
   }
-  return [...users].map(([text, user]) => ({
-    text,
-    suites: user.suites,
-    mutants: mutantsOf(user.policy, user.suites[0]?.places.get(user.policy), served),
-  }));
+  return [...users].flatMap(([text, { policy, suites: own }]) => {
+    const kind = policyKind(policy);
+    const { spec } = policy;
+    if (kind === undefined || !isFields(spec)) return [];
+    const place = own[0]?.places.get(policy);
+    return [
+      { text, suites: own, edits: [...editsOf(spec)], mutantOf: mutating({ kind, policy, place, served }) },
+    ];
+  });
 }
 
-function mutantsOf(policy: RawObject, place: Place | undefined, served: ServedHooks): Mutant[] {
-  const kind = policyKind(policy);
-  const { spec } = policy;
-  if (kind === undefined || !isFields(spec)) return [];
-  const seen = new Set([JSON.stringify(spec)]);
+interface Origin {
+  readonly kind: PolicyKind;
+  readonly policy: RawObject;
+  readonly place: Place | undefined;
+  readonly served: ServedHooks;
+}
+
+function mutating({ kind, policy, place, served }: Origin): Mutated["mutantOf"] {
+  const seen = new Set([JSON.stringify(policy["spec"])]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
-  return [...editsOf(spec)].flatMap((edit): Mutant[] => {
+  return (edit) => {
     const object = edited(policy, edit);
-    if (!isFields(object)) return [];
+    if (!isFields(object)) return undefined;
     const text = JSON.stringify(object["spec"]);
-    if (seen.size === seen.add(text).size || !isValid(kind, object, served)) return [];
-    return [{ policy: policyName(ref), ...placeOf(place, edit), ...describe(policy, edit), object }];
-  });
+    if (seen.size === seen.add(text).size || !isValid(kind, object, served)) return undefined;
+    return { policy: policyName(ref), ...placeOf(place, edit), ...describe(policy, edit), object };
+  };
 }
 
 /** What the API server refuses cannot come to be by mistake. */

@@ -6,6 +6,7 @@ import { runSuite } from "../runsuite.ts";
 import type { Mutant, Mutated } from "./mutants.ts";
 
 export interface MutationResult {
+  /** When the time was up, the most that there can be: some may be invalid. */
   readonly mutants: number;
   /** Mutants that the suites were run against; fewer when the time was up. */
   readonly run: number;
@@ -25,18 +26,19 @@ export function runMutants(
   policies: readonly Mutated[],
   { hasTime, onProgress }: MutationOptions,
 ): MutationResult {
-  const all = policies.flatMap(({ text, suites, mutants }) =>
-    mutants.map((mutant) => ({ text, suites, mutant })),
-  );
+  const all = policies.flatMap(({ edits, ...policy }) => edits.map((edit) => ({ ...policy, edit })));
   const survivors: Mutant[] = [];
-  let run = 0;
-  for (const { text, suites, mutant } of all) {
+  let [run, left] = [0, all.length];
+  for (const { text, suites, edit, mutantOf } of all) {
     if (!hasTime()) break;
+    left -= 1;
+    const mutant = mutantOf(edit);
+    if (mutant === undefined) continue;
     run += 1;
     if (!suites.some((suite) => notices(suite, text, mutant))) survivors.push(mutant);
-    onProgress(run, all.length);
+    onProgress(all.length - left, all.length);
   }
-  return { mutants: all.length, run, noticed: run - survivors.length, survivors };
+  return { mutants: run + left, run, noticed: run - survivors.length, survivors };
 }
 
 function notices(suite: Suite, text: string, { object: mutant }: Mutant): boolean {

@@ -30,12 +30,14 @@ function shown(value: string | undefined): string {
 function totalLines(result: MutationResult, colour: Colour): string[] {
   const { mutants, run, noticed, survivors } = result;
   const score = scoreOf(result);
-  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for ${mutants} mutants`];
+  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for up to ${mutants} mutants`];
   const text = `${noticed} of ${run} mutants noticed: ${score} %`;
   const left = mutants - run;
   return [
     (survivors.length === 0 ? colour.green : colour.red)(text),
-    ...(left > 0 ? [colour.red(`the time was up: no suite was run against ${left} more (--timeout)`)] : []),
+    ...(left > 0
+      ? [colour.red(`the time was up: no suite was run against up to ${left} more (--timeout)`)]
+      : []),
   ];
 }
 

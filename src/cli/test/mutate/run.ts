@@ -25,7 +25,7 @@ export function testMutants(suites: readonly Suite[], flags: MutationFlags): voi
   const progress = new Progress();
   const result = runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
     hasTime: () => performance.now() < end,
-    onProgress: (done, of) => progress.tell(() => `${done} of ${of} mutants`),
+    onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   });
   progress.end();
   if (flags.output === "json") stdout.document(mutationJson(result));

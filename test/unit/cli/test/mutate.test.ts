@@ -192,7 +192,7 @@ test("every mutant is valid, differs from its policy in its one field, and from 
       const { namespaceSelector: _, ...own } = spec;
       const object = { ...hookPolicy(own) };
       const [mutated] = mutatedPolicies([{ ...loaded, objects: [object] }], SERVED);
-      const mutants = mutated?.mutants ?? [];
+      const mutants = (mutated?.edits ?? []).flatMap((edit) => mutated?.mutantOf(edit) ?? []);
       count += mutants.length;
       const texts = new Set(
         [object, ...mutants.map((each) => each.object)].map((each) => JSON.stringify(each)),
