@@ -24,7 +24,7 @@ export function record(
   fleet: Fleet,
   overrides: readonly RawObject[],
 ): Recorded {
-  const kept = answers.filter((answer, index) => !repeats(answer, answers.slice(0, index)));
+  const kept = withoutRepeats(answers);
   const recorder = new Recorder(fleet, overrides);
   const steps = kept.map((answer) => recorder.step(answer));
   const at = kept[0]?.time ?? "";
@@ -33,9 +33,14 @@ export function record(
 }
 
 /** Two replicas say the same, or one of them after a restart. */
-function repeats(answer: Answered, earlier: readonly Answered[]): boolean {
-  const last = earlier.findLast((each) => operationOf(each) === operationOf(answer));
-  return last !== undefined && reasonsOf(last) === reasonsOf(answer);
+function withoutRepeats(answers: readonly Answered[]): Answered[] {
+  const last = new Map<string, string>();
+  return answers.filter((answer) => {
+    const [operation, reasons] = [operationOf(answer), reasonsOf(answer)];
+    const isRepeat = last.get(operation) === reasons;
+    last.set(operation, reasons);
+    return !isRepeat;
+  });
 }
 
 function operationOf({ cluster, hook, targetVersion }: Answered): string {

@@ -4,20 +4,23 @@ import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
 import { fieldsOf } from "../../../api/fields.ts";
-import { GROUP } from "../../../api/hookpolicy.ts";
 import { servedHooks } from "../../../api/hookcatalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { loadPaths, type SourceObject } from "../../files/load.ts";
 import { readText } from "../../files/read.ts";
+import { demandsOf } from "../../../policy/policy.ts";
+import { objectKindKey } from "../../../policy/objects.ts";
 import { createFleet, type Fleet } from "../../fleet/fleet.ts";
-import { groupOf, isCluster, isNamespace, policyKind, type RawObject } from "../../fleet/kinds.ts";
+import { isCluster, isNamespace, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/objectfiles.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
 import { runSuite } from "../runsuite.ts";
 import type { SuiteResult } from "../result.ts";
-import type { StepSpec } from "../spec.ts";
+import { checkNames } from "../checknames.ts";
+import type { StepSpec, SuiteSpec } from "../spec.ts";
+import { SuiteError } from "../suiteerror.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";
 import { type Answered, readAuditLines } from "./auditlines.ts";
@@ -55,19 +58,20 @@ export async function recordSuite(
   if (meant.length === 0) {
     throw new CommandError(USAGE, `${log} holds no answer about a Cluster of ${paths.join(", ")}`);
   }
-  const { spec, answers: kept } = record(meant, fleet, objects);
+  const recorded = record(meant, fleet, objects);
+  const { spec } = recorded;
   const folder = dirname(write ?? "x");
   const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
     apiVersion: SUITE_API_VERSION,
     kind: SUITE_KIND,
     metadata: { name: `recorded-${spec.at.slice(0, 10)}` },
-    spec: { at: spec.at, ...sections(sources, objects, folder), ...withoutSteps(spec), steps },
+    spec: { at: spec.at, ...sections({ sources, objects, fleet, meant }, folder), ...askedOf(spec), steps },
   });
-  const { steps, unrepeated } = await verify(
-    spec.steps,
-    kept,
-    async (each) => await run(suiteOf(each), folder),
-  );
+  const policies = fleet.policies.map(({ compiled }) => compiled);
+  const { steps, unrepeated } = await verify(recorded, {
+    run: async (each) => await run(suiteOf(each), folder),
+    problemOf: (expect) => nameProblem(() => checkNames(expect, policies)),
+  });
   for (const { answer, why } of unrepeated)
     stderr.line(`${answer.time} ${answer.hook} ${nameOf(answer)} is not repeated: ${why}`);
   if (steps.length === 0)
@@ -76,15 +80,18 @@ export async function recordSuite(
   if (unrepeated.length > 0) throw new CommandError(FAILED);
 }
 
-function withoutSteps({
-  steps: _,
-  at: _at,
-  ...rest
-}: {
-  readonly steps: unknown;
-  readonly at: string;
-}): object {
-  return rest;
+function askedOf({ asked }: Pick<SuiteSpec, "asked">): object {
+  return asked === undefined ? {} : { asked };
+}
+
+function nameProblem(check: () => void): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof SuiteError) return error.message;
+    throw error;
+  }
 }
 
 function nameOf({ cluster: { namespace, name } }: Answered): string {
@@ -105,7 +112,8 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
 }
 
 function isOf(fleet: Fleet, { cluster: { namespace, name, uid } }: Answered): boolean {
-  return fleet.cluster(namespace, name)?.metadata.uid === uid;
+  const cluster = fleet.cluster(namespace, name);
+  return cluster?.metadata.uid === uid && cluster.topology !== undefined;
 }
 
 function tellLeftOut(left: {
@@ -114,28 +122,48 @@ function tellLeftOut(left: {
   readonly foreign: number;
 }): void {
   const told = [
-    [left.foreign, "about other Clusters than the given ones"],
+    [left.foreign, "about other Clusters than the given ones, or without spec.topology"],
     [left.undecided, "that rest on no decision, such as NotConfirmed"],
     [left.others, "that are no answers"],
   ] as const;
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
 
-/** Policies stay in their files, so that the suite tests their next version; the rest is kept as it was. */
-function sections(sources: readonly SourceObject[], objects: readonly RawObject[], folder: string): object {
+interface Given {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  readonly fleet: Fleet;
+  readonly meant: readonly Answered[];
+}
+
+/** Policies stay in their files, so that the suite tests their next version; what they look at is kept as it was. */
+function sections({ sources, objects, fleet, meant }: Given, folder: string): object {
   const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
   const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
-  const others = objects.filter(
-    (object) => groupOf(object) !== GROUP && !isCluster(object) && !isNamespace(object),
+  const clusters = new Set(meant.map(nameOf));
+  const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
+  const kinds = new Set(
+    fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)).map(({ kind }) => objectKindKey(kind)),
   );
-  const namespaces = objects.filter(isNamespace);
+  const isLookedAt = ({ apiVersion, kind }: RawObject): boolean =>
+    kinds.has(objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) }));
+  const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
+  const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));
   return {
     policies: [...[...files].map((file) => relative(folder, file)), ...inline],
-    clusters: objects.filter(isCluster),
+    clusters: objects.filter(
+      (object) => isCluster(object) && (clusters.has(keyOf(object)) || isLookedAt(object)),
+    ),
     ...(namespaces.length > 0 && { namespaces }),
     ...(others.length > 0 && { objects: others }),
   };
+}
+
+/** A Cluster's namespace and name, or a Namespace's name. */
+function keyOf(object: RawObject): string {
+  const { namespace = "default", name } = viewMetadata(object["metadata"]);
+  return isNamespace(object) ? name : `${namespace}/${name}`;
 }
 
 const START = { line: 1, column: 1 };

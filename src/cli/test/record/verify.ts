@@ -1,8 +1,9 @@
 /** A recorded suite expects only what it gives: an answer that it does not give again is not expected. */
 
-import type { SuiteResult } from "../result.ts";
-import type { StepSpec } from "../spec.ts";
+import type { StepResult, SuiteResult } from "../result.ts";
+import type { ExpectSpec, StepSpec } from "../spec.ts";
 import type { Answered } from "./auditlines.ts";
+import type { Recorded } from "./recording.ts";
 
 export interface Unrepeated {
   readonly answer: Answered;
@@ -14,37 +15,57 @@ export interface Verified {
   readonly unrepeated: readonly Unrepeated[];
 }
 
-/** `run`: runs a suite with these steps. */
-export async function verify(
-  steps: readonly StepSpec[],
-  answers: readonly Answered[],
-  run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
-): Promise<Verified> {
-  let pairs = steps.map((step, index) => ({ step, answer: answers[index] }));
-  const unrepeated: Unrepeated[] = [];
-  for (;;) {
-    const kept = pairs.map(({ step }) => step);
-    if (!kept.some(({ expect }) => expect !== undefined)) return { steps: [], unrepeated };
-    const result = await run(kept);
-    if (result.status === "passed") return { steps: kept, unrepeated };
-    const why = new Map(result.steps.map((step) => [step.index, whyNot(step)]));
-    const problem = result.problems[0]?.message;
-    const before = unrepeated.length;
-    pairs = pairs.flatMap(({ step, answer }, index) => {
-      const wrong = problem ?? why.get(index);
-      if (wrong === undefined) return [{ step, answer }];
-      if (answer !== undefined) unrepeated.push({ answer, why: wrong });
-      // What it changes, later steps depend on; a step that cannot be run changes nothing.
-      const { expect: _, ...rest } = step;
-      return result.steps[index]?.status === "failed" ? [{ step: rest, answer: undefined }] : [];
-    });
-    if (unrepeated.length === before) return { steps: [], unrepeated };
-  }
+export interface Verifier {
+  /** Runs a suite with these steps. */
+  readonly run: (steps: readonly StepSpec[]) => Promise<SuiteResult>;
+  /** Why no suite can expect this, such as a policy that is not given. */
+  readonly problemOf: (expect: ExpectSpec) => string | undefined;
 }
 
-function whyNot({ status, compared, problem }: SuiteResult["steps"][number]): string | undefined {
-  if (status === "error") return problem?.message ?? "it cannot be run";
+interface Pair {
+  readonly step: StepSpec;
+  /** Absent: nothing is expected any more. */
+  readonly answer?: Answered;
+}
+
+export async function verify(recorded: Recorded, { run, problemOf }: Verifier): Promise<Verified> {
+  const unrepeated: Unrepeated[] = [];
+  /** What a step changes, later steps depend on. */
+  const giveUp = ({ step, answer }: Pair, why: string): Pair => {
+    if (answer !== undefined) unrepeated.push({ answer, why });
+    const { expect: _, ...rest } = step;
+    return { step: rest };
+  };
+  let pairs = recorded.spec.steps.map((step, index): Pair => {
+    const answer = recorded.answers[index];
+    const pair = { step, ...(answer !== undefined && { answer }) };
+    const problem = step.expect && problemOf(step.expect);
+    return problem === undefined ? pair : giveUp(pair, problem);
+  });
+  while (pairs.some(({ answer }) => answer !== undefined)) {
+    const steps = pairs.map(({ step }) => step);
+    const result = await run(steps);
+    if (result.status === "passed") return { steps, unrepeated };
+    const [problem] = result.problems;
+    const broken = result.steps.find(({ status }) => status === "error");
+    pairs = pairs.flatMap((pair, index) => {
+      const failure = result.steps[index];
+      if (problem !== undefined) return [giveUp(pair, problem.message)];
+      if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
+      if (broken === undefined || !isLike(pair.step, broken)) return [pair];
+      // What cannot be called once cannot be called again.
+      giveUp(pair, broken.problem?.message ?? "it cannot be run");
+      return [];
+    });
+  }
+  return { steps: [], unrepeated };
+}
+
+function isLike({ call }: StepSpec, broken: StepResult): boolean {
+  return call?.hook === broken.call?.hook && call?.cluster === broken.call?.cluster;
+}
+
+function whyFailed({ compared }: StepResult): string {
   const wrong = compared.filter(({ same }) => !same);
-  if (status !== "failed" || wrong.length === 0) return undefined;
   return wrong.map(({ field, expected, actual }) => `${field} ${expected}, but here ${actual}`).join("; ");
 }

@@ -210,6 +210,28 @@ test("what the log does not contain is not expected, and told with the reason", 
   assert.match((await hookpolicy(["test", "tests/r.yaml"], { cwd })).stdout, /^1 passed; 1 suite$/m);
 });
 
+test("a policy that is not given is named, and nothing is kept that no policy looks at", async (t) => {
+  const policy = ruled([APPROVED]);
+  const second = hookPolicy(policy.spec, { name: "z", uid: "uid-z" });
+  const { log } = new Operator([policy, second]).ask(UPGRADE).pass(5).change(APPROVAL).ask(UPGRADE);
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s", namespace: "team-a" },
+    data: { a: "c2VjcmV0" },
+  };
+  const other = { ...CLUSTER, metadata: { ...CLUSTER.metadata, name: "prod-2", uid: "uid-2" } };
+  const more = { "fleet/s.json": JSON.stringify(secret), "fleet/2.json": JSON.stringify(other) };
+  const { cwd, code, stderr } = await recorded(t, second, log, more);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^\S+Z BeforeClusterUpgrade team-a\/prod-1 is not repeated: there is no policy "HookPolicy team-a\/\w+"/m,
+  );
+  const text = await readFile(join(cwd, "tests/r.yaml"), "utf8");
+  assert.doesNotMatch(text, /Secret|c2VjcmV0|prod-2/);
+});
+
 test("answers of two replicas that say the same are one step, and lines that are no answers are counted", async (t) => {
   const policy = ruled([APPROVED]);
   const { log } = new Operator([policy]).ask(UPGRADE);
@@ -221,7 +243,7 @@ test("answers of two replicas that say the same are one step, and lines that are
   assert.equal(code, 0);
   assert.equal(
     stderr,
-    `left out 1 of the lines: about other Clusters than the given ones
+    `left out 1 of the lines: about other Clusters than the given ones, or without spec.topology
 left out 1 of the lines: that rest on no decision, such as NotConfirmed
 left out 2 of the lines: that are no answers
 wrote tests/r.yaml
