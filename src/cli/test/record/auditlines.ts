@@ -1,7 +1,7 @@
 /** Reads the answers of an audit log (schemas/output/audit.json). */
 
 import type { AuditEntry } from "../../../audit/auditentry.ts";
-import { fieldsOf, isFields, listOf } from "../../../api/fields.ts";
+import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import { HOOK_NAMES } from "../../../api/runtimehooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
 
@@ -65,6 +65,28 @@ const DECIDED: ReadonlySet<string> = new Set<Verdict>([
   "NotEvaluable",
 ]);
 
+/** The file comes from elsewhere: whatever is read of it must be there. */
 function isAnswered(entry: AuditEntry): entry is Answered {
-  return DECIDED.has(entry.verdict) && listOf(fieldsOf(entry.decision)["policies"]).every(isFields);
+  const decision = fieldsOf(entry.decision);
+  const { overrides } = fieldsOf(decision["inputs"]);
+  return (
+    DECIDED.has(entry.verdict) &&
+    isListOf(overrides, ["name"]) &&
+    isListOf(decision["policies"], ["kind", "name"]) &&
+    listOf(decision["policies"]).every((policy) => isListOf(fieldsOf(policy)["rules"], ["rule"], isRule))
+  );
+}
+
+function isRule(rule: Fields): boolean {
+  return isListOf(rule["gates"], ["gate", "reason"]);
+}
+
+/** Whether it is a list of objects that have these texts. */
+function isListOf(
+  value: unknown,
+  texts: readonly string[],
+  is: (item: Fields) => boolean = () => true,
+): boolean {
+  const hasTexts = (item: Fields): boolean => texts.every((field) => typeof item[field] === "string");
+  return Array.isArray(value) && value.every((item: unknown) => isFields(item) && hasTexts(item) && is(item));
 }

@@ -259,6 +259,33 @@ test("answers of several replicas are in the order of time", () => {
   assert.deepEqual(times, [NOW.toISOString(), later.time]);
 });
 
+test("a line that lacks what an answer has is none, whatever it lacks", () => {
+  const { log } = new Operator([ruled([APPROVED])]).ask(UPGRADE);
+  const whole = JSON.parse(log);
+  const { decision } = whole;
+  const [policy] = decision.policies;
+  const [rule] = policy.rules;
+  const withPolicy = (changed: unknown): unknown => ({
+    ...whole,
+    decision: { ...decision, policies: [changed] },
+  });
+  for (const line of [
+    { ...whole, decision: { ...decision, inputs: {} } },
+    { ...whole, decision: { ...decision, policies: "x" } },
+    withPolicy(null),
+    withPolicy({ ...policy, name: 1 }),
+    withPolicy({ ...policy, rules: undefined }),
+    withPolicy({ ...policy, rules: [null] }),
+    withPolicy({ ...policy, rules: [{ ...rule, gates: [{}] }] }),
+    { ...whole, time: "soon" },
+    { ...whole, hook: "BeforeLunch" },
+    { ...whole, cluster: "c" },
+    [],
+  ])
+    assert.deepEqual(readAuditLines(JSON.stringify(line)).answers, [], JSON.stringify(line));
+  assert.equal(readAuditLines(log).answers.length, 1);
+});
+
 test("a log without the Clusters, a missing log, and a file that is there are errors that say so", async (t) => {
   const { log } = new Operator([ruled([APPROVED])]).ask(UPGRADE);
   const foreign = await recorded(t, ruled([APPROVED]), log.replaceAll("prod-1", "prod-9"));
