@@ -17,12 +17,13 @@ import { notAhead, remember } from "../operations/timers.ts";
 import { adoptRow } from "../operations/adoptrow.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
-import { type HeldRow, heldRow, sameRow, storedRow } from "../operations/rows.ts";
+import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofAsk } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
-import { beginsToHold, deadlineSteps, nextStep } from "./transitions.ts";
+import { note } from "./noted.ts";
+import { nextStep } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
@@ -177,13 +178,8 @@ export class Evaluator {
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
       if (entry === undefined) continue;
-      for (const transition of deadlineSteps(entry, ask, trace, now)) this.#options.onTransition(transition);
-      const before = entry.held.get(key);
-      const row = heldRow(ask, { trace, policyUID: entry.compiled.uid }, before, now);
-      if (row?.holds === true) entry.noteHold(key);
-      const { ref: policy, uid: policyUID } = entry.compiled;
-      if (beginsToHold(entry, before, row))
-        this.#options.onTransition({ type: "Held", policy, policyUID, row });
+      const { before, row, transitions } = note(entry, ask, trace, now);
+      for (const transition of transitions) this.#options.onTransition(transition);
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
       if (row !== undefined) this.#foresee(entry, ask, row);

@@ -19,11 +19,20 @@ export interface Memory {
   readonly objects: ObjectReader;
 }
 
+/** What a decision about any Cluster looks at. */
+export interface Surroundings extends Pick<Memory, "overrides" | "objects"> {
+  readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
+}
+
 /** Memory with the schedule of the work on it. */
 export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 /** The inputs of a decision about the Cluster. */
-export function worldOf({ overrides, namespaces, objects }: Memory, cluster: Cluster, asked?: Asked): World {
+export function worldOf(
+  { overrides, namespaces, objects }: Surroundings,
+  cluster: Cluster,
+  asked?: Asked,
+): World {
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),

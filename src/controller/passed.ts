@@ -6,25 +6,32 @@ import { passedHooks } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { decide } from "../policy/decide.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { type ScheduledMemory, worldOf } from "./memory.ts";
+import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
 const MAX_WAITING = 32;
 
+interface PassedMemory extends Surroundings, Pick<Memory, "asks" | "policies"> {
+  readonly schedule: Pick<Schedule, "set">;
+}
+
+type PassedOptions = Pick<StoreOptions, "served" | "now" | "onDirty" | "onTransition">;
+
 export class PassedOperations {
-  readonly #memory: ScheduledMemory;
+  readonly #memory: PassedMemory;
   readonly #evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">;
-  readonly #options: StoreOptions;
+  readonly #options: PassedOptions;
   readonly #results: Results;
   /** By the Cluster's uid, the oldest first. */
   readonly #waiting = new Map<string, Passed[]>();
 
   constructor(
-    memory: ScheduledMemory,
+    memory: PassedMemory,
     evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">,
-    options: StoreOptions,
+    options: PassedOptions,
   ) {
     this.#memory = memory;
     this.#evaluator = evaluator;

@@ -142,7 +142,7 @@ function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[
 }
 
 /** An operation that a deadline has released is reported until it ends, but is not held any more. */
-function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
+export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
   const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
   for (const { hook, verdict } of entry.held.values()) {
     if (verdict === "Allowed") continue;
@@ -174,7 +174,7 @@ function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
   }));
 }
 
-function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
+export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
   return [...entry.windows.values()].map(({ rule, gate, open }) => ({
     labels: { ...labelsOf(entry), rule, gate },
     value: Number(open),
@@ -182,7 +182,7 @@ function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[
 }
 
 /** Counts the operations that have passed each step of their deadline. */
-function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
+export function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
   const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
   if (steps.length === 0) return [];
   return [0, 50, 80, 100].map((passed) => ({
@@ -191,7 +191,7 @@ function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
   }));
 }
 
-function countOverrides(store: DecisionStore, now: Date): Sample<"state">[] {
+export function countOverrides(store: Pick<DecisionStore, "overrides">, now: Date): Sample<"state">[] {
   const counts = { active: 0, expired: 0, ineffective: 0 };
   for (const { compiled } of store.overrides.entries()) {
     if (compiled.problem !== undefined) counts.ineffective += 1;

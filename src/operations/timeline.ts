@@ -14,6 +14,8 @@ export interface Operation<T extends Asked = Asked> {
   readonly asked: T;
   /** The seconds until the next look, for expressions that look at the clock: edges alone do not tell of those. */
   readonly lookAgain?: (decision: Decision) => number;
+  /** Another instant to look at, where something passes that changes no decision. */
+  readonly alsoAt?: (look: Look) => Date | undefined;
 }
 
 export interface Look<T extends Asked = Asked> {
@@ -39,7 +41,7 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {
     yield look;
-    const next = nextLook(look, operation.lookAgain);
+    const next = nextLook(look, operation);
     if (!(next < to.getTime())) return;
     look = lookAt({ ...operation, asked: look.asked }, new Date(next));
   }
@@ -48,12 +50,14 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
   );
 }
 
-function nextLook({ at, decision }: Look, lookAgain: Operation["lookAgain"]): number {
+function nextLook(look: Look, { lookAgain, alsoAt }: Pick<Operation, "lookAgain" | "alsoAt">): number {
+  const { at, decision } = look;
   const edges = decision.trace
     .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))
     .filter((edge) => edge > at.getTime());
   const seconds = lookAgain?.(decision) ?? Infinity;
-  return Math.min(...edges, at.getTime() + seconds * 1000);
+  const also = alsoAt?.(look)?.getTime() ?? Infinity;
+  return Math.min(...edges, also, at.getTime() + seconds * 1000);
 }
 
 /** A time during which the verdict is the same: from inclusive, to exclusive. */

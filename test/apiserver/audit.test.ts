@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { rename } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Ajv, type ValidateFunction } from "ajv";
@@ -14,6 +14,7 @@ import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { flags } from "../controlplane/processes.ts";
 import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
+import { hookpolicy } from "../unit/cli/program.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -84,6 +85,24 @@ describe("The audit log", () => {
     const written = async (): Promise<number> =>
       await lab.operator.metric("hookpolicy_audit_log_lines_total", 'result="written"');
     await cp.waitFor("both to be counted", async () => (await written()) === 2); // after they are in the file
+  });
+
+  test("becomes a suite that passes with the policy and the Cluster as the API server has them", async () => {
+    const files = [policyRef("held", "p"), clusterRef("held", "c1")].map(async (ref, index) => {
+      const path = join(cp.folder, `recorded-${index}.json`);
+      await writeFile(path, JSON.stringify(await cp.get(ref)));
+      return path;
+    });
+    const suite = join(cp.folder, "recorded.yaml");
+    const args = ["--record", file, "--write", suite, ...(await Promise.all(files))];
+    assert.deepEqual(await hookpolicy(["test", ...args]), {
+      code: 0,
+      stdout: "",
+      stderr: `wrote ${suite}\n`,
+    });
+    const { code, stdout } = await hookpolicy(["test", suite]);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^2 passed; 1 suite$/m);
   });
 
   test("goes on in a new file after a rotation", async () => {

@@ -44,7 +44,16 @@ const CALLS: Readonly<Record<string, Calls>> = {
   doctor: { cluster: [[]] },
   "prepare-uninstall": { cluster: [["--dry-run"], ["--yes"]] },
   validate: { files: [["policies"], [HOSTILE]] },
-  test: { files: [["tests", "policies"], [HOSTILE]] },
+  test: {
+    files: [
+      ["tests", "policies"],
+      ["--coverage", "tests"],
+      ["--mutate", "tests"],
+      ["--record", HOSTILE, "policies"],
+      ["-o", "junit", "tests"],
+      [HOSTILE],
+    ],
+  },
   get: { cluster: [["-A"], ["-A", "--by", "policy"], ["-A", "--by", "cluster"], ["-n", HOSTILE]] },
   explain: {
     files: [

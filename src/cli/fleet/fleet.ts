@@ -1,6 +1,6 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
-import { type Fields, isFields } from "../../api/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../api/fields.ts";
 import { CONDITION, type DecisionRow, type HookPolicyStatus } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
@@ -65,7 +65,7 @@ export class Fleet {
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
-    const { unique, duplicates } = distinct(given.map((raw) => placed(raw, options.namespace ?? "default")));
+    const { unique, duplicates } = distinct(given.map((raw) => stored(raw, options.namespace ?? "default")));
     this.duplicates = duplicates;
     this.served = options.served;
     this.#now = options.now;
@@ -91,6 +91,11 @@ export class Fleet {
     this.#objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
+  /** What object gates look at. */
+  get objects(): ObjectReader {
+    return this.#objects;
+  }
+
   /** Sorted by namespace and name. */
   clusters(): readonly Cluster[] {
     return [...this.#clusters.values()];
@@ -102,6 +107,10 @@ export class Fleet {
 
   namespace(name: string): Namespace | undefined {
     return this.#namespaces.get(name);
+  }
+
+  namespaces(): Iterable<Namespace> {
+    return this.#namespaces.values();
   }
 
   /** All policies that could match a Cluster of the namespace, in the order of decide(). */
@@ -155,12 +164,26 @@ export function createFleet(objects: readonly RawObject[], options: FleetOptions
   return new Fleet(objects, options);
 }
 
-/** In the namespace where `kubectl apply` would put it. */
-function placed(raw: RawObject, namespace: string): RawObject {
+/** As the API server stores it: in the namespace where `kubectl apply` would put it, a Namespace with its own label. */
+function stored(raw: RawObject, namespace: string): RawObject {
+  if (isNamespace(raw)) return labelled(raw);
   const metadata = raw["metadata"];
   if (!isCluster(raw) && ownKind(raw) !== "HookPolicy") return raw;
   if (!isFields(metadata) || viewMetadata(metadata).namespace !== undefined) return raw;
   return { ...raw, metadata: { ...metadata, namespace } };
+}
+
+/** The API server sets this label to the name of each Namespace, whatever a file says. */
+const NAME_LABEL = "kubernetes.io/metadata.name";
+
+function labelled(raw: RawObject): RawObject {
+  const metadata = fieldsOf(raw["metadata"]);
+  const { name } = viewMetadata(metadata);
+  if (name === "") return raw;
+  return {
+    ...raw,
+    metadata: { ...metadata, labels: { ...fieldsOf(metadata["labels"]), [NAME_LABEL]: name } },
+  };
 }
 
 /** The last object of a name counts, as if they were applied one after the other. */

@@ -7,23 +7,24 @@ import type { Suite } from "./suite.ts";
 import { SuiteError, within } from "./suiteerror.ts";
 import { checkNames, namesPolicy } from "./checknames.ts";
 import { Session } from "./session.ts";
-import type { AskedSpec, TimersSpec } from "./spec.ts";
-import { target } from "./target.ts";
+import type { AskedSpec, StepSpec, TimersSpec } from "./spec.ts";
+import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";
 
-const MAX_OVERRIDE_MS = 168 * 3_600_000;
-const DEFAULT_CAPI_MINOR = 14;
+export const MAX_OVERRIDE_MS = 168 * 3_600_000;
+export const DEFAULT_CAPI_MINOR = 14;
 
 export function begin({ spec, objects }: Suite): Session {
-  if (!spec.steps.some(({ expect, timeline }) => expect !== undefined || timeline !== undefined)) {
-    throw new SuiteError("no step has `expect` or `timeline`, so that nothing is tested", "steps");
+  if (!spec.steps.some(expectsSomething)) {
+    const fields = "`expect`, `events`, `metrics` or `timeline`";
+    throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
   }
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
   const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
   world.create(objects, now);
-  const session = new Session(world, served, now);
+  const session = new Session(world, { served, now, reports: spec.steps.some(wantsReports) });
   for (const [index, asked] of (spec.asked ?? []).entries()) {
     within(`asked[${index}]`, () => adopt(session, asked));
   }
@@ -31,8 +32,16 @@ export function begin({ spec, objects }: Suite): Session {
   return session;
 }
 
+function expectsSomething(step: StepSpec): boolean {
+  return step.expect !== undefined || step.timeline !== undefined || wantsReports(step);
+}
+
+function wantsReports({ events, metrics }: StepSpec): boolean {
+  return events !== undefined || metrics !== undefined;
+}
+
 function adopt(session: Session, asked: AskedSpec): void {
-  const { cluster, call } = target(session, asked);
+  const { cluster, call } = targetOfCall(session, asked);
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const ask = newAsk(call, cluster, firstAsked, undefined);
@@ -43,7 +52,7 @@ function adopt(session: Session, asked: AskedSpec): void {
       .filter(({ ref }) => namesPolicy(spec.policy, ref))
       .map(({ uid }) => [timerKey(uid, spec.rule), timersOf(spec)] as const);
   });
-  session.adopt({ ...ask, rules: new Map(timers) });
+  session.adopt({ ...ask, rules: new Map(timers) }, cluster);
 }
 
 function timersOf({ blockedSince, gatesMetSince }: TimersSpec): RuleTimers {

@@ -1,29 +1,35 @@
 /** `hookpolicy test`: runs suites of policies without a cluster. */
 
 import { dirname } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
+import { parseTime } from "../fleet/connection.ts";
 import { problemLine } from "../terminal/problemline.ts";
+import { checkFlags, type Flags, FORMATS } from "./flags.ts";
 import type { SuiteResult } from "./result.ts";
+import type { Suite } from "./suite.ts";
 import type { SourceObject } from "../files/load.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
-
-const FORMATS = ["text", "junit", "markdown", "json"] as const;
-
-interface Flags {
-  readonly output: (typeof FORMATS)[number];
-  readonly requireTests?: true;
-  readonly color: boolean;
-}
 
 const EXAMPLES = `\
   # Every suite below a folder
   hookpolicy test policies/
 
   # In a pipeline: a folder without a suite is a failure, too
-  hookpolicy test --require-tests -o junit tests/ > report.xml`;
+  hookpolicy test --require-tests -o junit tests/ > report.xml
+
+  # Which rules and gates have the suites seen?
+  hookpolicy test --coverage tests/
+
+  # Would the suites notice a mistake in the policies?
+  hookpolicy test --mutate --fail-under 80 tests/
+
+  # A suite of what a running operator decided (its --audit-log)
+  hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
+
+const FIVE_MINUTES = 300_000;
 
 export function addTest(program: Command): void {
   const command = program
@@ -34,65 +40,111 @@ export function addTest(program: Command): void {
       "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
-    .option("--require-tests", "exit 1 when there is no suite");
+    .option("--require-tests", "exit 1 when there is no suite")
+    .option("--coverage", "also list which rules, gates and verdicts the suites have seen")
+    .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
+    .addOption(
+      new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
+        wholeNumber(0, 100),
+      ),
+    )
+    .addOption(
+      new Option("--timeout <duration>", "with --mutate: how long to run")
+        .argParser(parseTime)
+        .default(FIVE_MINUTES, "5m"),
+    )
+    .option(
+      "--record <log>",
+      "write a suite of an audit log; the paths are policies, and Clusters as they were",
+    )
+    .option("--write <file>", "with --record: a new file for the suite; default: standard output");
   addExamples(command, EXAMPLES);
   command.action(async (paths: readonly string[], _: unknown, self: Command) => {
-    await runTests(paths, self.optsWithGlobals<Flags>());
+    const flags = self.optsWithGlobals<Flags>();
+    checkFlags(flags);
+    if (flags.record === undefined) return await runTests(paths, flags);
+    const { recordSuite } = await import("./record/run.ts");
+    const { record, write } = flags;
+    await recordSuite(paths, { record, ...(write !== undefined && { write }) });
   });
 }
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
+  const { results, suites, found, problems } = await runSuites(paths);
+  // The text of a report says it at its place.
+  if (flags.output !== "text") stderr.lines(problems.map(problemLine));
+  if (found === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
+  const passed = results.every(({ status }) => status === "passed");
+  if (flags.mutate !== true || !passed) await report(results, flags);
+  if (problems.length > 0) throw new CommandError(USAGE);
+  if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
+  if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
+  if (flags.mutate !== true) return;
+  const { testMutants } = await import("./mutate/run.ts");
+  testMutants(suites, flags);
+}
+
+interface Ran {
+  readonly results: readonly SuiteResult[];
+  /** Those that are sound. */
+  readonly suites: readonly Suite[];
+  readonly found: number;
+  readonly problems: readonly FileProblem[];
+}
+
+async function runSuites(paths: readonly string[]): Promise<Ran> {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./runsuite.ts");
   const { objects, problems } = await loadPaths(paths);
+  const sources = objects.filter(({ object }) => isSuite(object));
   const results: SuiteResult[] = [];
-  for (const source of objects.filter(({ object }) => isSuite(object))) {
-    const loaded = await loadSuite(
-      source,
-      async (files) => await loadPaths(files, { cwd: folderOf(source) }),
-    );
+  const suites: Suite[] = [];
+  for (const source of sources) {
+    const cwd = folderOf(source);
+    const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
     results.push(runSuite(loaded));
+    if (loaded.suite !== undefined) suites.push(loaded.suite);
   }
-  const broken = problems.map(unreadable);
-  stderr.lines(problems.map(problemLine));
-  if (results.length === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
-  await report({ results, broken }, flags);
-  if (problems.length > 0) throw new CommandError(USAGE);
-  const missing = results.length === 0 && flags.requireTests === true;
-  if (missing || results.some(({ status }) => status !== "passed")) throw new CommandError(FAILED);
+  results.push(...problems.map(unreadable));
+  return { results, suites, found: sources.length, problems };
 }
 
-/** A report that is read by itself must include a file that could not be read. */
 function unreadable(problem: FileProblem): SuiteResult {
   const { file } = problem;
-  return { name: file, file, status: "error", problems: [problem], steps: [] };
+  return { name: file, file, status: "error", problems: [problem], steps: [], unreadable: true, seconds: 0 };
 }
 
 function folderOf({ file }: SourceObject): string {
   return file === "-" ? "." : dirname(file);
 }
 
-interface Results {
-  readonly results: readonly SuiteResult[];
-  readonly broken: readonly SuiteResult[];
-}
-
-async function report({ results, broken }: Results, flags: Flags): Promise<void> {
-  const { suitesJson, suitesLines } = await import("./report.ts");
+async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
+  const { suitesJson } = await import("./report.ts");
   switch (flags.output) {
     case "junit": {
       const { suitesJunit } = await import("./junit.ts");
-      return stdout.document(suitesJunit([...results, ...broken]));
+      return stdout.document(suitesJunit(results));
     }
     case "markdown": {
       const { suitesMarkdown } = await import("./suitemarkdown.ts");
-      return stdout.document(suitesMarkdown([...results, ...broken]));
+      return stdout.document(suitesMarkdown(results));
     }
     case "json":
       return stdout.document(suitesJson(results));
     case "text":
-      if (results.length > 0)
-        stdout.lines(suitesLines(results, colourFor(process.stdout, flags, process.env)));
+      return await reportText(results, flags);
   }
+}
+
+async function reportText(results: readonly SuiteResult[], flags: Flags): Promise<void> {
+  if (results.length === 0) return;
+  const colour = colourFor(process.stdout, flags, process.env);
+  const { suitesLines } = await import("./report.ts");
+  stdout.lines(suitesLines(results, colour));
+  if (flags.coverage !== true) return;
+  const { together } = await import("./coverage.ts");
+  const { coverageLines } = await import("./coveragereport.ts");
+  const seen = together(results.flatMap(({ coverage }) => (coverage === undefined ? [] : [coverage])));
+  stdout.lines(["", ...coverageLines(seen, colour)]);
 }

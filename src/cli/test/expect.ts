@@ -85,7 +85,8 @@ function compareMessage({ message }: ExpectSpec, decision: Decision): Compared[]
   return [{ field: "message", expected: `/${message}/`, actual: decision.message || NONE, same }];
 }
 
-const NONE = "-";
+/** Stands for a value that is not there. */
+export const NONE = "-";
 
 /** Of several deciding rules, the one that fits best; the first one of several equal ones. */
 function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
@@ -184,9 +185,10 @@ export function fullComparison(compared: readonly Compared[], decision: Decision
     ["message", decision.message],
     ["nextChange", nextChange(decision)],
   ];
-  return actual.flatMap(([field, found]) => {
+  const ofDecision = actual.flatMap(([field, found]) => {
     const known = compared.filter((each) => each.field === field);
     if (known.length > 0) return known;
     return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
   });
+  return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
 }

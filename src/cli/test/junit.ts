@@ -2,24 +2,39 @@
 
 import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
+import type { PolicyCoverage } from "./coverage.ts";
+import { coverageProperties } from "./coveragereport.ts";
 import { failureLines, problemText } from "./report.ts";
-import { type StepResult, type SuiteResult, totalsOf } from "./result.ts";
+import { casesOf, type StepResult, type SuiteProblem, type SuiteResult, totalsOf } from "./result.ts";
 
 export function suitesJunit(results: readonly SuiteResult[]): string {
-  const children = results.map(suiteElement);
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${element("testsuites", { name: "hookpolicy", ...countsOf(results) }, children)}\n`;
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
+  const suites = results.map(suiteElement);
+  const root = element("testsuites", { name: "hookpolicy", ...countsOf(results), ...time(seconds) }, suites);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${root.join("\n")}\n`;
 }
 
-function suiteElement(result: SuiteResult): string {
-  const { name, file, steps, problems } = result;
-  const cases = steps.filter(({ status }) => status !== "done").map((step) => caseElement(step, result));
-  const broken = problems.map((problem) => {
-    const text = printable(problemText(problem));
-    return element("testcase", { name, classname: name, file }, [
-      element("error", { message: text, type: "error" }, [escapeXml(text)]),
-    ]);
-  });
-  return element("testsuite", { name, file, ...countsOf([result]) }, [...broken, ...cases]);
+/** An element as lines. */
+type Lines = readonly string[];
+
+function suiteElement(result: SuiteResult): Lines {
+  const { name, file, problems, seconds, coverage = [] } = result;
+  const cases = casesOf(result).map((step) => caseElement(step, result));
+  const attributes = { name, file, ...countsOf([result]), ...time(seconds) };
+  const children = problems.length > 0 ? [brokenCase(result)] : cases;
+  return element("testsuite", attributes, [...propertiesElement(coverage), ...children]);
+}
+
+function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[] {
+  const properties = coverageProperties(coverage).map(([name, value]) =>
+    element("property", { name, value }, []),
+  );
+  return properties.length === 0 ? [] : [element("properties", {}, properties)];
+}
+
+/** A suite that could not be run is one error, however many there are in it. */
+function brokenCase({ name, file, problems, seconds }: SuiteResult): Lines {
+  return element("testcase", { name, classname: name, file, ...time(seconds) }, [errorElement(problems)]);
 }
 
 function countsOf(results: readonly SuiteResult[]): Record<string, number> {
@@ -27,37 +42,54 @@ function countsOf(results: readonly SuiteResult[]): Record<string, number> {
   return { tests: passed + failed + errors + skipped, failures: failed, errors, skipped };
 }
 
+function time(seconds: number): { readonly time: string } {
+  return { time: seconds.toFixed(3) };
+}
+
 /** Names of cases are unique within a suite, or readers count two cases as one. */
-function caseElement(step: StepResult, { name: suite, file }: SuiteResult): string {
-  const attributes = { name: `${step.index + 1}. ${step.name}`, classname: suite, file, line: step.line };
+function caseElement(step: StepResult, { name: suite, file }: SuiteResult): Lines {
+  const { index, name, line, seconds } = step;
+  const attributes = { name: `${index + 1}. ${name}`, classname: suite, file, line, ...time(seconds) };
   return element("testcase", attributes, outcomeOf(step, file));
 }
 
-function outcomeOf(step: StepResult, file: string): string[] {
-  if (step.status === "skipped") return [element("skipped", {}, [])];
+function outcomeOf(step: StepResult, file: string): readonly Lines[] {
+  if (step.status === "skipped")
+    return [element("skipped", { message: "an earlier step could not be run" }, [])];
   if (step.status === "failed") {
     const wrong = step.compared.filter(({ same }) => !same);
     const message = wrong.map(
       ({ field, expected, actual }) => `${field}: expected ${expected}, found ${actual}`,
     );
-    const text = failureLines(step, file, PLAIN).map(printable).join("\n");
-    return [element("failure", { message: message.join("; "), type: "failed" }, [escapeXml(text)])];
+    return [textElement("failure", message.join("; "), failureLines(step, file, PLAIN))];
   }
-  if (step.problem === undefined) return [];
-  const text = printable(problemText(step.problem));
-  return [element("error", { message: text, type: "error" }, [escapeXml(text)])];
+  return step.problem === undefined ? [] : [errorElement([step.problem])];
 }
 
-function element(
-  name: string,
-  attributes: Readonly<Record<string, string | number>>,
-  children: readonly string[],
-): string {
-  const pairs = Object.entries(attributes).map(
-    ([key, value]) => ` ${key}="${escapeXml(printable(String(value)))}"`,
-  );
-  const head = `${name}${pairs.join("")}`;
-  return children.length === 0 ? `<${head}/>` : `<${head}>${children.join("")}</${name}>`;
+function errorElement(problems: readonly SuiteProblem[]): Lines {
+  const lines = problems.map(problemText);
+  const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : "";
+  return textElement("error", `${lines[0] ?? ""}${more}`, lines);
+}
+
+/** The text keeps its lines: indentation would be a part of it. */
+function textElement(name: "failure" | "error", message: string, lines: readonly string[]): Lines {
+  const text = lines.map((line) => escapeXml(printable(line))).join("\n");
+  return [`<${name}${attributesText({ message })}>${text}</${name}>`];
+}
+
+type Attributes = Readonly<Record<string, string | number>>;
+
+function element(name: string, attributes: Attributes, children: readonly Lines[]): Lines {
+  const head = `${name}${attributesText(attributes)}`;
+  if (children.length === 0) return [`<${head}/>`];
+  return [`<${head}>`, ...children.flat().map((line) => `  ${line}`), `</${name}>`];
+}
+
+function attributesText(attributes: Attributes): string {
+  return Object.entries(attributes)
+    .map(([key, value]) => ` ${key}="${escapeXml(printable(String(value)))}"`)
+    .join("");
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -65,12 +97,11 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "<": "&lt;",
   ">": "&gt;",
   '"': "&quot;",
-  "\n": "&#10;",
 };
 
-/** XML cannot represent some control characters. */
+/** XML cannot represent some characters. */
 function escapeXml(text: string): string {
   return text
     .replaceAll(/[\uFFFE\uFFFF]/g, "\u{FFFD}")
-    .replaceAll(/[&<>"\n]/g, (character) => ENTITIES[character] ?? character);
+    .replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }

@@ -3,8 +3,7 @@
 import type { FileProblem } from "../files/parsed.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { type Compared, fullComparison } from "./expect.ts";
-import type { StepResult, SuiteResult, Totals } from "./result.ts";
-import { totalsOf } from "./result.ts";
+import { casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { traceLines } from "../terminal/tracelines.ts";
@@ -14,11 +13,11 @@ export function suitesLines(results: readonly SuiteResult[], colour: Colour): st
   return paragraphs([...suites, [totalsLine(totalsOf(results), colour)]]);
 }
 
-function suiteLines({ name, file, problems, steps }: SuiteResult, colour: Colour): string[] {
-  const head = `${colour.bold(name)}  ${colour.dim(file)}`;
+function suiteLines(result: SuiteResult, colour: Colour): string[] {
+  const { name, file, problems, unreadable } = result;
+  const head = unreadable === true ? colour.dim(file) : `${colour.bold(name)}  ${colour.dim(file)}`;
   const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
-  const lines = steps
-    .filter(({ status }) => status !== "done")
+  const lines = casesOf(result)
     .flatMap((step) => stepLines(step, file, colour))
     .map((line) => `  ${line}`.trimEnd());
   // A failed step ends with an empty line.
@@ -80,5 +79,11 @@ function totalsLine(totals: Totals, colour: Colour): string {
 
 /** Schema: schemas/output/test.json. */
 export function suitesJson(results: readonly SuiteResult[]): string {
-  return `${JSON.stringify({ totals: totalsOf(results), suites: results }, undefined, 2)}\n`;
+  const report = { totals: totalsOf(results), suites: results };
+  return `${JSON.stringify(report, withoutTimes, 2)}\n`;
+}
+
+/** The same suites give the same text. */
+function withoutTimes(key: string, value: unknown): unknown {
+  return key === "seconds" ? undefined : value;
 }

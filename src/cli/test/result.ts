@@ -3,6 +3,7 @@
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { Decision } from "../../policy/decision.ts";
+import type { PolicyCoverage } from "./coverage.ts";
 import type { Compared } from "./expect.ts";
 
 export type SuiteProblem = FileProblem;
@@ -15,6 +16,12 @@ export interface SuiteResult {
   /** Why no step was run. */
   readonly problems: readonly SuiteProblem[];
   readonly steps: readonly StepResult[];
+  /** A file that could not be read, and that may contain suites. */
+  readonly unreadable?: true;
+  /** What its calls, timelines and waits have seen of its policies; absent: it could not be run. */
+  readonly coverage?: readonly PolicyCoverage[];
+  /** How long it took; not in JSON. */
+  readonly seconds: number;
 }
 
 export interface StepResult {
@@ -31,6 +38,18 @@ export interface StepResult {
   /** Absent for a timeline. */
   readonly decision?: Decision;
   readonly problem?: SuiteProblem;
+  /** How long it took; not in JSON. */
+  readonly seconds: number;
+}
+
+/** The seconds since `since` (performance.now()). */
+export function secondsSince(since: number): number {
+  return (performance.now() - since) / 1000;
+}
+
+/** What a report counts, and shows, as one case. */
+export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
+  return steps.filter(({ status }) => status !== "done");
 }
 
 export interface Totals {
@@ -41,14 +60,14 @@ export interface Totals {
   readonly skipped: number;
 }
 
-/** Counts steps with expectations; a suite that could not be run counts as one error. */
+/** Counts the cases; a suite that could not be run, and a file that could not be read, are one error each. */
 export function totalsOf(results: readonly SuiteResult[]): Totals {
-  const steps = results.flatMap((result) => result.steps);
+  const cases = results.flatMap(casesOf);
   const count = (status: StepResult["status"]): number =>
-    steps.filter((step) => step.status === status).length;
+    cases.filter((step) => step.status === status).length;
   const broken = results.filter(({ problems }) => problems.length > 0).length;
   return {
-    suites: results.length,
+    suites: results.filter(({ unreadable }) => unreadable !== true).length,
     passed: count("passed"),
     failed: count("failed"),
     errors: count("error") + broken,

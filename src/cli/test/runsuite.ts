@@ -8,12 +8,18 @@ import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin } from "./begin.ts";
 import { SuiteError, within } from "./suiteerror.ts";
 import { compare, type Compared, compareTimeline } from "./expect.ts";
-import type { StepResult, SuiteProblem, SuiteResult } from "./result.ts";
+import { secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
 import type { Session } from "./session.ts";
+import { compareEvents, compareMetric } from "./expectreports.ts";
 import type { StepSpec, TimelineSpec } from "./spec.ts";
-import { target } from "./target.ts";
+import { target, targetOfCall } from "./target.ts";
 
 export function runSuite(loaded: LoadedSuite): SuiteResult {
+  const began = performance.now();
+  return { ...resultOf(loaded), seconds: secondsSince(began) };
+}
+
+function resultOf(loaded: LoadedSuite): Omit<SuiteResult, "seconds"> {
   const { name, source, suite, errors, problems } = loaded;
   const result = { name, file: source.file };
   if (suite === undefined) {
@@ -21,8 +27,10 @@ export function runSuite(loaded: LoadedSuite): SuiteResult {
     return { ...result, status: "error", problems: [...own, ...problems], steps: [] };
   }
   try {
-    const steps = runSteps(suite, begin(suite));
-    return { ...result, status: worst(steps), problems: [], steps };
+    const session = begin(suite);
+    const steps = runSteps(suite, session);
+    const coverage = session.coverage.policies();
+    return { ...result, status: worst(steps), problems: [], steps, coverage };
   } catch (error) {
     return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
   }
@@ -49,18 +57,20 @@ function problemAt({ source }: Pick<Suite, "source">, path: string, message: str
 function runSteps(suite: Suite, session: Session): StepResult[] {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
+    const began = performance.now();
     const created = suite.created[index] ?? [];
     // The steps after one that could not be run depend on it.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
     const outcome = broken ? SKIPPED : tryStep({ suite, session, created }, step, path);
     const { line } = suite.source.position(path);
-    results.push({ ...headOf(step, index), line, at: timestamp(session.now), ...outcome });
+    const at = timestamp(session.now);
+    results.push({ ...headOf(step, index), line, at, ...outcome, seconds: secondsSince(began) });
   }
   return results;
 }
 
-type Outcome = Omit<StepResult, "name" | "index" | "line" | "call" | "at">;
+type Outcome = Omit<StepResult, "name" | "index" | "line" | "call" | "at" | "seconds">;
 
 const SKIPPED: Outcome = { status: "skipped", compared: [] };
 
@@ -81,7 +91,9 @@ function tryStep({ suite, session, created }: Running, step: StepSpec, path: str
   try {
     moveClock(session, step);
     changeWorld(session, step, created);
-    return step.timeline === undefined ? checkCall(session, step) : checkTimeline(session, step.timeline);
+    const outcome =
+      step.timeline === undefined ? checkCall(session, step) : checkTimeline(session, step.timeline);
+    return withReports(outcome, step, checkReports(session, step));
   } catch (error) {
     return { status: "error", compared: [], problem: problemOf(suite, error, path) };
   }
@@ -106,7 +118,7 @@ function changeWorld(session: Session, step: StepSpec, created: readonly RawObje
 
 function checkCall(session: Session, { call: spec, expect }: StepSpec): Outcome {
   if (spec === undefined) return { status: "done", compared: [] };
-  const asked = within("call", () => target(session, spec));
+  const asked = within("call", () => targetOfCall(session, spec));
   const decision = session.ask(asked.cluster, asked.call);
   if (expect === undefined) return { status: "done", compared: [], decision };
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
@@ -124,6 +136,29 @@ function checkTimeline(session: Session, timeline: TimelineSpec): Outcome {
   }
   const spans = within("timeline", () => session.timeline(cluster, asked, to));
   return judged(compareTimeline(timeline.expect, spans, session.now, to));
+}
+
+/** Events are of one step, whether it expects some or not. */
+function checkReports({ reported, world }: Session, { events, metrics = [] }: StepSpec): Compared[] {
+  if (reported === undefined) return [];
+  const caused = reported.takeEvents();
+  const policies = world.fleet.policies.map(({ compiled }) => compiled);
+  return [
+    ...(events === undefined ? [] : compareEvents(events, caused)),
+    ...metrics.map((metric, index) =>
+      within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name), policies)),
+    ),
+  ];
+}
+
+function withReports(
+  outcome: Outcome,
+  { events, metrics }: StepSpec,
+  compared: readonly Compared[],
+): Outcome {
+  if (events === undefined && metrics === undefined) return outcome;
+  const all = [...outcome.compared, ...compared];
+  return { ...outcome, ...judged(all, outcome.decision) };
 }
 
 function judged(compared: readonly Compared[], decision?: Decision): Outcome {

@@ -2,43 +2,62 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
+import { nextStep } from "../../controller/transitions.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { AskSet } from "../../operations/operations.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
+import { earliest } from "../../policy/instant.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { editsBetween } from "../fleet/edits.ts";
-import { lookAt, type Operation, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import { type Look, lookAt, type Operation, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import { Coverage } from "./coverage.ts";
+import { Reported } from "./reported.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
+
+export interface SessionOptions {
+  readonly served: ServedHooks;
+  readonly now: Date;
+  /** Whether Events and metrics are wanted. */
+  readonly reports?: boolean;
+}
 
 export class Session {
   readonly world: SuiteWorld;
   readonly served: ServedHooks;
+  /** Absent: not wanted. */
+  readonly reported?: Reported;
+  readonly coverage = new Coverage();
   readonly #asks = new AskSet();
-  #uids: readonly string[] = [];
+  #clusters: readonly Cluster[] = [];
   #policies: readonly FleetPolicy[] = [];
   #now: Date;
 
-  constructor(world: SuiteWorld, served: ServedHooks, now: Date) {
+  constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
     this.world = world;
     this.served = served;
     this.#now = now;
+    if (reports) this.reported = new Reported(world, { asks: this.#asks, served, now });
   }
 
   get now(): Date {
     return this.#now;
   }
 
-  /** Records an earlier call; `ask.rules` are its timers. */
-  adopt(ask: Ask): void {
-    this.#asks.put(ask);
+  /** Records an earlier call; `ask.rules` are its timers. What it caused was reported then. */
+  adopt(ask: Ask, cluster: Cluster): void {
+    this.#policiesChanged();
+    this.#put(lookAt(this.#operation(cluster, ask), this.#now));
+    this.reported?.takeEvents();
   }
 
   /** Does what the operator's alarm does between calls. */
   advanceTo(to: Date): void {
+    this.reported?.advanceTo(to);
     for (const operation of this.#operations()) {
-      for (const { asked } of walk(operation, this.#now, to)) this.#asks.put(asked);
+      for (const look of walk(operation, this.#now, to)) this.#put(look);
     }
     this.#now = to;
   }
@@ -47,16 +66,19 @@ export class Session {
   worldChanged(): void {
     this.#policiesChanged();
     const clusters = this.world.fleet.clusters();
-    const uids = clusters.map(({ metadata }) => metadata.uid);
-    const gone = this.#uids.filter((uid) => !uids.includes(uid));
-    for (const ask of gone.flatMap((uid) => this.#asks.of(uid))) this.#asks.delete(ask);
-    this.#uids = uids;
+    const byUID = new Map(clusters.map((cluster) => [cluster.metadata.uid, cluster]));
+    for (const before of this.#clusters) {
+      const { uid } = before.metadata;
+      this.reported?.clusterChanged(before, byUID.get(uid));
+      if (!byUID.has(uid)) for (const ask of this.#asks.of(uid)) this.#end(ask);
+    }
+    this.#clusters = clusters;
     for (const cluster of clusters) {
       for (const ask of this.#asks.of(cluster.metadata.uid))
-        if (hasEnded(ask, cluster, this.served)) this.#asks.delete(ask);
+        if (hasEnded(ask, cluster, this.served)) this.#end(ask);
       this.#asks.begin(cluster, this.served.blocking, { now: this.#now, served: this.served });
     }
-    for (const operation of this.#operations()) this.#asks.put(lookAt(operation, this.#now).asked);
+    for (const operation of this.#operations()) this.#put(lookAt(operation, this.#now));
   }
 
   #policiesChanged(): void {
@@ -68,24 +90,45 @@ export class Session {
       this.#asks.policyEdited(uid, before, after);
     }
     this.#policies = now;
+    this.coverage.know(now.map(({ compiled }) => compiled));
+    this.reported?.objectsChanged(now);
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {
-    const ask = this.#newAsk(cluster, call);
-    const { decision, asked } = lookAt(this.#operation(cluster, ask), this.#now);
-    const waits = this.served.blocking.has(call.hook) && decision.trace.some(speaks);
-    if (waits && !hasEnded(ask, cluster, this.served)) this.#asks.put(asked);
-    return decision;
+    const before = this.#asks.get(cluster.metadata.uid, call.hook);
+    const ask = newAsk(call, cluster, this.#now, before);
+    const look = lookAt(this.#operation(cluster, ask), this.#now);
+    this.coverage.see(look.decision);
+    const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
+    if (waits && !hasEnded(ask, cluster, this.served)) {
+      if (before !== undefined && targetVersion(before.call) !== targetVersion(call)) this.#end(before);
+      this.#put(look);
+    }
+    return look.decision;
   }
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const operation = this.#operation(cluster, this.#newAsk(cluster, call));
-    return spansOf(walk(operation, this.#now, to), to);
+    const ask = newAsk(call, cluster, this.#now, this.#asks.get(cluster.metadata.uid, call.hook));
+    return spansOf(this.#seen(walk(this.#operation(cluster, ask), this.#now, to)), to);
   }
 
-  #newAsk(cluster: Cluster, call: HookCall): Ask {
-    return newAsk(call, cluster, this.#now, this.#asks.get(cluster.metadata.uid, call.hook));
+  *#seen(looks: Iterable<Look<Ask>>): Generator<Look<Ask>> {
+    for (const look of looks) {
+      this.coverage.see(look.decision);
+      yield look;
+    }
+  }
+
+  #put({ asked, decision, at }: Look<Ask>): void {
+    this.#asks.put(asked);
+    this.coverage.see(decision);
+    this.reported?.decided(asked, decision, at);
+  }
+
+  #end(ask: Ask): void {
+    this.#asks.delete(ask);
+    this.reported?.ended(ask);
   }
 
   #operations(): Operation<Ask>[] {
@@ -102,6 +145,7 @@ export class Session {
       call: { settings: {}, ...ask.call },
       asked: ask,
       ...(usesNow && { lookAgain: asOftenAsAsked }),
+      ...(this.reported !== undefined && { alsoAt: deadlineStep }),
     };
   }
 }
@@ -111,4 +155,9 @@ const LOOK_AGAIN_SECONDS = 60;
 
 function asOftenAsAsked({ retryAfterSeconds }: Decision): number {
   return retryAfterSeconds || LOOK_AGAIN_SECONDS;
+}
+
+function deadlineStep({ at, decision }: Look): Date | undefined {
+  const next = earliest(decision.trace.map((trace) => nextStep(trace, at)));
+  return next instanceof Date ? next : undefined;
 }

@@ -53,6 +53,8 @@ export interface StepSpec {
   readonly delete?: readonly ObjectRefSpec[];
   readonly call?: CallSpec;
   readonly expect?: ExpectSpec;
+  readonly events?: readonly EventSpec[];
+  readonly metrics?: readonly MetricSpec[];
   readonly timeline?: TimelineSpec;
 }
 
@@ -72,6 +74,43 @@ export interface ExpectSpec {
   readonly retryAfterSeconds?: number;
   readonly message?: string;
   readonly nextChange?: string;
+}
+
+/** The Events that a suite can cause. */
+export const EVENT_REASONS = [
+  "Held",
+  "Released",
+  "DeadlineApproaching",
+  "DeadlinePassed",
+  "OverrideUsed",
+  "WindowOpened",
+  "WindowClosed",
+] as const;
+
+export interface EventSpec {
+  readonly reason: (typeof EVENT_REASONS)[number];
+  /** "Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze" */
+  readonly about?: string;
+  readonly message?: string;
+}
+
+const OF_POLICY = ["kind", "namespace", "policy"];
+
+/** The metrics that a suite can tell, and their labels. */
+export const METRIC_LABELS = {
+  hookpolicy_held_clusters: ["hook"],
+  hookpolicy_policy_decisions: [...OF_POLICY, "hook", "verdict"],
+  hookpolicy_deadlines: [...OF_POLICY, "passed"],
+  hookpolicy_window_open: [...OF_POLICY, "rule", "gate"],
+  hookpolicy_overrides: ["state"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type MetricName = keyof typeof METRIC_LABELS;
+
+export interface MetricSpec {
+  readonly name: MetricName;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number;
 }
 
 export interface TimelineSpec extends CallSpec {

@@ -1,5 +1,6 @@
 /** Loads a HookPolicyTest with the files that it names. */
 
+import { dirname, isAbsolute, join } from "node:path";
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
 import type { Loaded, SourceObject } from "../files/load.ts";
@@ -18,7 +19,12 @@ export interface Suite {
   readonly objects: readonly RawObject[];
   /** The objects that each step creates. */
   readonly created: readonly (readonly RawObject[])[];
+  /** Where the objects come from. */
+  readonly places: ReadonlyMap<RawObject, Place>;
 }
+
+/** Where an object stands: in a file of its own, or in that of the suite. */
+export type Place = Pick<SourceObject, "file" | "position">;
 
 export interface LoadedSuite {
   /** metadata.name, or the kind if there is none. */
@@ -46,7 +52,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
   if ("errors" in checked)
     return { name: nameOf(source.object), source, errors: checked.errors, problems: [] };
   const { metadata, spec } = checked.suite;
-  const loading = new Loading(load);
+  const loading = new Loading(source, load);
   const objects: RawObject[] = [];
   for (const section of SECTIONS) {
     objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, BELONGS[section])));
@@ -63,7 +69,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
     source,
     errors,
     problems,
-    ...(sound && { suite: { name, source, spec, objects, created } }),
+    ...(sound && { suite: { name, source, spec, objects, created, places: loading.places } }),
   };
 }
 
@@ -93,9 +99,12 @@ const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 class Loading {
   readonly errors: FieldError[] = [];
   readonly problems: FileProblem[] = [];
+  readonly places = new Map<RawObject, Place>();
+  readonly #suite: SourceObject;
   readonly #load: LoadFiles;
 
-  constructor(load: LoadFiles) {
+  constructor(suite: SourceObject, load: LoadFiles) {
+    this.#suite = suite;
     this.#load = load;
   }
 
@@ -104,8 +113,14 @@ class Loading {
     for (const [index, source] of sources.entries()) {
       const at = `${path}[${index}]`;
       if (typeof source === "string") objects.push(...(await this.#files(source, at, belongs)));
-      else if (belongs.is(source)) objects.push(source);
-      else
+      else if (belongs.is(source)) {
+        const { file } = this.#suite;
+        this.places.set(source, {
+          file,
+          position: (inner, of) => this.#suite.position(`${at}.${inner}`, of),
+        });
+        objects.push(source);
+      } else
         this.errors.push({
           path: `${at}.kind`,
           message: `found ${describeKind(source)}, expected a ${belongs.what}`,
@@ -114,10 +129,19 @@ class Loading {
     return objects;
   }
 
+  /** Paths in a suite are relative to its folder. */
+  #fromHere(file: string): string {
+    return isAbsolute(file) ? file : join(dirname(this.#suite.file), file);
+  }
+
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
     const { objects, problems } = await this.#load([file]);
     this.problems.push(...problems);
     const found = objects.map(({ object }) => object).filter((object) => is(object));
+    for (const source of objects) {
+      const place = this.#fromHere(source.file);
+      this.places.set(source.object, { file: place, position: (inner, of) => source.position(inner, of) });
+    }
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
       this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}` });

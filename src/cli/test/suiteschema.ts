@@ -7,10 +7,10 @@ import { parseDuration } from "../../policy/duration.ts";
 import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { parseInstant } from "../../policy/window/windowcheck.ts";
-import type { SuiteObject } from "./spec.ts";
+import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
-const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
+export const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
 export const SUITE_KIND = "HookPolicyTest";
 
 const text = (description: string): object => ({ type: "string", minLength: 1, description });
@@ -66,10 +66,10 @@ const CALL_FIELDS = {
     "Hooks before an upgrade; default: what the Cluster shows, else it is not known",
   ),
   toKubernetesVersion: text(
-    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version",
+    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version. For BeforeClusterUpgrade, another one becomes its spec.topology.version",
   ),
   kubernetesVersion: text(
-    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version",
+    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version. For AfterClusterUpgrade, another one becomes its spec.topology.version",
   ),
   settings: {
     type: "object",
@@ -102,6 +102,36 @@ const EXPECT = record(
   { minProperties: 1 },
 );
 
+const EVENT = record(
+  {
+    reason: {
+      type: "string",
+      enum: EVENT_REASONS,
+      description: "All Events of a reason that is named must be listed",
+    },
+    about: text('"Cluster team-a/prod-1", "HookPolicy team-a/protect" or "ClusterHookPolicy freeze"'),
+    message: {
+      type: "string",
+      format: "regex",
+      description: "Regular expression (RE2) that the Event's note matches",
+    },
+  },
+  ["reason"],
+);
+
+const METRIC = record(
+  {
+    name: { type: "string", enum: Object.keys(METRIC_LABELS), description: "As the operator shows it" },
+    labels: {
+      type: "object",
+      description: "The series that count; absent: all of the metric",
+      additionalProperties: { type: "string" },
+    },
+    value: { type: "number", description: "Of these series together" },
+  },
+  ["name", "value"],
+);
+
 const SPAN = record(
   {
     verdict: {
@@ -130,6 +160,17 @@ const STEP = record(
     delete: { type: "array", minItems: 1, items: OBJECT_REF, description: "Objects that go" },
     call: record(CALL_FIELDS, ["hook", "cluster"], { description: "Cluster API asks" }),
     expect: EXPECT,
+    events: {
+      type: "array",
+      items: EVENT,
+      description: "What the operator reports in this step; [] is nothing",
+    },
+    metrics: {
+      type: "array",
+      minItems: 1,
+      items: METRIC,
+      description: "What the operator shows after this step",
+    },
     timeline: record(
       {
         ...CALL_FIELDS,

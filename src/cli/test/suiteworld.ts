@@ -1,12 +1,13 @@
 /** The objects of a suite, and how its steps change them. */
 
 import { isFields } from "../../api/fields.ts";
+import type { ObjectKey } from "../../kube/resource.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { policyName } from "../../policy/policyref.ts";
 import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
-import { groupOf, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./spec.ts";
 import { looksAtClock } from "../fleet/looksatclock.ts";
@@ -21,6 +22,10 @@ export class SuiteWorld {
     this.#options = { ...options, complete: true };
   }
 
+  get maxOverrideMs(): number {
+    return this.#options.maxOverrideMs;
+  }
+
   get fleet(): Fleet {
     this.#fleet ??= createFleet(this.#objects, this.#options);
     return this.#fleet;
@@ -29,6 +34,10 @@ export class SuiteWorld {
   /** Whether some expression of a policy reads the clock. */
   get usesNow(): boolean {
     return this.#usesNow;
+  }
+
+  overrides(): readonly RawObject[] {
+    return this.#objects.filter((object) => ownKind(object) === "HookOverride");
   }
 
   create(objects: readonly RawObject[], now: Date): void {
@@ -51,6 +60,19 @@ export class SuiteWorld {
       this.#put(this.#objects.map((object) => (object === found ? merged(object, patch) : object)));
     }
     this.#checkPolicies();
+  }
+
+  /** The Cluster's owner asks for another version. */
+  wantVersion({ namespace, name }: Required<ObjectKey>, version: string): void {
+    const patch = { spec: { topology: { version } } };
+    this.#put(
+      this.#objects.map((object) => {
+        if (!isCluster(object)) return object;
+        const metadata = viewMetadata(object["metadata"]);
+        const same = metadata.name === name && (metadata.namespace ?? "default") === namespace;
+        return same ? merged(object, patch) : object;
+      }),
+    );
   }
 
   delete(refs: readonly ObjectRefSpec[]): void {

@@ -3,8 +3,10 @@
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import { expectedCall } from "../../operations/call.ts";
+import { VERSIONED } from "../../operations/step.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import { isVersion, targetVersion } from "../../policy/targetversion.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { Session } from "./session.ts";
 import type { CallSpec } from "./spec.ts";
@@ -29,7 +31,39 @@ export function target(session: Session, spec: CallSpec): Target {
     throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
   if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
   const call = callOf(spec, cluster);
-  return { cluster, call: { ...call, ...(settings !== undefined && { settings }) } };
+  return {
+    cluster: wanting(cluster, call),
+    call: { ...call, ...(settings !== undefined && { settings }) },
+  };
+}
+
+/** For a call that the suite makes: the Cluster keeps the version that the call is about. */
+export function targetOfCall(session: Session, spec: CallSpec): Target {
+  const asked = target(session, spec);
+  const { topology, metadata } = asked.cluster;
+  const { fleet } = session.world;
+  const { namespace = "", name } = metadata;
+  if (topology !== undefined && topology.version !== fleet.cluster(namespace, name)?.topology?.version) {
+    session.world.wantVersion({ namespace, name }, topology.version);
+    session.worldChanged();
+  }
+  return asked;
+}
+
+/** These hooks are called for the version that the topology wants, so a call about another one is its owner's edit. */
+function wanting(cluster: Cluster, call: HookCall): Cluster {
+  const { topology } = cluster;
+  const version = targetVersion(call);
+  if (!VERSIONED.has(call.hook) || version === undefined || topology === undefined) return cluster;
+  if (version === topology.version) return cluster;
+  if (!isVersion(version)) {
+    const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
+    throw new SuiteError(
+      `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
+      field,
+    );
+  }
+  return { ...cluster, topology: { ...topology, version } };
 }
 
 function clusterOf({ world }: Session, key: string): Cluster {
@@ -47,17 +81,10 @@ const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVer
 
 /** What the call does not say is as Cluster API would call, as far as the Cluster shows it. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
-  const { hook, toKubernetesVersion: to } = spec;
+  const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);
   const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
   if (wrong !== undefined) throw new SuiteError(`${hook} has no such field`, wrong);
-  const wanted = cluster.topology?.version ?? "";
-  if (hook === "BeforeClusterUpgrade" && to !== undefined && to !== wanted) {
-    throw new SuiteError(
-      `Cluster API asks for what the Cluster's spec.topology.version wants, which is ${wanted}`,
-      "toKubernetesVersion",
-    );
-  }
   return {
     ...expectedCall(hook, cluster),
     ...Object.fromEntries(said.map((field) => [field, spec[field]])),

@@ -194,3 +194,16 @@ test("what the Cluster shows to have gone on does not wait any more", () => {
   assert.ok(cluster !== undefined);
   assert.deepEqual(world.asked(cluster), []);
 });
+
+test("a Namespace of a file has the label that the API server gives it, for selectors, gates and objects", () => {
+  const selector = { matchLabels: { "kubernetes.io/metadata.name": "team-a" } };
+  const freeze = rawPolicy("freeze", [byUID], "ClusterHookPolicy");
+  const own = { ...freeze, spec: { ...(freeze["spec"] as object), namespaceSelector: selector } };
+  for (const labels of [undefined, { team: "a" }, { "kubernetes.io/metadata.name": "other" }]) {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } };
+    assert.equal(verdict(fleet([own, rawCluster(), namespace])).verdict, "Blocked");
+    const found = { name: "found", object: { apiVersion: "v1", kind: "Namespace", selector, absent: true } };
+    const world = fleet([rawPolicy("gone", [found], "ClusterHookPolicy"), rawCluster(), namespace]);
+    assert.equal(verdict(world).verdict, "Blocked");
+  }
+});

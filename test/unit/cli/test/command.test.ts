@@ -70,9 +70,10 @@ test("files that cannot be read exit 2, also those that a suite names as an erro
   const cwd = await folder(t, { ...FILES, "t/suite.yaml": PASSING, "broken.yaml": "a: [" });
   const broken = await hookpolicy(["test", "t", "broken.yaml", "none.yaml"], { cwd });
   assert.equal(broken.code, 2);
-  assert.match(broken.stderr, /^error: broken\.yaml:1:\d+: /m);
-  assert.match(broken.stderr, /^error: none\.yaml: no such file or folder$/m);
-  assert.match(broken.stdout, /1 passed/);
+  assert.equal(broken.stderr, "");
+  assert.match(broken.stdout, /^broken\.yaml\n {2}ERROR {2}broken\.yaml:1:\d+: /m);
+  assert.match(broken.stdout, /^none\.yaml\n {2}ERROR {2}none\.yaml: no such file or folder$/m);
+  assert.match(broken.stdout, /^1 passed, 2 errors; 1 suite$/m);
   const missing = suite({ ...SPEC, policies: ["none.yaml"], steps: [blocked] });
   const named = await hookpolicy(["test", "-"], { cwd, stdin: missing });
   assert.equal(named.code, 1);
@@ -86,23 +87,58 @@ test("a folder without a suite passes, unless tests are required", async (t) => 
   assert.equal((await hookpolicy(["test", "--require-tests", "t"], { cwd })).code, 1);
 });
 
-test("JUnit counts every step once, and escapes what stands in names", async (t) => {
+/** What took time differs from run to run. */
+const untimed = (junit: string): string => junit.replaceAll(/ time="\d+\.\d{3}"/g, "");
+/** The coverage, which coverage.test.ts is about. */
+const PROPERTIES = / *<properties>\n.*<\/properties>\n/s;
+
+test("JUnit has a line for each case, counts every step once, and escapes what stands in names", async (t) => {
   const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
   const { code, stdout } = await hookpolicy(["test", "t", "-o", "junit"], { cwd });
   assert.equal(code, 1);
-  assert.match(
-    stdout,
-    /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="hookpolicy" tests="2" failures="1" errors="0" skipped="0">/,
+  const lines = untimed(stdout).replace(PROPERTIES, "").split("\n");
+  assert.deepEqual(lines.slice(0, 5), [
+    `<?xml version="1.0" encoding="UTF-8"?>`,
+    `<testsuites name="hookpolicy" tests="2" failures="1" errors="0" skipped="0">`,
+    `  <testsuite name="suite" file="t/suite.yaml" tests="2" failures="1" errors="0" skipped="0">`,
+    `    <testcase name="1. held &lt;&amp;&gt; kept" classname="suite" file="t/suite.yaml" line="1"/>`,
+    `    <testcase name="2. goes on" classname="suite" file="t/suite.yaml" line="1">`,
+  ]);
+  assert.equal(
+    lines[5],
+    `      <failure message="verdict: expected Allowed, found Blocked; reason: expected GatesHold, found WaitingForAnnotation">t/suite.yaml:1: BeforeClusterDelete team-a/prod-1 at 2026-11-21T12:00:00Z`,
   );
-  assert.match(
-    stdout,
-    /<testcase name="1\. held &lt;&amp;&gt; kept" classname="suite" file="t\/suite\.yaml" line="1"\/>/,
-  );
-  assert.match(
-    stdout,
-    /<failure message="verdict: expected Allowed, found Blocked; reason: expected GatesHold, found WaitingForAnnotation" type="failed">t\/suite\.yaml:1: /,
-  );
-  assert.match(stdout, /<\/testsuite><\/testsuites>\n$/);
+  assert.ok(lines.includes("! verdict             Allowed     Blocked"), stdout);
+  assert.deepEqual(lines.slice(-5), [
+    "    gate approved waits: annotation example.com/ok on Cluster team-a/prod-1; absent</failure>",
+    "    </testcase>",
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ]);
+});
+
+test("JUnit says how long the suites and each step took", async (t) => {
+  const cwd = await folder(t, { ...FILES, "t/suite.yaml": FAILING });
+  const { stdout } = await hookpolicy(["test", "t", "-o", "junit"], { cwd });
+  assert.equal(stdout.match(/<test(?:suites|suite|case) [^>]* time="\d+\.\d{3}"/g)?.length, 4);
+});
+
+test("every format counts the same errors: one for a suite that could not be run, one for an unreadable file", async (t) => {
+  const broken = suite({ ...SPEC, policies: ["none.yaml", "gone.yaml"], steps: [blocked] });
+  const unknown = { call: DELETE, expect: { rule: "none" } };
+  const stopped = suite({ ...SPEC, steps: [blocked, unknown, blocked] });
+  const cwd = await folder(t, { ...FILES, "t/1.yaml": broken, "t/2.yaml": stopped, "t/3.yaml": "a: [" });
+  const report = async (format: string): Promise<string> =>
+    (await hookpolicy(["test", "t", "-o", format], { cwd })).stdout;
+  assert.match(await report("text"), /^1 passed, 3 errors, 1 skipped; 2 suites$/m);
+  assert.match(await report("markdown"), /^1 passed, 3 errors, 1 skipped; 2 suites$/m);
+  const { totals } = JSON.parse(await report("json"));
+  assert.deepEqual(totals, { suites: 2, passed: 1, failed: 0, errors: 3, skipped: 1 });
+  const junit = await report("junit");
+  assert.match(junit, /<testsuites name="hookpolicy" tests="5" failures="0" errors="3" skipped="1"/);
+  assert.equal(junit.match(/<testcase /g)?.length, 5);
+  assert.equal(junit.match(/<error /g)?.length, 3);
 });
 
 test("Markdown has totals, a table and each failure", async (t) => {
@@ -167,5 +203,5 @@ test("a file that cannot be read is an error in every report that stands for its
   assert.equal(markdown.code, 2);
   assert.match(markdown.stdout, /^### HookPolicy tests: failed\n/);
   const { stdout } = await hookpolicy(["test", "t", "gone.yaml", "-o", "junit"], { cwd });
-  assert.match(stdout, /errors="1".*<error message="gone\.yaml: no such file or folder"/s);
+  assert.match(stdout, /errors="1".*<error message="gone\.yaml: no such file or folder">/s);
 });

@@ -320,3 +320,28 @@ test("an Audit policy would block, and one that only observes sees", async () =>
   });
   assert.deepEqual(found, ["passed", "passed"]);
 });
+
+test("a call about another version is the owner's edit of spec.topology.version, and is remembered", async () => {
+  const newest = { name: "tested", version: { range: ">=1.36" } };
+  const wanted = {
+    name: "wanted",
+    expression: "cluster.topology.version == 'v1.36.0'",
+  };
+  const held = [policy([SOAK, wanted, newest], { hooks: ["BeforeClusterUpgrade"] })];
+  const to = { ...UPGRADE, toKubernetesVersion: "v1.36.0" };
+  const timeline = { ...to, toKubernetesVersion: "v1.37.0", to: "2026-11-22T12:00:00Z" };
+  const steps = [
+    { timeline: { ...timeline, expect: [{ verdict: "Blocked" }] } },
+    { call: UPGRADE, expect: { gate: "wanted" } },
+    { call: to, expect: { gate: "soak" } },
+    { advance: "1h", call: UPGRADE, expect: { verdict: "Allowed" } },
+  ];
+  assert.deepEqual(await statuses({ policies: held, steps }), ["passed", "passed", "passed", "passed"]);
+  const asked = [{ ...to, firstAsked: "2026-11-21T10:00:00Z" }];
+  const [first] = await runSteps({
+    policies: held,
+    asked,
+    steps: [{ call: UPGRADE, expect: { gate: "soak" } }],
+  });
+  assert.equal(first?.status, "passed");
+});

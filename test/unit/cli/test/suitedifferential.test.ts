@@ -116,7 +116,7 @@ function ofSuite(objects: PolicyObject[]): Told {
     [...objects, ownNamespace, raw.object].map((object) => ({ ...object })),
     NOW,
   );
-  const session = new Session(world, ALL_HOOKS, NOW);
+  const session = new Session(world, { served: ALL_HOOKS, now: NOW });
   session.worldChanged();
   const replace = (object: object, kind = "Cluster", name = "prod-1"): void => {
     world.delete([{ kind, name }]);

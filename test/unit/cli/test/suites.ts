@@ -1,7 +1,7 @@
 /** Suites in a test: what differs from one that has a policy, a Cluster and a clock. */
 
 import { Readable } from "node:stream";
-import { loadSuite } from "../../../../src/cli/test/suite.ts";
+import { loadSuite, type LoadedSuite } from "../../../../src/cli/test/suite.ts";
 import type { StepResult, SuiteResult } from "../../../../src/cli/test/result.ts";
 import { runSuite } from "../../../../src/cli/test/runsuite.ts";
 import { loadPaths, type Loaded } from "../../../../src/cli/files/load.ts";
@@ -44,11 +44,15 @@ export function suite(spec: object): string {
 
 /** `files`: what the paths in the suite give, all the same. */
 export async function run(text: string, files?: Loaded): Promise<SuiteResult> {
+  return runSuite(await load(text, files));
+}
+
+export async function load(text: string, files?: Loaded): Promise<LoadedSuite> {
   const { objects, problems } = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const [source] = objects;
   if (source === undefined) throw new Error(JSON.stringify(problems));
   const nothing = { objects: [], problems: [], ignored: 0, files: 0 };
-  return runSuite(await loadSuite(source, async () => await Promise.resolve(files ?? nothing)));
+  return await loadSuite(source, async () => await Promise.resolve(files ?? nothing));
 }
 
 export async function runSteps(spec: object): Promise<readonly StepResult[]> {

@@ -1,0 +1,144 @@
+/** Which rules, gates and verdicts a suite has seen. */
+
+import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
+import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
+
+export type RuleVerdict = RuleTrace["verdict"];
+export type GateState = "holds" | "waits" | "not evaluable";
+
+/** What was seen of one rule or gate, and what there would also be to see. */
+export interface Seen<T extends string> {
+  readonly name: string;
+  readonly seen: readonly T[];
+  readonly unseen: readonly T[];
+}
+
+export interface RuleCoverage extends Seen<RuleVerdict> {
+  readonly gates: readonly Seen<GateState>[];
+}
+
+export interface PolicyCoverage {
+  /** HookPolicy team-a/protect */
+  readonly policy: string;
+  readonly rules: readonly RuleCoverage[];
+}
+
+const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
+const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
+
+interface RuleRecord {
+  readonly wanted: ReadonlySet<RuleVerdict>;
+  readonly seen: Set<RuleVerdict>;
+  readonly gates: ReadonlyMap<string, Set<GateState>>;
+}
+
+export class Coverage {
+  /** By policyName(), then rule. */
+  readonly #policies = new Map<string, Map<string, RuleRecord>>();
+
+  /** The policies whose rules are there to be seen; edited ones have the rules of each version. */
+  know(policies: readonly CompiledPolicy[]): void {
+    for (const { ref, rules } of policies) {
+      const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
+      this.#policies.set(policyName(ref), known);
+      for (const rule of rules) if (!known.has(rule.name)) known.set(rule.name, recordOf(rule));
+    }
+  }
+
+  see({ trace }: Decision): void {
+    for (const { policy, rules } of trace) {
+      const known = this.#policies.get(policyName(policy));
+      for (const rule of rules) {
+        const record = known?.get(rule.rule);
+        record?.seen.add(rule.verdict);
+        for (const gate of rule.gates) record?.gates.get(gate.gate)?.add(stateOf(gate));
+      }
+    }
+  }
+
+  policies(): PolicyCoverage[] {
+    return [...this.#policies].map(([policy, rules]) => ({
+      policy,
+      rules: [...rules].map(([name, { seen, wanted, gates }]) => ({
+        ...compared(name, VERDICTS, seen, wanted),
+        gates: [...gates].map(([gate, states]) => compared(gate, STATES, states, WANTED_STATES)),
+      })),
+    }));
+  }
+}
+
+const WANTED_STATES: ReadonlySet<GateState> = new Set(["holds", "waits"]);
+
+/** That something cannot be evaluated is worth a test, but for few policies possible. */
+function recordOf(rule: CompiledRule): RuleRecord {
+  const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
+  const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
+  const gates = [...rule.gates, ...rule.waits].map(({ name }) => [name, new Set<GateState>()] as const);
+  return { wanted: new Set([...verdicts, ...skipped]), seen: new Set(), gates: new Map(gates) };
+}
+
+function stateOf({ holds }: GateTrace): GateState {
+  if (holds === undefined) return "not evaluable";
+  return holds ? "holds" : "waits";
+}
+
+function compared<T extends string>(
+  name: string,
+  all: readonly T[],
+  seen: ReadonlySet<T>,
+  wanted: ReadonlySet<T>,
+): Seen<T> {
+  return {
+    name,
+    seen: all.filter((each) => seen.has(each)),
+    unseen: all.filter((each) => wanted.has(each) && !seen.has(each)),
+  };
+}
+
+/** What any of the suites has seen counts; a rule or gate that only one of them has is its own. */
+export function together(suites: Iterable<readonly PolicyCoverage[]>): PolicyCoverage[] {
+  const policies = Map.groupBy([...suites].flat(), ({ policy }) => policy);
+  return [...policies].map(([policy, versions]) => {
+    const rules = Map.groupBy(
+      versions.flatMap((version) => version.rules),
+      ({ name }) => name,
+    );
+    return { policy, rules: [...rules.values()].map(rulesTogether) };
+  });
+}
+
+function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
+  const gates = Map.groupBy(
+    rules.flatMap((rule) => rule.gates),
+    ({ name }) => name,
+  );
+  return { ...seenTogether(rules), gates: [...gates.values()].map(seenTogether) };
+}
+
+function seenTogether<T extends string>(versions: readonly Seen<T>[]): Seen<T> {
+  const seen = new Set(versions.flatMap((version) => version.seen));
+  const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
+  return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
+}
+
+export interface CoverageTotal {
+  readonly seen: number;
+  readonly of: number;
+}
+
+/** Verdicts of rules, and whether gates hold or wait; what cannot be evaluated is extra. */
+export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
+  const all = policies.flatMap(({ rules }) => rules.flatMap((rule) => [rule, ...rule.gates]));
+  const seen = all.reduce((sum, each) => sum + each.seen.filter(isWanted).length, 0);
+  return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
+}
+
+function isWanted(seen: RuleVerdict | GateState): boolean {
+  return seen !== "NotEvaluable" && seen !== "not evaluable";
+}
+
+/** In percent, rounded down; nothing to see is nothing missing. */
+export function percentOf({ seen, of }: CoverageTotal): number {
+  return of === 0 ? 100 : Math.floor((seen / of) * 100);
+}

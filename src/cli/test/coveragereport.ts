@@ -1,0 +1,44 @@
+/** Prints what suites have seen, as text and as the properties of a JUnit suite. */
+
+import type { Colour } from "../terminal/colour.ts";
+import { paragraphs } from "../terminal/tree.ts";
+import { percentOf, type PolicyCoverage, type Seen, totalOf } from "./coverage.ts";
+
+export function coverageLines(policies: readonly PolicyCoverage[], colour: Colour): string[] {
+  const total = totalOf(policies);
+  const summary = `${total.seen} of ${total.of} verdicts and gates seen: ${percentOf(total)} %`;
+  return paragraphs([
+    ...policies.map((policy) => policyLines(policy, colour)),
+    [total.seen === total.of ? colour.green(summary) : summary],
+  ]);
+}
+
+function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[] {
+  return [
+    colour.bold(policy),
+    ...rules.flatMap((rule) => [
+      `  rule ${rule.name}: ${seenText(rule, colour)}`,
+      ...rule.gates.map((gate) => `    gate ${gate.name}: ${seenText(gate, colour)}`),
+    ]),
+  ];
+}
+
+function seenText({ seen, unseen }: Seen<string>, colour: Colour): string {
+  const never = unseen.length === 0 ? [] : [colour.red(`never ${unseen.join(", ")}`)];
+  return [...(seen.length === 0 ? [] : [seen.join(", ")]), ...never].join("; ");
+}
+
+/** Name and value. */
+export function coverageProperties(policies: readonly PolicyCoverage[]): [string, string][] {
+  if (policies.length === 0) return [];
+  const parts = policies.flatMap(({ policy, rules }) =>
+    rules.flatMap((rule): [string, string][] => [
+      [`${policy} ${rule.name}`, rule.seen.join(", ")],
+      ...rule.gates.map(({ name, seen }): [string, string] => [
+        `${policy} ${rule.name}/${name}`,
+        seen.join(", "),
+      ]),
+    ]),
+  );
+  return [["coverage", String(percentOf(totalOf(policies)))], ...parts];
+}

@@ -1,0 +1,86 @@
+/** Compares the Events and metrics that a step expects with those that the operator would report. */
+
+import { RE2JS } from "@bufbuild/re2";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import { checkNames } from "./checknames.ts";
+import { type Compared, NONE } from "./expect.ts";
+import type { MetricSample, ReportedEvent } from "./reported.ts";
+import { type EventSpec, METRIC_LABELS, type MetricSpec } from "./spec.ts";
+import { SuiteError } from "./suiteerror.ts";
+
+/** The Events of each named reason must be exactly the listed ones; an empty list means none at all. */
+export function compareEvents(expected: readonly EventSpec[], actual: readonly ReportedEvent[]): Compared[] {
+  const reasons = new Set<string>(expected.map(({ reason }) => reason));
+  const left = actual.filter(({ reason }) => expected.length === 0 || reasons.has(reason));
+  const rows = expected.map((spec) => {
+    const index = left.findIndex((event) => isMeant(spec, event));
+    const [found] = index < 0 ? [] : left.splice(index, 1);
+    return { expected: describeSpec(spec), event: found };
+  });
+  const compared = rows.map(({ expected: text, event }) => {
+    // Beside what is missing stands what was found of the same reason.
+    const shown = event ?? takeOf(left, text);
+    return row(text, shown === undefined ? NONE : describeEvent(shown), event !== undefined);
+  });
+  return [...compared, ...left.map((event) => row(NONE, describeEvent(event), false))];
+}
+
+function takeOf(left: ReportedEvent[], text: string): ReportedEvent | undefined {
+  const index = left.findIndex(({ reason }) => text.startsWith(reason));
+  return index < 0 ? undefined : left.splice(index, 1)[0];
+}
+
+function row(expected: string, actual: string, same: boolean): Compared {
+  return { field: "events", expected, actual, same };
+}
+
+function isMeant({ reason, about, message }: EventSpec, event: ReportedEvent): boolean {
+  return (
+    reason === event.reason &&
+    (about === undefined || about === aboutOf(event)) &&
+    (message === undefined || RE2JS.compile(message).test(event.note))
+  );
+}
+
+function describeSpec({ reason, about, message }: EventSpec): string {
+  const parts = [
+    reason,
+    ...(about === undefined ? [] : [about]),
+    ...(message === undefined ? [] : [`/${message}/`]),
+  ];
+  return parts.join(" ");
+}
+
+function describeEvent(event: ReportedEvent): string {
+  return `${event.reason} ${aboutOf(event)}: ${event.note}`;
+}
+
+function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): string {
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+}
+
+/** The series with these labels, added up; the labels must be ones that the metric has. */
+export function compareMetric(
+  { name, labels = {}, value }: MetricSpec,
+  samples: readonly MetricSample[],
+  policies: readonly CompiledPolicy[],
+): Compared {
+  for (const label of Object.keys(labels)) checkLabel(name, label);
+  checkNames(labels, policies);
+  const wanted = Object.entries(labels);
+  const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
+  const sum = meant.reduce((total, sample) => total + sample.value, 0);
+  const shown = wanted.map(([label, text]) => `${label}=${JSON.stringify(text)}`);
+  const field = `metrics ${name}${shown.length === 0 ? "" : `{${shown.join(",")}}`}`;
+  return { field, expected: String(value), actual: String(sum), same: sum === value };
+}
+
+function checkLabel(name: MetricSpec["name"], label: string): void {
+  const known: readonly string[] = METRIC_LABELS[name];
+  if (known.includes(label)) return;
+  const meant = nearest(label, known);
+  const hint =
+    meant === undefined ? `; it has ${known.join(", ")}` : `; did you mean ${JSON.stringify(meant)}?`;
+  throw new SuiteError(`${name} has no label ${JSON.stringify(label)}${hint}`, "labels");
+}

@@ -1,0 +1,51 @@
+/** Prints what the suites have noticed of the mutants. */
+
+import type { Colour } from "../../terminal/colour.ts";
+import type { Mutant } from "./mutants.ts";
+import { type MutationResult, scoreOf } from "./mutation.ts";
+
+/** Longer values are cut: the field's place tells the rest. */
+const MAX_VALUE = 72;
+
+export function mutationLines(result: MutationResult, colour: Colour): string[] {
+  const { survivors } = result;
+  const listed = survivors.flatMap((mutant) => ["", ...survivorLines(mutant, colour)]);
+  const head = survivors.length === 0 ? [] : [colour.bold("No suite noticed:"), ...listed.slice(1), ""];
+  return [...head, ...totalLines(result, colour)];
+}
+
+function survivorLines(mutant: Mutant, colour: Colour): string[] {
+  const { file, line, column, policy, path, before, after } = mutant;
+  return [
+    `${policy}  ${colour.dim(`${file}:${line}:${column}`)}`,
+    `  ${path}: ${colour.red(shown(before))} → ${colour.green(shown(after))}`,
+  ];
+}
+
+function shown(value: string | undefined): string {
+  if (value === undefined) return "(absent)";
+  return value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value;
+}
+
+function totalLines(result: MutationResult, colour: Colour): string[] {
+  const { mutants, run, noticed, survivors } = result;
+  const score = scoreOf(result);
+  if (score === undefined) return [mutants === 0 ? "no mutants" : `no time for up to ${mutants} mutants`];
+  const text = `${noticed} of ${run} mutants noticed: ${score} %`;
+  const left = mutants - run;
+  return [
+    (survivors.length === 0 ? colour.green : colour.red)(text),
+    ...(left > 0
+      ? [colour.red(`the time was up: no suite was run against up to ${left} more (--timeout)`)]
+      : []),
+  ];
+}
+
+/** Schema: schemas/output/testmutants.json. */
+export function mutationJson(result: MutationResult): string {
+  const { mutants, run, noticed, survivors } = result;
+  const score = scoreOf(result);
+  const listed = survivors.map(({ object: _, ...mutant }) => mutant);
+  const report = { mutants, run, noticed, ...(score !== undefined && { score }), survivors: listed };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}

@@ -1,0 +1,47 @@
+/** `hookpolicy test --mutate`: would the suites notice a mistake in the policies? */
+
+import { servedHooks } from "../../../api/hookcatalog.ts";
+import { CommandError, FAILED } from "../../command.ts";
+import { colourFor } from "../../terminal/colour.ts";
+import { stderr, stdout } from "../../terminal/output.ts";
+import { Progress } from "../../terminal/progress.ts";
+import { DEFAULT_CAPI_MINOR } from "../begin.ts";
+import type { Suite } from "../suite.ts";
+import { mutatedPolicies } from "./mutants.ts";
+import { type MutationResult, runMutants, scoreOf } from "./mutation.ts";
+import { mutationJson, mutationLines } from "./report.ts";
+
+export interface MutationFlags {
+  readonly output: string;
+  readonly color: boolean;
+  /** In percent. */
+  readonly failUnder?: number;
+  /** In milliseconds. */
+  readonly timeout: number;
+}
+
+export function testMutants(suites: readonly Suite[], flags: MutationFlags): void {
+  const end = performance.now() + flags.timeout;
+  const progress = new Progress();
+  const result = runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
+    hasTime: () => performance.now() < end,
+    onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
+  });
+  progress.end();
+  if (flags.output === "json") stdout.document(mutationJson(result));
+  else stdout.lines(mutationLines(result, colourFor(process.stdout, flags, process.env)));
+  const missed = missedTarget(result, flags.failUnder);
+  if (missed === undefined) return;
+  stderr.line(missed);
+  throw new CommandError(FAILED);
+}
+
+/** What is not known is not enough. */
+function missedTarget(result: MutationResult, failUnder: number | undefined): string | undefined {
+  if (failUnder === undefined) return undefined;
+  const score = scoreOf(result);
+  if (score === undefined) return `--fail-under ${failUnder}: no mutant was run`;
+  if (result.run < result.mutants)
+    return `--fail-under ${failUnder}: the time was up before every mutant was run`;
+  return score < failUnder ? `--fail-under ${failUnder}: the score is ${score}` : undefined;
+}

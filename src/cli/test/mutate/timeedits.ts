@@ -1,0 +1,60 @@
+/** Small changes of times: an hour, a day, a length, a zone. */
+
+import { parseDuration } from "../../../policy/duration.ts";
+
+const HOUR_MS = 3_600_000;
+
+export function halved(duration: string): string | undefined {
+  const ms = parseDuration(duration);
+  return ms === undefined || ms < 2000 ? undefined : durationText(Math.floor(ms / 2000));
+}
+
+/** 5400 is 1h30m. */
+function durationText(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 3600), "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  return parts.map(([count, unit]) => (count === 0 ? "" : `${count}${unit}`)).join("");
+}
+
+/** Of `from` and `to`; `undefined`: the text is no instant. */
+export function hourLater(instant: string): string | undefined {
+  const at = new Date(instant).getTime();
+  return Number.isNaN(at) ? undefined : new Date(at + HOUR_MS).toISOString().replace(".000Z", "Z");
+}
+
+const DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+/** The fields of a schedule that change: where they are, their first value, and how many values there are. */
+const FIELDS = [
+  { index: 1, first: 0, count: 24 },
+  { index: 2, first: 1, count: 28 },
+  { index: 4, first: 0, count: 7 },
+];
+
+/** The hour, the day of the month and the day of the week, each one later, where the schedule names one. */
+export function laterSchedules(schedule: string): string[] {
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length !== 5) return [];
+  return FIELDS.flatMap(({ index, first, count }) => {
+    const field = fields[index] ?? "";
+    const later = laterField(field, first, count);
+    return later === field ? [] : [fields.with(index, later).join(" ")];
+  });
+}
+
+/** The first value of the field becomes the next one; what follows a slash is no value. */
+function laterField(field: string, first: number, count: number): string {
+  const next = (value: number): number => ((value - first + 1) % count) + first;
+  return field.replace(/^(?:\d+|[A-Za-z]{3})/, (value) => {
+    const day = DAYS.indexOf(value.toUpperCase());
+    if (day >= 0) return DAYS[next(day)] ?? value;
+    return /^\d+$/.test(value) ? String(next(Number(value))) : value;
+  });
+}
+
+/** A zone in which every schedule means another time. */
+export function otherZone(timeZone: string): string {
+  return /^(?:Asia|Australia|Pacific)\//.test(timeZone) ? "America/New_York" : "Asia/Tokyo";
+}

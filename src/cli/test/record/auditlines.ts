@@ -1,0 +1,92 @@
+/** Reads the answers of an audit log (schemas/output/audit.json). */
+
+import type { AuditEntry } from "../../../audit/auditentry.ts";
+import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
+import { HOOK_NAMES } from "../../../api/runtimehooks.ts";
+import type { Verdict } from "../../../policy/decision.ts";
+
+/** An answer that rests on a decision. */
+export type Answered = AuditEntry & {
+  readonly verdict: Verdict;
+  readonly decision: NonNullable<AuditEntry["decision"]>;
+};
+
+export interface AuditLines {
+  /** In the order of time, of all replicas. */
+  readonly answers: readonly Answered[];
+  /** Answers without a decision, such as NotConfirmed. */
+  readonly undecided: number;
+  /** Lines that are no answers of an audit log. */
+  readonly others: number;
+}
+
+export function readAuditLines(text: string): AuditLines {
+  const answers: Answered[] = [];
+  let [undecided, others] = [0, 0];
+  for (const line of text.split("\n")) {
+    if (line.trim() === "") continue;
+    const entry = parseEntry(line);
+    if (entry === undefined) others += 1;
+    else if (isAnswered(entry)) answers.push(entry);
+    else undecided += 1;
+  }
+  answers.sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
+  return { answers, undecided, others };
+}
+
+/** A torn line, or one of the ordinary log, is none. */
+function parseEntry(line: string): AuditEntry | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  return isEntry(value) ? value : undefined;
+}
+
+function isEntry(value: unknown): value is AuditEntry {
+  if (!isFields(value) || value["kind"] !== "Answer") return false;
+  const { apiVersion, time, hook, verdict } = value;
+  const { namespace, name } = fieldsOf(value["cluster"]);
+  return (
+    apiVersion === "audit.hookpolicy.dev/v1alpha1" &&
+    [time, verdict, namespace, name].every((each) => typeof each === "string") &&
+    !Number.isNaN(Date.parse(String(time))) &&
+    HOOK_NAMES.some((known) => known === hook)
+  );
+}
+
+const DECIDED: ReadonlySet<string> = new Set<Verdict>([
+  "Allowed",
+  "Observed",
+  "WouldBlock",
+  "Blocked",
+  "NotEvaluable",
+]);
+
+/** The file comes from elsewhere: whatever is read of it must be there. */
+function isAnswered(entry: AuditEntry): entry is Answered {
+  const decision = fieldsOf(entry.decision);
+  const { overrides } = fieldsOf(decision["inputs"]);
+  return (
+    DECIDED.has(entry.verdict) &&
+    isListOf(overrides, ["name"]) &&
+    isListOf(decision["policies"], ["kind", "name"]) &&
+    listOf(decision["policies"]).every((policy) => isListOf(fieldsOf(policy)["rules"], ["rule"], isRule))
+  );
+}
+
+function isRule(rule: Fields): boolean {
+  return isListOf(rule["gates"], ["gate", "reason"]);
+}
+
+/** Whether it is a list of objects that have these texts. */
+function isListOf(
+  value: unknown,
+  texts: readonly string[],
+  is: (item: Fields) => boolean = () => true,
+): boolean {
+  const hasTexts = (item: Fields): boolean => texts.every((field) => typeof item[field] === "string");
+  return Array.isArray(value) && value.every((item: unknown) => isFields(item) && hasTexts(item) && is(item));
+}

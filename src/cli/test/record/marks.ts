@@ -1,0 +1,52 @@
+/** The annotations and labels that make gates hold, or not, as an audit line tells: it does not contain them. */
+
+import { fieldsOf, isFields, listOf } from "../../../api/fields.ts";
+import type { GateSpec, MetadataGateSpec } from "../../../api/hookpolicy.ts";
+import type { Cluster } from "../../../api/meta.ts";
+import type { HookCall } from "../../../api/runtimehooks.ts";
+import { ANY_VALUE, MISSING, type MetadataField, wantedValue } from "../../../policy/gates/metadatagate.ts";
+
+export interface Mark {
+  readonly on: "Cluster" | "Namespace";
+  readonly field: "annotations" | "labels";
+  readonly key: string;
+  /** null: it is not there, or something else. */
+  readonly value: string | null;
+}
+
+/** Of the gates of a rule, by their names and whether they held. */
+export function marksOf(
+  rule: unknown,
+  gates: readonly { readonly gate: string; readonly holds: boolean | null }[],
+  { cluster, call }: { readonly cluster: Cluster; readonly call: HookCall },
+): Mark[] {
+  return gates.flatMap(({ gate: name, holds }) => {
+    const spec = listOf(fieldsOf(rule)["until"]).find((each) => fieldsOf(each)["name"] === name);
+    if (!isFields(spec) || holds === null) return [];
+    return metadataGates(spec, holds).flatMap(([field, wanted]) => {
+      const value = wantedValue(field, wanted, cluster, call);
+      if (value === MISSING) return [];
+      const mark: Mark = {
+        on: wanted.from ?? "Cluster",
+        field: field === "annotation" ? "annotations" : "labels",
+        key: wanted.key,
+        value: holds ? (value ?? ANY_VALUE) : null,
+      };
+      return [mark];
+    });
+  });
+}
+
+type MetadataGate = readonly [field: MetadataField, spec: MetadataGateSpec];
+
+/** Of several alternatives, each one that does not hold is absent; which of them held is not told. */
+function metadataGates(gate: Partial<GateSpec>, holds: boolean): MetadataGate[] {
+  const { annotation, label, anyOf = [] } = gate;
+  const own: MetadataGate[] = [
+    ...(annotation === undefined ? [] : [["annotation", annotation] as const]),
+    ...(label === undefined ? [] : [["label", label] as const]),
+  ];
+  const alternatives = anyOf.flatMap((each) => metadataGates(each, holds));
+  const onlyMarks = alternatives.length === anyOf.length;
+  return [...own, ...(holds ? (onlyMarks ? alternatives.slice(0, 1) : []) : alternatives)];
+}

@@ -1,0 +1,190 @@
+/** `hookpolicy test --record`: a suite of what a running operator decided. */
+
+import { writeFile } from "node:fs/promises";
+import { dirname, relative, resolve } from "node:path";
+import { stringify } from "yaml";
+import { fieldsOf } from "../../../api/fields.ts";
+import { servedHooks } from "../../../api/hookcatalog.ts";
+import { viewMetadata } from "../../../policy/cluster.ts";
+import { CommandError, FAILED, USAGE } from "../../command.ts";
+import { loadPaths, type SourceObject } from "../../files/load.ts";
+import { readText } from "../../files/read.ts";
+import { demandsOf } from "../../../policy/policy.ts";
+import { objectKindKey } from "../../../policy/objects.ts";
+import { createFleet, type Fleet } from "../../fleet/fleet.ts";
+import { isCluster, isNamespace, policyKind, type RawObject } from "../../fleet/kinds.ts";
+import { readAllObjects } from "../../fleet/objectfiles.ts";
+import { stderr, stdout } from "../../terminal/output.ts";
+import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
+import { runSuite } from "../runsuite.ts";
+import type { SuiteResult } from "../result.ts";
+import { checkNames } from "../checknames.ts";
+import type { StepSpec, SuiteSpec } from "../spec.ts";
+import { SuiteError } from "../suiteerror.ts";
+import { isSuite, loadSuite } from "../suite.ts";
+import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";
+import { type Answered, readAuditLines } from "./auditlines.ts";
+import { record } from "./recording.ts";
+import { verify } from "./verify.ts";
+
+export interface RecordFlags {
+  /** The audit log. */
+  readonly record: string;
+  /** Absent: standard output. */
+  readonly write?: string;
+}
+
+/** `paths`: the policies, and the Clusters, Namespaces and objects as they were before. */
+export async function recordSuite(
+  paths: readonly string[],
+  { record: log, write }: RecordFlags,
+): Promise<void> {
+  const read = await readText({ name: log, named: true }, {});
+  if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
+  const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
+  const { answers, undecided, others } = readAuditLines(read.text);
+  const objects = asBefore(
+    sources.map(({ object }) => object),
+    answers,
+  );
+  const fleet = createFleet(objects, {
+    served: servedHooks(DEFAULT_CAPI_MINOR),
+    maxOverrideMs: MAX_OVERRIDE_MS,
+    now: new Date(answers[0]?.time ?? 0),
+    complete: true,
+  });
+  const meant = answers.filter((answer) => isOf(fleet, answer));
+  tellLeftOut({ undecided, others, foreign: answers.length - meant.length });
+  if (meant.length === 0) {
+    throw new CommandError(USAGE, `${log} holds no answer about a Cluster of ${paths.join(", ")}`);
+  }
+  const recorded = record(meant, fleet, objects);
+  const { spec } = recorded;
+  const folder = dirname(write ?? "x");
+  const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
+    apiVersion: SUITE_API_VERSION,
+    kind: SUITE_KIND,
+    metadata: { name: `recorded-${spec.at.slice(0, 10)}` },
+    spec: { at: spec.at, ...sections({ sources, objects, fleet, meant }, folder), ...askedOf(spec), steps },
+  });
+  const policies = fleet.policies.map(({ compiled }) => compiled);
+  const { steps, unrepeated } = await verify(recorded, {
+    run: async (each) => await run(suiteOf(each), folder),
+    problemOf: (expect) => nameProblem(() => checkNames(expect, policies)),
+  });
+  for (const { answer, why } of unrepeated)
+    stderr.line(`${answer.time} ${answer.hook} ${nameOf(answer)} is not repeated: ${why}`);
+  if (steps.length === 0)
+    throw new CommandError(FAILED, "no answer of the log is repeated: nothing is recorded");
+  await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), write);
+  if (unrepeated.length > 0) throw new CommandError(FAILED);
+}
+
+function askedOf({ asked }: Pick<SuiteSpec, "asked">): object {
+  return asked === undefined ? {} : { asked };
+}
+
+function nameProblem(check: () => void): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof SuiteError) return error.message;
+    throw error;
+  }
+}
+
+function nameOf({ cluster: { namespace, name } }: Answered): string {
+  return `${namespace}/${name}`;
+}
+
+/** A Cluster of Git has the uid of the log. It is not deleted yet: the answers tell when it is. */
+function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
+  const uids = new Map(answers.map((answer) => [nameOf(answer), answer.cluster.uid]));
+  return objects.map((object) => {
+    const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
+    if (!isCluster(object)) return { ...object, metadata: own };
+    const { deletionTimestamp: _deleted, ...metadata } = own;
+    const { namespace = "default", name } = viewMetadata(metadata);
+    const uid = metadata["uid"] ?? uids.get(`${namespace}/${name}`);
+    return { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
+  });
+}
+
+function isOf(fleet: Fleet, { cluster: { namespace, name, uid } }: Answered): boolean {
+  const cluster = fleet.cluster(namespace, name);
+  return cluster?.metadata.uid === uid && cluster.topology !== undefined;
+}
+
+function tellLeftOut(left: {
+  readonly undecided: number;
+  readonly others: number;
+  readonly foreign: number;
+}): void {
+  const told = [
+    [left.foreign, "about other Clusters than the given ones, or without spec.topology"],
+    [left.undecided, "that rest on no decision, such as NotConfirmed"],
+    [left.others, "that are no answers"],
+  ] as const;
+  for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
+}
+
+interface Given {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  readonly fleet: Fleet;
+  readonly meant: readonly Answered[];
+}
+
+/** Policies stay in their files, so that the suite tests their next version; what they look at is kept as it was. */
+function sections({ sources, objects, fleet, meant }: Given, folder: string): object {
+  const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
+  const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
+  const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
+  const clusters = new Set(meant.map(nameOf));
+  const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
+  const kinds = new Set(
+    fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)).map(({ kind }) => objectKindKey(kind)),
+  );
+  const isLookedAt = ({ apiVersion, kind }: RawObject): boolean =>
+    kinds.has(objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) }));
+  const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
+  const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));
+  return {
+    policies: [...[...files].map((file) => relative(folder, file)), ...inline],
+    clusters: objects.filter(
+      (object) => isCluster(object) && (clusters.has(keyOf(object)) || isLookedAt(object)),
+    ),
+    ...(namespaces.length > 0 && { namespaces }),
+    ...(others.length > 0 && { objects: others }),
+  };
+}
+
+/** A Cluster's namespace and name, or a Namespace's name. */
+function keyOf(object: RawObject): string {
+  const { namespace = "default", name } = viewMetadata(object["metadata"]);
+  return isNamespace(object) ? name : `${namespace}/${name}`;
+}
+
+const START = { line: 1, column: 1 };
+
+async function run(object: RawObject, folder: string): Promise<SuiteResult> {
+  const source = {
+    file: resolve(folder, "recorded.yaml"),
+    document: 1,
+    object,
+    position: () => START,
+    lines: [],
+  };
+  return runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
+}
+
+async function put(text: string, file: string | undefined): Promise<void> {
+  if (file === undefined) return stdout.document(text);
+  try {
+    await writeFile(file, text, { flag: "wx" });
+  } catch (error) {
+    throw new CommandError(USAGE, `${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  stderr.line(`wrote ${file}`);
+}

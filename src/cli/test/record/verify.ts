@@ -1,0 +1,71 @@
+/** A recorded suite expects only what it gives: an answer that it does not give again is not expected. */
+
+import type { StepResult, SuiteResult } from "../result.ts";
+import type { ExpectSpec, StepSpec } from "../spec.ts";
+import type { Answered } from "./auditlines.ts";
+import type { Recorded } from "./recording.ts";
+
+export interface Unrepeated {
+  readonly answer: Answered;
+  readonly why: string;
+}
+
+export interface Verified {
+  readonly steps: readonly StepSpec[];
+  readonly unrepeated: readonly Unrepeated[];
+}
+
+export interface Verifier {
+  /** Runs a suite with these steps. */
+  readonly run: (steps: readonly StepSpec[]) => Promise<SuiteResult>;
+  /** Why no suite can expect this, such as a policy that is not given. */
+  readonly problemOf: (expect: ExpectSpec) => string | undefined;
+}
+
+interface Pair {
+  readonly step: StepSpec;
+  /** Absent: nothing is expected any more. */
+  readonly answer?: Answered;
+}
+
+export async function verify(recorded: Recorded, { run, problemOf }: Verifier): Promise<Verified> {
+  const unrepeated: Unrepeated[] = [];
+  /** What a step changes, later steps depend on. */
+  const giveUp = ({ step, answer }: Pair, why: string): Pair => {
+    if (answer !== undefined) unrepeated.push({ answer, why });
+    const { expect: _, ...rest } = step;
+    return { step: rest };
+  };
+  let pairs = recorded.spec.steps.map((step, index): Pair => {
+    const answer = recorded.answers[index];
+    const pair = { step, ...(answer !== undefined && { answer }) };
+    const problem = step.expect && problemOf(step.expect);
+    return problem === undefined ? pair : giveUp(pair, problem);
+  });
+  while (pairs.some(({ answer }) => answer !== undefined)) {
+    const steps = pairs.map(({ step }) => step);
+    const result = await run(steps);
+    if (result.status === "passed") return { steps, unrepeated };
+    const [problem] = result.problems;
+    const broken = result.steps.find(({ status }) => status === "error");
+    pairs = pairs.flatMap((pair, index) => {
+      const failure = result.steps[index];
+      if (problem !== undefined) return [giveUp(pair, problem.message)];
+      if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
+      if (broken === undefined || !isLike(pair.step, broken)) return [pair];
+      // What cannot be called once cannot be called again.
+      giveUp(pair, broken.problem?.message ?? "it cannot be run");
+      return [];
+    });
+  }
+  return { steps: [], unrepeated };
+}
+
+function isLike({ call }: StepSpec, broken: StepResult): boolean {
+  return call?.hook === broken.call?.hook && call?.cluster === broken.call?.cluster;
+}
+
+function whyFailed({ compared }: StepResult): string {
+  const wrong = compared.filter(({ same }) => !same);
+  return wrong.map(({ field, expected, actual }) => `${field} ${expected}, but here ${actual}`).join("; ");
+}
