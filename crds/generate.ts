@@ -32,6 +32,7 @@ interface Schema {
   readonly "x-type"?: string;
   readonly "x-only"?: string;
   readonly "x-expected"?: string;
+  readonly "x-kubernetes-validations"?: readonly { readonly "x-only"?: string }[];
 }
 
 /** One of the source's kinds. */
@@ -61,15 +62,23 @@ function edited(schema: Schema, edit: (part: Schema) => Schema): Schema {
   });
 }
 
-/** Without the fields that only another kind has. */
+/** Without the fields and rules that only another kind has. */
 function withoutOthers(schema: Schema, kind: string): Schema {
-  return edited(schema, (part) => {
+  return edited(schema, (given) => {
+    const part = withRulesOf(given, kind);
     if (part.properties === undefined) return part;
     const fields = Object.entries(part.properties).filter(([, field]) => (field["x-only"] ?? kind) === kind);
     const properties = Object.fromEntries(fields);
     const required = part.required?.filter((field) => field in properties);
     return { ...part, ...(required && { required }), properties };
   });
+}
+
+function withRulesOf(schema: Schema, kind: string): Schema {
+  const rules = schema["x-kubernetes-validations"];
+  if (rules === undefined) return schema;
+  const own = rules.filter(({ "x-only": only = kind }) => only === kind);
+  return { ...schema, "x-kubernetes-validations": own.map(({ "x-only": _, ...rule }) => rule) };
 }
 
 /** As the API server takes it, with the description first. */

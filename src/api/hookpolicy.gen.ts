@@ -260,6 +260,11 @@ export interface ObjectGateSpec {
    */
   namespace?: string;
   /**
+   * Selects the namespaces in which the objects are looked for, by their labels; at most 100. Empty, {}, it selects
+   * every namespace.
+   */
+  namespaceSelector?: LabelSelector;
+  /**
    * The name of the object.
    */
   name?: string;
@@ -272,16 +277,20 @@ export interface ObjectGateSpec {
    */
   selector?: LabelSelector;
   /**
-   * A CEL expression over object, cluster and now: only objects for which it is true count.
+   * A CEL expression over object, cluster, request and now: only objects for which it is true count.
    */
   expression?: string;
   /**
-   * How many objects there must be at least; 1 if absent.
+   * How many objects there must be at least; if absent, 1, or none where maxCount is set.
    */
   minCount?: number;
   /**
-   * Met while there is no such object, or none for which expression is true. In the Cluster's own namespace it
-   * does not hold while that namespace is being deleted.
+   * How many objects there may be at most, with those that are being deleted.
+   */
+  maxCount?: number;
+  /**
+   * Met while there is no such object, or none for which expression is true. Like maxCount, it does not hold in the
+   * Cluster's own namespace, or in selected ones, while one of them is being deleted.
    */
   absent?: true;
 }

@@ -660,6 +660,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "minimum": 1,
                             "maximum": 1000
                           },
+                          "maxCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
                           "absent": {
                             "type": "boolean",
                             "enum": [
@@ -686,10 +692,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "fieldPath": ".minCount"
                           },
                           {
+                            "rule": "!has(self.maxCount) || !has(self.absent)",
+                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                            "message": "maxCount is less than minCount. Raise it",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
                             "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                             "message": "there is at most one object of a name. Use selector, or remove minCount",
                             "reason": "FieldValueInvalid",
                             "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.maxCount) || has(self.selector)",
+                            "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
                           }
                         ]
                       },
@@ -1149,6 +1173,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "minimum": 1,
                                   "maximum": 1000
                                 },
+                                "maxCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
                                 "absent": {
                                   "type": "boolean",
                                   "enum": [
@@ -1175,10 +1205,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "fieldPath": ".minCount"
                                 },
                                 {
+                                  "rule": "!has(self.maxCount) || !has(self.absent)",
+                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                                  "message": "maxCount is less than minCount. Raise it",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
                                   "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                                   "message": "there is at most one object of a name. Use selector, or remove minCount",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.maxCount) || has(self.selector)",
+                                  "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
                                 }
                               ]
                             }
@@ -2226,6 +2274,92 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                               }
                             ]
                           },
+                          "namespaceSelector": {
+                            "type": "object",
+                            "x-kubernetes-map-type": "atomic",
+                            "properties": {
+                              "matchLabels": {
+                                "type": "object",
+                                "maxProperties": 8,
+                                "additionalProperties": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                },
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "message": "every key must be a label key, as name or as prefix/name"
+                                  }
+                                ]
+                              },
+                              "matchExpressions": {
+                                "type": "array",
+                                "maxItems": 8,
+                                "x-kubernetes-list-type": "atomic",
+                                "items": {
+                                  "type": "object",
+                                  "required": [
+                                    "key",
+                                    "operator"
+                                  ],
+                                  "properties": {
+                                    "key": {
+                                      "type": "string",
+                                      "minLength": 1,
+                                      "maxLength": 317,
+                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.indexOf('/') <= 253",
+                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
+                                        }
+                                      ]
+                                    },
+                                    "operator": {
+                                      "type": "string",
+                                      "enum": [
+                                        "In",
+                                        "NotIn",
+                                        "Exists",
+                                        "DoesNotExist"
+                                      ]
+                                    },
+                                    "values": {
+                                      "type": "array",
+                                      "maxItems": 16,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                      }
+                                    }
+                                  },
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                      "message": "operators In and NotIn need at least one value",
+                                      "reason": "FieldValueRequired",
+                                      "fieldPath": ".values"
+                                    },
+                                    {
+                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                      "message": "operators Exists and DoesNotExist take no values",
+                                      "reason": "FieldValueForbidden",
+                                      "fieldPath": ".values"
+                                    }
+                                  ]
+                                }
+                              }
+                            }
+                          },
                           "name": {
                             "type": "string",
                             "minLength": 1,
@@ -2340,6 +2474,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "minimum": 1,
                             "maximum": 1000
                           },
+                          "maxCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
                           "absent": {
                             "type": "boolean",
                             "enum": [
@@ -2366,10 +2506,34 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "fieldPath": ".minCount"
                           },
                           {
-                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove minCount",
+                            "rule": "!has(self.maxCount) || !has(self.absent)",
+                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                            "message": "maxCount is less than minCount. Raise it",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
+                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
                             "reason": "FieldValueInvalid",
                             "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
+                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
+                            "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".namespaceSelector"
                           }
                         ]
                       },
@@ -2727,6 +2891,92 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                     }
                                   ]
                                 },
+                                "namespaceSelector": {
+                                  "type": "object",
+                                  "x-kubernetes-map-type": "atomic",
+                                  "properties": {
+                                    "matchLabels": {
+                                      "type": "object",
+                                      "maxProperties": 8,
+                                      "additionalProperties": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                      },
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "every key must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "matchExpressions": {
+                                      "type": "array",
+                                      "maxItems": 8,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "object",
+                                        "required": [
+                                          "key",
+                                          "operator"
+                                        ],
+                                        "properties": {
+                                          "key": {
+                                            "type": "string",
+                                            "minLength": 1,
+                                            "maxLength": 317,
+                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
+                                            "x-kubernetes-validations": [
+                                              {
+                                                "rule": "self.indexOf('/') <= 253",
+                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
+                                              }
+                                            ]
+                                          },
+                                          "operator": {
+                                            "type": "string",
+                                            "enum": [
+                                              "In",
+                                              "NotIn",
+                                              "Exists",
+                                              "DoesNotExist"
+                                            ]
+                                          },
+                                          "values": {
+                                            "type": "array",
+                                            "maxItems": 16,
+                                            "x-kubernetes-list-type": "atomic",
+                                            "items": {
+                                              "type": "string",
+                                              "maxLength": 63,
+                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                            }
+                                          }
+                                        },
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                            "message": "operators In and NotIn need at least one value",
+                                            "reason": "FieldValueRequired",
+                                            "fieldPath": ".values"
+                                          },
+                                          {
+                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                            "message": "operators Exists and DoesNotExist take no values",
+                                            "reason": "FieldValueForbidden",
+                                            "fieldPath": ".values"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  }
+                                },
                                 "name": {
                                   "type": "string",
                                   "minLength": 1,
@@ -2841,6 +3091,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "minimum": 1,
                                   "maximum": 1000
                                 },
+                                "maxCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
                                 "absent": {
                                   "type": "boolean",
                                   "enum": [
@@ -2867,10 +3123,34 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "fieldPath": ".minCount"
                                 },
                                 {
-                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
+                                  "rule": "!has(self.maxCount) || !has(self.absent)",
+                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                                  "message": "maxCount is less than minCount. Raise it",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
+                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
+                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
+                                  "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".namespaceSelector"
                                 }
                               ]
                             }

@@ -27,6 +27,7 @@ export function worldOf({ overrides, namespaces, objects }: Memory, cluster: Clu
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),
+    namespaces: () => namespaces.list(),
     objects,
     overrides: overrides.ofCluster(cluster),
     ...(asked !== undefined && { asked }),

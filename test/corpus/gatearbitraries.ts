@@ -74,6 +74,7 @@ function object(fleet: boolean): fc.Arbitrary<object> {
   const name = fc.constantFrom("a", "system:node", "Some_Name.1");
   const minCount = fc.integer({ min: 1, max: 1000 });
   const required = ["apiVersion", "kind"] as const;
+  const elsewhere = { apiVersion, kind, selector, namespaceSelector: selector };
   return fc.oneof(
     fc.record({ ...what, name, absent }, { requiredKeys: [...required, "name"] }),
     fc.record(
@@ -82,6 +83,8 @@ function object(fleet: boolean): fc.Arbitrary<object> {
     ),
     fc.record({ ...what, selector, minCount }, { requiredKeys: [...required, "selector"] }),
     fc.record({ ...what, selector, absent }, { requiredKeys: [...required, "selector"] }),
+    fc.record({ ...what, selector, maxCount: minCount }, { requiredKeys: [...required, "selector"] }),
+    ...(fleet ? [fc.record({ ...elsewhere, maxCount: minCount }), fc.record({ ...elsewhere, absent })] : []),
   );
 }
 

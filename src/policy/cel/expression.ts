@@ -75,7 +75,7 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   matchCondition: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   gate: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
-  object: { variables: ["object", "cluster", "now"], result: "bool" },
+  object: { variables: ["object", "cluster", "request", "now"], result: "bool" },
 };
 
 /** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */

@@ -246,5 +246,8 @@ function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
     ...gates.flatMap(({ object }) =>
       object?.nameExpression === undefined ? [] : [compileExpression(object.nameExpression, "objectName")],
     ),
+    ...gates.flatMap(({ object }) =>
+      object?.expression === undefined ? [] : [compileExpression(object.expression, "object")],
+    ),
   ].some(({ expression }) => expression?.requestFields.has("fromKubernetesVersion"));
 }

@@ -68,8 +68,8 @@ describe("a rule cannot be evaluated", () => {
       found: { path: "until[0].object.nameExpression", says: /expected string/ },
     },
     "with a condition on objects that looks at what it may not": {
-      over: { until: [object({ expression: "request.hook == 'x'" })] },
-      found: { path: "until[0].object.expression", says: /request/ },
+      over: { until: [object({ expression: "'a' in namespaceObject.metadata.labels" })] },
+      found: { path: "until[0].object.expression", says: /namespaceObject/ },
     },
     "with any of it inside of anyOf": {
       over: { until: [{ name: "any", anyOf: [quiet, { name: "v", version: { range: "banana" } }] }] },
