@@ -196,11 +196,13 @@ export interface WindowEntry {
    */
   duration?: string;
   /**
-   * The first instant, such as 2026-12-20T00:00:00Z.
+   * The first instant, such as 2026-12-20T00:00:00Z, or a time or date of timeZone, such as 2026-12-20T18:00 or
+   * 2026-12-20, which is its first instant.
    */
   from?: string;
   /**
-   * The end, the first instant that no longer belongs to it.
+   * The end, the first instant that no longer belongs to it, written like from: with 2026-12-21, the 20th is the
+   * last day.
    */
   to?: string;
 }
@@ -209,8 +211,8 @@ export interface WindowEntry {
  */
 export interface WindowGateSpec {
   /**
-   * The time zone of the schedules by its IANA name, such as Europe/Berlin or UTC; needed when there is a
-   * schedule.
+   * The time zone of the schedules, and of dates and times without an offset, by its IANA name, such as
+   * Europe/Berlin or UTC; needed when there is one of them.
    */
   timeZone?: string;
   /**

@@ -401,14 +401,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -418,9 +418,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -455,14 +455,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -472,9 +472,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -488,8 +488,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "message": "has neither allow nor deny: set at least one of them"
                           },
                           {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                             "reason": "FieldValueRequired",
                             "fieldPath": ".timeZone"
                           }
@@ -914,14 +914,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -931,9 +931,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -968,14 +968,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -985,9 +985,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -1001,8 +1001,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "has neither allow nor deny: set at least one of them"
                                 },
                                 {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                                   "reason": "FieldValueRequired",
                                   "fieldPath": ".timeZone"
                                 }
@@ -2117,14 +2117,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -2134,9 +2134,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -2171,14 +2171,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -2188,9 +2188,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -2204,8 +2204,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "message": "has neither allow nor deny: set at least one of them"
                           },
                           {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                             "reason": "FieldValueRequired",
                             "fieldPath": ".timeZone"
                           }
@@ -2734,14 +2734,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -2751,9 +2751,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -2788,14 +2788,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -2805,9 +2805,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -2821,8 +2821,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "has neither allow nor deny: set at least one of them"
                                 },
                                 {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                                   "reason": "FieldValueRequired",
                                   "fieldPath": ".timeZone"
                                 }
