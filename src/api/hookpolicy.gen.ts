@@ -409,6 +409,11 @@ export interface DeadlineSpec {
    * and the events and metrics tell.
    */
   onExpiry: "Allow" | "KeepBlocking";
+  /**
+   * How long before the deadline an Event and the metric hookpolicy_deadlines warn of it, such as 4h. Absent, they
+   * do after 50 and 80 % of its time.
+   */
+  warnBefore?: string;
 }
 /**
  * A rule holds an operation until its gates are met; without gates it only observes.

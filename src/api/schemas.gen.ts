@@ -1275,8 +1275,29 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "Allow",
                         "KeepBlocking"
                       ]
+                    },
+                    "warnBefore": {
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 16,
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     }
-                  }
+                  },
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
+                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
+                      "message": "warnBefore must be shorter than after",
+                      "reason": "FieldValueInvalid",
+                      "fieldPath": ".warnBefore"
+                    }
+                  ]
                 },
                 "message": {
                   "type": "string",
@@ -3199,8 +3220,29 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "Allow",
                         "KeepBlocking"
                       ]
+                    },
+                    "warnBefore": {
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 16,
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     }
-                  }
+                  },
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
+                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
+                      "message": "warnBefore must be shorter than after",
+                      "reason": "FieldValueInvalid",
+                      "fieldPath": ".warnBefore"
+                    }
+                  ]
                 },
                 "message": {
                   "type": "string",

@@ -18,8 +18,8 @@ import {
 import { type Known, NOTHING_KNOWN } from "./known.ts";
 import { RecordedResults } from "./recorded.ts";
 
-/** In per cent of the deadline's time. */
-export type DeadlineStep = 50 | 80 | 100;
+/** In per cent of the deadline's time; "Near": less than the rule's warnBefore is left. */
+export type DeadlineStep = 50 | 80 | "Near" | 100;
 
 export interface WindowLook {
   readonly rule: string;

@@ -66,6 +66,8 @@ export interface Wait {
 export interface Deadline {
   readonly afterMs: number;
   readonly onExpiry: "Allow" | "KeepBlocking";
+  /** When to warn of it, instead of after parts of its time. */
+  readonly warnBeforeMs?: number;
 }
 
 export interface CompiledGate {
