@@ -2,6 +2,7 @@
 
 import type { ClusterHookPolicy, HookPolicy, RuleSpec } from "../api/hookpolicy.ts";
 import { compilePolicy } from "../policy/compile.ts";
+import { acceptWarnings } from "../policy/validation/accepted.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRules } from "../policy/validation/semantics.ts";
@@ -34,7 +35,7 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
         message: `not evaluable: ${message}`,
       })),
       ...compiled.notEnforceable,
-      ...warnings,
+      ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
     ],
     ...selectionOf(policy, schemaErrors),
   };
@@ -94,5 +95,10 @@ function selectionOf(
 export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
   if (!world.loaded() || (await world.matchesCluster(selection))) return [];
   const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
-  return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
+  return [
+    {
+      path: `spec.${selection.field}`,
+      message: `matches no Cluster ${where} at present`,
+    },
+  ];
 }

@@ -1,11 +1,12 @@
 /** Finds errors and suspicious parts in policies and overrides in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
+import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { compileOverride } from "../../policy/override.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
@@ -25,6 +26,8 @@ import { expressionPosition } from "./expressionposition.ts";
 
 export interface Finding {
   readonly severity: "error" | "warning";
+  /** Names a warning, in kebab-case. */
+  readonly id?: string;
   readonly source: SourceObject;
   readonly line: number;
   readonly column: number;
@@ -64,7 +67,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     findings: [
       ...judged.flatMap(({ findings }) => findings),
       ...repeated(sources).map(({ source, message }) =>
-        finding(source, "warning", { path: "metadata.name", message }),
+        finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
     ],
     unknown: count("unknown"),
@@ -86,13 +89,11 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
   if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
   const { errors, warnings } =
-    kind === "HookOverride"
-      ? checkOverride(source.object, options)
-      : checkPolicy(kind, source.object, options);
+    kind === "HookOverride" ? checkOverride(source.object, options) : checkPolicy(kind, source, options);
   const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
   const inOrder = [
     ...all.map((error) => finding(source, "error", error)),
-    ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
+    ...warnings.map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
@@ -106,19 +107,24 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
     const [, comment] =
       /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
     if (comment === undefined) return [];
-    return [
-      { path, message: `ends before ${found(comment)}, which is a comment: put the message in quotes` },
-    ];
+    const message = `ends before ${found(comment)}, which is a comment: put the message in quotes`;
+    return [{ path, id: "message-cut", message }];
   });
 }
 
-function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
+function checkPolicy(kind: PolicyKind, source: SourceObject, { served }: ValidationOptions): Semantics {
+  const { object } = source;
   const schemaErrors = validatePolicy(kind, object);
   const policy = viewPolicy(kind, object);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
-  return { errors: [...all, ...notEnforceable], warnings };
+  const { left, unused } = acceptWarnings(fieldsOf(object["metadata"])["annotations"], rulesOf(policy), [
+    ...warnings,
+    ...cutMessages(source),
+  ]);
+  // Not every rule of an invalid policy has been looked at.
+  return { errors: [...all, ...notEnforceable], warnings: all.length > 0 ? left : [...left, ...unused] };
 }
 
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
@@ -133,15 +139,28 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
   const { problem, expiresAt } = compileOverride(viewOverride(object, now), maxOverrideMs);
   const path = "spec.expiresAt";
   if (expiresAt <= now)
-    return { errors, warnings: [{ path, message: "has passed: the override has no effect" }] };
-  return { errors, warnings: problem === undefined ? [] : [{ path, message: problem.message }] };
+    return {
+      errors,
+      warnings: [{ path, id: "override-expired", message: "has passed: the override has no effect" }],
+    };
+  const id = "override-without-effect";
+  return { errors, warnings: problem === undefined ? [] : [{ path, id, message: problem.message }] };
 }
 
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
-  const { path } = error;
+  const { path, id } = error;
   const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
   const inExpression = expressionPosition(source, error);
   const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
   const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
-  return { severity, source, ...position, path, message, ...(suggestion !== undefined && { suggestion }) };
+  const named = id === undefined ? {} : { id };
+  return {
+    severity,
+    ...named,
+    source,
+    ...position,
+    path,
+    message,
+    ...(suggestion !== undefined && { suggestion }),
+  };
 }

@@ -25,6 +25,8 @@ export interface WindowSpec {
 export interface WindowProblem {
   /** Relative to the window, such as ".allow[0].schedule". */
   readonly path: string;
+  /** Names a warning, as in FieldError. */
+  readonly id?: string;
   readonly message: string;
 }
 
@@ -115,8 +117,17 @@ function orderProblem(from: string, to: string, timeZone: string | undefined): s
 
 /** For a window without problems. */
 export function windowWarnings(spec: WindowSpec): readonly WindowProblem[] {
-  const warnings = entriesOf(spec).flatMap(({ path, entry }) => at(path, { schedule: daysWarning(entry) }));
-  return [...zoneWarnings(spec), ...warnings, ...pauseWarnings(spec), ...deniedWarnings(spec)];
+  const days = entriesOf(spec).flatMap(({ path, entry }) => at(path, { schedule: daysWarning(entry) }));
+  return [
+    ...named("posix-time-zone", zoneWarnings(spec)),
+    ...named("day-of-month-or-week", days),
+    ...named("no-pause", pauseWarnings(spec)),
+    ...named("never-opens", deniedWarnings(spec)),
+  ];
+}
+
+function named(id: string, warnings: readonly WindowProblem[]): WindowProblem[] {
+  return warnings.map((warning) => ({ ...warning, id }));
 }
 
 function daysWarning({ schedule }: WindowEntry): string | undefined {

@@ -283,9 +283,9 @@ describe("a deadline", () => {
     const fixture = storeWith({ policies: [policy], clusters: [deleting] });
     const { metadata } = policy;
     passTo(fixture, at("+40m"));
-    const [rule] = policy.spec.rules;
-    assert.ok(rule);
-    const rules = [{ ...rule, deadline: { after: "100m", onExpiry: "Allow" as const, warnBefore: "30m" } }];
+    const [first] = policy.spec.rules;
+    assert.ok(first);
+    const rules = [{ ...first, deadline: { after: "100m", onExpiry: "Allow" as const, warnBefore: "30m" } }];
     fixture.setPolicy({
       ...policy,
       metadata: { ...metadata, generation: 2 },
