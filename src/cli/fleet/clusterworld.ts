@@ -78,11 +78,9 @@ async function readCluster(
   const all = await unlessForbidden("Namespaces", "list", NAMESPACES, async (resource) =>
     listTyped(client, resource),
   );
-  return {
-    objects: [...objects.filter((object) => !isNamespace(object)), ...all.objects],
-    allNamespaces: all.unread.length === 0,
-    unread: [...unread, ...all.unread],
-  };
+  if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };
+  const others = objects.filter((object) => !isNamespace(object));
+  return { objects: [...others, ...all.objects], allNamespaces: true, unread };
 }
 
 /** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */
