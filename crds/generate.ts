@@ -33,6 +33,7 @@ interface Schema {
   readonly "x-type"?: string;
   readonly "x-only"?: readonly string[];
   readonly "x-expected"?: string;
+  readonly "x-kubernetes-validations"?: readonly { readonly "x-only"?: readonly string[] }[];
 }
 
 /** One of the source's kinds. */
@@ -62,9 +63,10 @@ function edited(schema: Schema, edit: (part: Schema) => Schema): Schema {
   });
 }
 
-/** Without the fields that only other kinds have. */
+/** Without the fields and rules that only other kinds have. */
 function withoutOthers(schema: Schema, kind: string): Schema {
-  return edited(schema, (part) => {
+  return edited(schema, (given) => {
+    const part = withRulesOf(given, kind);
     if (part.properties === undefined) return part;
     const fields = Object.entries(part.properties).filter(
       ([, field]) => field["x-only"]?.includes(kind) ?? true,
@@ -73,6 +75,13 @@ function withoutOthers(schema: Schema, kind: string): Schema {
     const required = part.required?.filter((field) => field in properties);
     return { ...part, ...(required && { required }), properties };
   });
+}
+
+function withRulesOf(schema: Schema, kind: string): Schema {
+  const rules = schema["x-kubernetes-validations"];
+  if (rules === undefined) return schema;
+  const own = rules.filter(({ "x-only": only }) => only?.includes(kind) ?? true);
+  return { ...schema, "x-kubernetes-validations": own.map(({ "x-only": _, ...rule }) => rule) };
 }
 
 /** As the API server takes it, with the description first. */
@@ -182,8 +191,8 @@ function typedBody(schema: Schema, definitions: Definitions): JSONSchema {
 
 async function generateTypes(kinds: readonly Kind[]): Promise<string> {
   const definitions: Definitions = {};
-  // What both kinds of policies have is named after the wider one, ClusterHookPolicy's.
-  for (const { schema } of kinds.toReversed()) {
+  // What several kinds have is named after the widest one, ClusterHookPolicy's.
+  for (const { schema } of [...kinds.filter(({ kind }) => kind === "ClusterHookPolicy"), ...kinds]) {
     for (const field of ["spec", "status"]) typed(schema.properties?.[field] ?? {}, definitions);
   }
   const root: JSONSchema = { title: "Unused", type: "object", additionalProperties: false, definitions };

@@ -42,9 +42,9 @@ export async function reviewAccess(
       const { path } = gate;
       try {
         const located = await locate(gate.kind);
-        const access = accessOf(gate, located);
-        if (!(await may(access))) return { forbidden: [{ path, message: refusal(user, access, located) }] };
-        const problem = problemOf(located, ownNamespaceOnly);
+        for (const access of accessesOf(gate, located))
+          if (!(await may(access))) return { forbidden: [{ path, message: refusal(user, access, located) }] };
+        const problem = problemOf(gate, located, ownNamespaceOnly);
         return problem === undefined ? {} : { warnings: [{ path, message: problem }] };
       } catch (failure) {
         const message = `the API server does not say whether user ${JSON.stringify(user.username)} may read objects of kind ${gate.kind.kind}: try again`;
@@ -60,15 +60,23 @@ export async function reviewAccess(
   };
 }
 
-function accessOf({ kind, name, namespace }: ObjectGate, { resource }: LocatedKind): Access {
-  if (resource === undefined) return { verb: "list", group: groupOf(kind.apiVersion), resource: "*" };
-  return {
-    verb: name === undefined ? "list" : "get",
-    group: resource.group,
-    resource: resource.plural,
-    ...(resource.namespaced && namespace !== undefined && { namespace }),
-    ...(name !== undefined && { name }),
-  };
+const NAMESPACES: Access = { verb: "list", group: "", resource: "namespaces" };
+
+/** A gate that selects namespaces reveals which of them have objects of that name, and what labels they have. */
+function accessesOf(gate: ObjectGate, { resource }: LocatedKind): readonly Access[] {
+  if (resource === undefined) return [{ verb: "list", group: groupOf(gate.kind.apiVersion), resource: "*" }];
+  const { group, plural, namespaced } = resource;
+  const { name, namespace, selectsNamespaces } = gate;
+  if (selectsNamespaces) return [{ verb: "list", group, resource: plural }, NAMESPACES];
+  return [
+    {
+      verb: name === undefined ? "list" : "get",
+      group,
+      resource: plural,
+      ...(namespaced && namespace !== undefined && { namespace }),
+      ...(name !== undefined && { name }),
+    },
+  ];
 }
 
 /** In the words of the API server's own refusals. */
@@ -80,14 +88,22 @@ function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedK
   }
   const what = `resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(group)}`;
   const which = name === undefined ? "" : ` named ${JSON.stringify(name)}`;
-  const everywhere = resource.namespaced ? " in all namespaces" : " at the cluster scope";
+  const everywhere =
+    resource.namespaced && access !== NAMESPACES ? " in all namespaces" : " at the cluster scope";
   const where = namespace === undefined ? everywhere : ` in the namespace ${JSON.stringify(namespace)}`;
   return `${who} cannot ${verb} ${what}${which}${where}: a gate may look only at what its author may read`;
 }
 
-function problemOf({ resource, problem }: LocatedKind, ownNamespaceOnly: boolean): string | undefined {
+function problemOf(
+  { selectsNamespaces }: ObjectGate,
+  { resource, problem }: LocatedKind,
+  ownNamespaceOnly: boolean,
+): string | undefined {
   if (resource?.namespaced === false && ownNamespaceOnly) {
     return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
+  }
+  if (resource?.namespaced === false && selectsNamespaces) {
+    return "the kind is cluster-scoped: remove namespaceSelector";
   }
   return problem;
 }

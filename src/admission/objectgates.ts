@@ -12,6 +12,8 @@ export interface ObjectGate {
   readonly name?: string;
   /** Absent: all namespaces. */
   readonly namespace?: string;
+  /** It looks into the namespaces that a selector selects. */
+  readonly selectsNamespaces: boolean;
   /** JSON of everything that decides which objects the gate looks at and what it reveals about them. */
   readonly meaning: string;
 }
@@ -38,7 +40,9 @@ function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[]
   const [apiVersion, kind] = [fieldOf(value, "apiVersion"), fieldOf(value, "kind")];
   if (typeof apiVersion !== "string" || typeof kind !== "string") return [];
   const [name, own] = [fieldOf(value, "name"), fieldOf(value, "namespace")];
-  const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : own;
+  const selectsNamespaces = (fieldOf(value, "namespaceSelector") ?? null) !== null;
+  const reached = selectsNamespaces ? undefined : own;
+  const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reached;
   const { clusterSelector, namespaceSelector }: Fields = { ...policy.spec };
   return [
     {
@@ -46,6 +50,7 @@ function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[]
       kind: { apiVersion, kind },
       ...(typeof name === "string" && { name }),
       ...(typeof namespace === "string" && { namespace }),
+      selectsNamespaces,
       // Without a namespace the gate looks into those of the Clusters, whatever the selectors.
       meaning: JSON.stringify(
         namespace === undefined ? [value, clusterSelector, namespaceSelector] : [value],

@@ -2,6 +2,7 @@
 
 import type { ClusterHookPolicy, HookPolicy, HookRollout, RuleSpec } from "../api/hookpolicy.ts";
 import { compilePolicy } from "../policy/compile.ts";
+import { acceptWarnings } from "../policy/validation/accepted.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
@@ -28,7 +29,11 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
   const compiled = compilePolicy(policy.kind, policy, served);
   return {
     errors: introduced,
-    warnings: [...notEvaluable([...schemaErrors, ...kept]), ...compiled.notEnforceable, ...warnings],
+    warnings: [
+      ...notEvaluable([...schemaErrors, ...kept]),
+      ...compiled.notEnforceable,
+      ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
+    ],
     ...selectionOf(policy, schemaErrors),
   };
 }
@@ -105,5 +110,10 @@ function selectionOf(
 export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
   if (!world.loaded() || (await world.matchesCluster(selection))) return [];
   const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
-  return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
+  return [
+    {
+      path: `spec.${selection.field}`,
+      message: `matches no Cluster ${where} at present`,
+    },
+  ];
 }

@@ -24,6 +24,9 @@ export function joinWarnings(warnings: readonly string[]): string[] {
   return shown;
 }
 
-export function describe({ path, message }: FieldError): string {
-  return path === "" ? message : `${path}: ${message}`;
+/** The id of a warning stays whatever is cut. */
+export function describe({ path, message, id }: FieldError): string {
+  const text = path === "" ? message : `${path}: ${message}`;
+  const name = id === undefined ? "" : ` [${id}]`;
+  return `${name === "" ? text : truncate(text, MAX_WARNING - name.length)}${name}`;
 }

@@ -4,25 +4,11 @@ import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtimehooks.ts";
 
 /**
- * A limit for the Clusters that have the same value of a label.
+ * A condition that must be true, or the rule does not apply.
  */
-export interface RolloutSpreadSpec {
+export interface MatchCondition {
   /**
-   * The label's key. The Clusters without the label count as Clusters of one value.
-   */
-  labelKey: string;
-  /**
-   * How many Clusters with the same value may be in operation at the same time: a number, or a percentage of
-   * the rollout's Clusters with this value, rounded down but at least 1. With 0 or 0%, none begins.
-   */
-  maxConcurrency: number | string;
-}
-/**
- * A condition that must be true, or the Cluster is not healthy.
- */
-export interface RolloutHealthCheck {
-  /**
-   * Names the condition in messages, unique within the rollout.
+   * Names the condition in messages, unique within the rule.
    */
   name: string;
   /**
@@ -94,11 +80,13 @@ export interface WindowEntry {
    */
   duration?: string;
   /**
-   * The first instant, such as 2026-12-20T00:00:00Z.
+   * The first instant, such as 2026-12-20T00:00:00Z, or a time or date of timeZone, such as 2026-12-20T18:00 or
+   * 2026-12-20, which is its first instant.
    */
   from?: string;
   /**
-   * The end, the first instant that no longer belongs to it.
+   * The end, the first instant that no longer belongs to it, written like from: with 2026-12-21, the 20th is the
+   * last day.
    */
   to?: string;
 }
@@ -107,8 +95,8 @@ export interface WindowEntry {
  */
 export interface WindowGateSpec {
   /**
-   * The time zone of the schedules by its IANA name, such as Europe/Berlin or UTC; needed when there is a
-   * schedule.
+   * The time zone of the schedules, and of dates and times without an offset, by its IANA name, such as
+   * Europe/Berlin or UTC; needed when there is one of them.
    */
   timeZone?: string;
   /**
@@ -158,6 +146,11 @@ export interface ObjectGateSpec {
    */
   namespace?: string;
   /**
+   * Selects the namespaces in which the objects are looked for, by their labels; at most 100. Empty, {}, it selects
+   * every namespace.
+   */
+  namespaceSelector?: LabelSelector;
+  /**
    * The name of the object.
    */
   name?: string;
@@ -170,18 +163,32 @@ export interface ObjectGateSpec {
    */
   selector?: LabelSelector;
   /**
-   * A CEL expression over object, cluster and now: only objects for which it is true count.
+   * A CEL expression over object, cluster, request and now: only objects for which it is true count.
    */
   expression?: string;
   /**
-   * How many objects there must be at least; 1 if absent.
+   * How many objects there must be at least; if absent, 1, or none where maxCount is set.
    */
   minCount?: number;
   /**
-   * Met while there is no such object, or none for which expression is true. In the Cluster's own namespace it
-   * does not hold while that namespace is being deleted.
+   * How many objects there may be at most, with those that are being deleted.
+   */
+  maxCount?: number;
+  /**
+   * Met while there is no such object, or none for which expression is true. Like maxCount, it does not hold in the
+   * Cluster's own namespace, or in selected ones, while one of them is being deleted.
    */
   absent?: true;
+}
+/**
+ * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
+ * for, if there are none.
+ */
+export interface WaitGateSpec {
+  /**
+   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
+   */
+  duration: string;
 }
 /**
  * A gate of anyOf, with a name and exactly one condition.
@@ -220,6 +227,503 @@ export interface AnyOfGateSpec {
    * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
    */
   object?: ObjectGateSpec;
+}
+/**
+ * A gate, with a name and exactly one condition.
+ */
+export interface GateSpec {
+  /**
+   * Names the gate in messages and in the status, unique within the rule.
+   */
+  name: string;
+  /**
+   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  annotation?: AnnotationGateSpec;
+  /**
+   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * it is a confirmation, not an authorisation.
+   */
+  label?: LabelGateSpec;
+  /**
+   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespaceObject (metadata),
+   * request (hook, versions, settings) and now.
+   */
+  expression?: string;
+  /**
+   * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
+   */
+  window?: WindowGateSpec;
+  /**
+   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
+   */
+  version?: VersionGateSpec;
+  /**
+   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   */
+  object?: ObjectGateSpec;
+  /**
+   * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
+   * for, if there are none.
+   */
+  wait?: WaitGateSpec;
+  /**
+   * Met while at least one of these gates is met.
+   *
+   * @minItems 2
+   * @maxItems 8
+   *
+   * Items: A gate of anyOf, with a name and exactly one condition.
+   */
+  anyOf?: AnyOfGateSpec[];
+}
+/**
+ * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
+ */
+export interface DeadlineSpec {
+  /**
+   * The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m.
+   */
+  after: string;
+  /**
+   * Allow lets the operation go on when the time is up, whatever the gates say. KeepBlocking goes on holding it,
+   * and the events and metrics tell.
+   */
+  onExpiry: "Allow" | "KeepBlocking";
+  /**
+   * How long before the deadline an Event and the metric hookpolicy_deadlines warn of it, such as 4h. Absent, they
+   * do after 50 and 80 % of its time.
+   */
+  warnBefore?: string;
+}
+/**
+ * A rule holds an operation until its gates are met; without gates it only observes.
+ */
+export interface RuleSpec {
+  /**
+   * Names the rule in messages and in the status, unique within the policy.
+   */
+  name: string;
+  /**
+   * The lifecycle hooks that the rule is about. AfterControlPlaneInitialized can only be observed: Cluster
+   * API does not wait there, so a rule with it has no until.
+   *
+   * @minItems 1
+   * @maxItems 9
+   */
+  hooks: HookName[];
+  /**
+   * Conditions in CEL, over cluster, namespaceObject, request and now: all must be true, or the rule does not apply.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A condition that must be true, or the rule does not apply.
+   */
+  matchConditions?: MatchCondition[];
+  /**
+   * The gates: the operation is held until all of them are met. Absent, the rule never holds anything
+   * and only records that the hook was called.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A gate, with a name and exactly one condition.
+   */
+  until?: GateSpec[];
+  /**
+   * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
+   */
+  deadline?: DeadlineSpec;
+  /**
+   * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
+   * ask, for example. One line.
+   */
+  message?: string;
+  /**
+   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
+   * is no longer held still waits.
+   */
+  retryAfterSeconds?: number;
+}
+/**
+ * What to hold, and until when.
+ */
+export interface ClusterHookPolicySpec {
+  /**
+   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
+   * have held: use it to try a policy out.
+   */
+  mode?: "Enforce" | "Audit";
+  /**
+   * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
+   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
+   */
+  failurePolicy?: "Fail" | "Ignore";
+  /**
+   * Selects the namespaces whose Clusters the policy is about, by their labels. Empty, {}, it selects every
+   * namespace; it cannot be left out.
+   */
+  namespaceSelector: LabelSelector;
+  /**
+   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
+   */
+  clusterSelector?: LabelSelector;
+  /**
+   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
+   * before the operation goes on.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A rule holds an operation until its gates are met; without gates it only observes.
+   */
+  rules: RuleSpec[];
+}
+export interface RuleTimers {
+  /**
+   * The rule.
+   */
+  rule: string;
+  /**
+   * When the rule first held the operation; its deadline counts from here.
+   */
+  blockedSince?: string;
+  /**
+   * Since when the rule's other gates are met; its wait counts from here.
+   */
+  gatesMetSince?: string;
+}
+export interface DecisionRow {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  cluster: string;
+  /**
+   * The hook that Cluster API has called.
+   */
+  hook: HookName;
+  /**
+   * The Cluster's UID.
+   */
+  clusterUID: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  targetVersion?: string;
+  /**
+   * The rule that decided.
+   */
+  rule: string;
+  /**
+   * The first gate of the rule that is not met.
+   */
+  gate?: string;
+  /**
+   * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
+   * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline lets it go on,
+   * and Cluster API has not asked again yet.
+   */
+  verdict: "Blocked" | "WouldBlock" | "NotEvaluable" | "Allowed";
+  /**
+   * Why, in one CamelCase word.
+   */
+  reason: string;
+  /**
+   * What the operation waits for, and how to release it.
+   */
+  message: string;
+  /**
+   * When Cluster API first asked for the operation; for a deletion, when it was requested.
+   */
+  firstAsked: string;
+  /**
+   * Since when the verdict and the rule are these.
+   */
+  since: string;
+  /**
+   * The earliest instant at which time alone could release the operation; absent if time alone does not.
+   */
+  earliestRelease?: string;
+  /**
+   * Since when each rule with a deadline or a wait has held the operation, and since when its other gates are
+   * met.
+   *
+   * @maxItems 16
+   */
+  timers?: RuleTimers[];
+}
+export interface RecentResult {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  cluster: string;
+  /**
+   * The Cluster's UID.
+   */
+  clusterUID: string;
+  /**
+   * The hook that Cluster API has called.
+   */
+  hook: HookName;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  targetVersion?: string;
+  /**
+   * Allowed: the operation was let go on. Observed: only rules without gates were about it. WouldBlock:
+   * it went on because the mode is Audit.
+   */
+  verdict: "Allowed" | "Observed" | "WouldBlock";
+  /**
+   * Why, in one CamelCase word.
+   */
+  reason?: string;
+  /**
+   * The HookOverride that let the operation go on, if one did.
+   */
+  override?: string;
+  /**
+   * When the operation was let go on.
+   */
+  time: string;
+}
+/**
+ * What the policy holds now, and why. Written by the operator.
+ */
+export interface HookPolicyStatus {
+  /**
+   * The generation of the spec that this status is about; -1 until the operator has seen the policy.
+   */
+  observedGeneration?: number;
+  /**
+   * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
+   * Stalled: it cannot be, until somebody edits it. Restrictive: no passing of time alone releases what it holds.
+   *
+   * @maxItems 16
+   */
+  conditions?: Condition[];
+  /**
+   * The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas.
+   */
+  hooks?: string;
+  /**
+   * The number of Clusters that the policy selects.
+   */
+  matchedClusters?: number;
+  /**
+   * The number of Clusters with an operation that Cluster API has asked for and that this policy holds now.
+   */
+  blocked?: number;
+  /**
+   * The number of Clusters with an operation that Cluster API has asked for and that this policy would
+   * hold if its mode were Enforce.
+   */
+  wouldBlock?: number;
+  /**
+   * The earliest instant at which time alone changes what the policy says about any Cluster; absent if none.
+   */
+  nextTransitionTime?: string;
+  /**
+   * Operations that the policy holds, would hold in mode Enforce, or cannot judge: those with a running
+   * timer first, then the oldest. At most 50; decisionsOmitted counts the others.
+   *
+   * @maxItems 50
+   */
+  decisions?: DecisionRow[];
+  /**
+   * The number of rows that found no place in decisions.
+   */
+  decisionsOmitted?: number;
+  /**
+   * The last results that let an operation go on, the newest first; at most 10.
+   *
+   * @maxItems 10
+   */
+  recent?: RecentResult[];
+}
+/**
+ * What to hold, and until when.
+ */
+export interface HookPolicySpec {
+  /**
+   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
+   * have held: use it to try a policy out.
+   */
+  mode?: "Enforce" | "Audit";
+  /**
+   * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
+   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
+   */
+  failurePolicy?: "Fail" | "Ignore";
+  /**
+   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
+   */
+  clusterSelector?: LabelSelector;
+  /**
+   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
+   * before the operation goes on.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A rule holds an operation until its gates are met; without gates it only observes.
+   */
+  rules: RuleSpec[];
+}
+/**
+ * The Cluster.
+ */
+export interface ClusterRefSpec {
+  /**
+   * The Cluster's namespace.
+   */
+  namespace: string;
+  /**
+   * The Cluster's name.
+   */
+  name: string;
+  /**
+   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
+   */
+  uid?: string;
+}
+/**
+ * A policy.
+ */
+export interface PolicyRefSpec {
+  /**
+   * The policy's kind.
+   */
+  kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
+  /**
+   * The policy's name.
+   */
+  name: string;
+  /**
+   * The policy's namespace; for a HookPolicy only.
+   */
+  namespace?: string;
+}
+/**
+ * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
+ */
+export interface HookOverrideSpec {
+  /**
+   * The Cluster.
+   */
+  clusterRef: ClusterRefSpec;
+  /**
+   * The hooks at which the Cluster is no longer held.
+   *
+   * @minItems 1
+   * @maxItems 9
+   */
+  hooks: HookName[];
+  /**
+   * The policies that no longer hold the Cluster. Absent, no policy does.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: A policy.
+   */
+  policyRefs?: PolicyRefSpec[];
+  /**
+   * Why, for whoever looks into it later. One line.
+   */
+  reason: string;
+  /**
+   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
+   */
+  expiresAt: string;
+}
+export interface OverrideUse {
+  /**
+   * The hook that Cluster API has called.
+   */
+  hook: HookName;
+  /**
+   * The Cluster's UID.
+   */
+  clusterUID: string;
+  /**
+   * The Kubernetes version that the operation leads to, for upgrades.
+   */
+  targetVersion?: string;
+  /**
+   * When the operation was let go on.
+   */
+  time: string;
+  /**
+   * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
+   *
+   * @maxItems 10
+   */
+  policies: string[];
+}
+/**
+ * Whether the override is in force, and what it was used for. Written by the operator.
+ */
+export interface HookOverrideStatus {
+  /**
+   * The generation of the spec that this status is about; -1 until the operator has seen the override.
+   */
+  observedGeneration?: number;
+  /**
+   * Active: the override is in force.
+   *
+   * @maxItems 16
+   */
+  conditions?: Condition[];
+  /**
+   * The last operations that went on because of the override, the newest first; at most 20.
+   *
+   * @maxItems 20
+   */
+  used?: OverrideUse[];
+  /**
+   * How many operations went on because of the override.
+   */
+  usedCount?: number;
+}
+/**
+ * A limit for the Clusters that have the same value of a label.
+ */
+export interface RolloutSpreadSpec {
+  /**
+   * The label's key. The Clusters without the label count as Clusters of one value.
+   */
+  labelKey: string;
+  /**
+   * How many Clusters with the same value may be in operation at the same time: a number, or a percentage of
+   * the rollout's Clusters with this value, rounded down but at least 1. With 0 or 0%, none begins.
+   */
+  maxConcurrency: number | string;
+}
+/**
+ * A condition that must be true, or the Cluster is not healthy.
+ */
+export interface RolloutHealthCheck {
+  /**
+   * Names the condition in messages, unique within the rollout.
+   */
+  name: string;
+  /**
+   * The condition, a CEL expression that is true or false.
+   */
+  expression: string;
 }
 /**
  * A gate of a stage, with a name and exactly one condition.
@@ -623,492 +1127,4 @@ export interface HookRolloutStatus {
    * @maxItems 10
    */
   next?: RolloutCandidate[];
-}
-/**
- * The Cluster.
- */
-export interface ClusterRefSpec {
-  /**
-   * The Cluster's namespace.
-   */
-  namespace: string;
-  /**
-   * The Cluster's name.
-   */
-  name: string;
-  /**
-   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
-   */
-  uid?: string;
-}
-/**
- * A policy.
- */
-export interface PolicyRefSpec {
-  /**
-   * The policy's kind.
-   */
-  kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
-  /**
-   * The policy's name.
-   */
-  name: string;
-  /**
-   * The policy's namespace; for a HookPolicy only.
-   */
-  namespace?: string;
-}
-/**
- * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
- */
-export interface HookOverrideSpec {
-  /**
-   * The Cluster.
-   */
-  clusterRef: ClusterRefSpec;
-  /**
-   * The hooks at which the Cluster is no longer held.
-   *
-   * @minItems 1
-   * @maxItems 9
-   */
-  hooks: HookName[];
-  /**
-   * The policies that no longer hold the Cluster. Absent, no policy does.
-   *
-   * @minItems 1
-   * @maxItems 32
-   *
-   * Items: A policy.
-   */
-  policyRefs?: PolicyRefSpec[];
-  /**
-   * Why, for whoever looks into it later. One line.
-   */
-  reason: string;
-  /**
-   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
-   */
-  expiresAt: string;
-}
-export interface OverrideUse {
-  /**
-   * The hook that Cluster API has called.
-   */
-  hook: HookName;
-  /**
-   * The Cluster's UID.
-   */
-  clusterUID: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
-  targetVersion?: string;
-  /**
-   * When the operation was let go on.
-   */
-  time: string;
-  /**
-   * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
-   *
-   * @maxItems 10
-   */
-  policies: string[];
-}
-/**
- * Whether the override is in force, and what it was used for. Written by the operator.
- */
-export interface HookOverrideStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the override.
-   */
-  observedGeneration?: number;
-  /**
-   * Active: the override is in force.
-   *
-   * @maxItems 16
-   */
-  conditions?: Condition[];
-  /**
-   * The last operations that went on because of the override, the newest first; at most 20.
-   *
-   * @maxItems 20
-   */
-  used?: OverrideUse[];
-  /**
-   * How many operations went on because of the override.
-   */
-  usedCount?: number;
-}
-/**
- * A condition that must be true, or the rule does not apply.
- */
-export interface MatchCondition {
-  /**
-   * Names the condition in messages, unique within the rule.
-   */
-  name: string;
-  /**
-   * The condition, a CEL expression that is true or false.
-   */
-  expression: string;
-}
-/**
- * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
- * for, if there are none.
- */
-export interface WaitGateSpec {
-  /**
-   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
-   */
-  duration: string;
-}
-/**
- * A gate, with a name and exactly one condition.
- */
-export interface GateSpec {
-  /**
-   * Names the gate in messages and in the status, unique within the rule.
-   */
-  name: string;
-  /**
-   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
-   * it is a confirmation, not an authorisation.
-   */
-  annotation?: AnnotationGateSpec;
-  /**
-   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
-   * it is a confirmation, not an authorisation.
-   */
-  label?: LabelGateSpec;
-  /**
-   * Met while this CEL expression is true. It can use cluster (metadata, topology, status), namespaceObject (metadata),
-   * request (hook, versions, settings) and now.
-   */
-  expression?: string;
-  /**
-   * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
-   */
-  window?: WindowGateSpec;
-  /**
-   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
-   */
-  version?: VersionGateSpec;
-  /**
-   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
-   * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
-   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
-   */
-  object?: ObjectGateSpec;
-  /**
-   * Met when some time has passed since all other gates of the rule are met; since the operation was first asked
-   * for, if there are none.
-   */
-  wait?: WaitGateSpec;
-  /**
-   * Met while at least one of these gates is met.
-   *
-   * @minItems 2
-   * @maxItems 8
-   *
-   * Items: A gate of anyOf, with a name and exactly one condition.
-   */
-  anyOf?: AnyOfGateSpec[];
-}
-/**
- * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
- */
-export interface DeadlineSpec {
-  /**
-   * The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m.
-   */
-  after: string;
-  /**
-   * Allow lets the operation go on when the time is up, whatever the gates say. KeepBlocking goes on holding it,
-   * and the events and metrics tell.
-   */
-  onExpiry: "Allow" | "KeepBlocking";
-}
-/**
- * A rule holds an operation until its gates are met; without gates it only observes.
- */
-export interface RuleSpec {
-  /**
-   * Names the rule in messages and in the status, unique within the policy.
-   */
-  name: string;
-  /**
-   * The lifecycle hooks that the rule is about. AfterControlPlaneInitialized can only be observed: Cluster
-   * API does not wait there, so a rule with it has no until.
-   *
-   * @minItems 1
-   * @maxItems 9
-   */
-  hooks: HookName[];
-  /**
-   * Conditions in CEL, over cluster, namespaceObject, request and now: all must be true, or the rule does not apply.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: A condition that must be true, or the rule does not apply.
-   */
-  matchConditions?: MatchCondition[];
-  /**
-   * The gates: the operation is held until all of them are met. Absent, the rule never holds anything
-   * and only records that the hook was called.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: A gate, with a name and exactly one condition.
-   */
-  until?: GateSpec[];
-  /**
-   * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
-   */
-  deadline?: DeadlineSpec;
-  /**
-   * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
-   * ask, for example. One line.
-   */
-  message?: string;
-  /**
-   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
-   * is no longer held still waits.
-   */
-  retryAfterSeconds?: number;
-}
-/**
- * What to hold, and until when.
- */
-export interface ClusterHookPolicySpec {
-  /**
-   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
-   * have held: use it to try a policy out.
-   */
-  mode?: "Enforce" | "Audit";
-  /**
-   * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
-   */
-  failurePolicy?: "Fail" | "Ignore";
-  /**
-   * Selects the namespaces whose Clusters the policy is about, by their labels. Empty, {}, it selects every
-   * namespace; it cannot be left out.
-   */
-  namespaceSelector: LabelSelector;
-  /**
-   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
-   */
-  clusterSelector?: LabelSelector;
-  /**
-   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation goes on.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: A rule holds an operation until its gates are met; without gates it only observes.
-   */
-  rules: RuleSpec[];
-}
-export interface RuleTimers {
-  /**
-   * The rule.
-   */
-  rule: string;
-  /**
-   * When the rule first held the operation; its deadline counts from here.
-   */
-  blockedSince?: string;
-  /**
-   * Since when the rule's other gates are met; its wait counts from here.
-   */
-  gatesMetSince?: string;
-}
-export interface DecisionRow {
-  /**
-   * The Cluster's namespace.
-   */
-  namespace: string;
-  /**
-   * The Cluster's name.
-   */
-  cluster: string;
-  /**
-   * The hook that Cluster API has called.
-   */
-  hook: HookName;
-  /**
-   * The Cluster's UID.
-   */
-  clusterUID: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
-  targetVersion?: string;
-  /**
-   * The rule that decided.
-   */
-  rule: string;
-  /**
-   * The first gate of the rule that is not met.
-   */
-  gate?: string;
-  /**
-   * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
-   * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline lets it go on,
-   * and Cluster API has not asked again yet.
-   */
-  verdict: "Blocked" | "WouldBlock" | "NotEvaluable" | "Allowed";
-  /**
-   * Why, in one CamelCase word.
-   */
-  reason: string;
-  /**
-   * What the operation waits for, and how to release it.
-   */
-  message: string;
-  /**
-   * When Cluster API first asked for the operation; for a deletion, when it was requested.
-   */
-  firstAsked: string;
-  /**
-   * Since when the verdict and the rule are these.
-   */
-  since: string;
-  /**
-   * The earliest instant at which time alone could release the operation; absent if time alone does not.
-   */
-  earliestRelease?: string;
-  /**
-   * Since when each rule with a deadline or a wait has held the operation, and since when its other gates are
-   * met.
-   *
-   * @maxItems 16
-   */
-  timers?: RuleTimers[];
-}
-export interface RecentResult {
-  /**
-   * The Cluster's namespace.
-   */
-  namespace: string;
-  /**
-   * The Cluster's name.
-   */
-  cluster: string;
-  /**
-   * The Cluster's UID.
-   */
-  clusterUID: string;
-  /**
-   * The hook that Cluster API has called.
-   */
-  hook: HookName;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
-  targetVersion?: string;
-  /**
-   * Allowed: the operation was let go on. Observed: only rules without gates were about it. WouldBlock:
-   * it went on because the mode is Audit.
-   */
-  verdict: "Allowed" | "Observed" | "WouldBlock";
-  /**
-   * Why, in one CamelCase word.
-   */
-  reason?: string;
-  /**
-   * The HookOverride that let the operation go on, if one did.
-   */
-  override?: string;
-  /**
-   * When the operation was let go on.
-   */
-  time: string;
-}
-/**
- * What the policy holds now, and why. Written by the operator.
- */
-export interface HookPolicyStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the policy.
-   */
-  observedGeneration?: number;
-  /**
-   * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
-   * Stalled: it cannot be, until somebody edits it. Restrictive: no passing of time alone releases what it holds.
-   *
-   * @maxItems 16
-   */
-  conditions?: Condition[];
-  /**
-   * The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas.
-   */
-  hooks?: string;
-  /**
-   * The number of Clusters that the policy selects.
-   */
-  matchedClusters?: number;
-  /**
-   * The number of Clusters with an operation that Cluster API has asked for and that this policy holds now.
-   */
-  blocked?: number;
-  /**
-   * The number of Clusters with an operation that Cluster API has asked for and that this policy would
-   * hold if its mode were Enforce.
-   */
-  wouldBlock?: number;
-  /**
-   * The earliest instant at which time alone changes what the policy says about any Cluster; absent if none.
-   */
-  nextTransitionTime?: string;
-  /**
-   * Operations that the policy holds, would hold in mode Enforce, or cannot judge: those with a running
-   * timer first, then the oldest. At most 50; decisionsOmitted counts the others.
-   *
-   * @maxItems 50
-   */
-  decisions?: DecisionRow[];
-  /**
-   * The number of rows that found no place in decisions.
-   */
-  decisionsOmitted?: number;
-  /**
-   * The last results that let an operation go on, the newest first; at most 10.
-   *
-   * @maxItems 10
-   */
-  recent?: RecentResult[];
-}
-/**
- * What to hold, and until when.
- */
-export interface HookPolicySpec {
-  /**
-   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
-   * have held: use it to try a policy out.
-   */
-  mode?: "Enforce" | "Audit";
-  /**
-   * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
-   */
-  failurePolicy?: "Fail" | "Ignore";
-  /**
-   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
-   */
-  clusterSelector?: LabelSelector;
-  /**
-   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation goes on.
-   *
-   * @minItems 1
-   * @maxItems 16
-   *
-   * Items: A rule holds an operation until its gates are met; without gates it only observes.
-   */
-  rules: RuleSpec[];
 }

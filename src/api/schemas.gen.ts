@@ -401,14 +401,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -418,9 +418,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -455,14 +455,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -472,9 +472,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -488,8 +488,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "message": "has neither allow nor deny: set at least one of them"
                           },
                           {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                             "reason": "FieldValueRequired",
                             "fieldPath": ".timeZone"
                           }
@@ -660,6 +660,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "minimum": 1,
                             "maximum": 1000
                           },
+                          "maxCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
                           "absent": {
                             "type": "boolean",
                             "enum": [
@@ -686,10 +692,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "fieldPath": ".minCount"
                           },
                           {
+                            "rule": "!has(self.maxCount) || !has(self.absent)",
+                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                            "message": "maxCount is less than minCount. Raise it",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
                             "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                             "message": "there is at most one object of a name. Use selector, or remove minCount",
                             "reason": "FieldValueInvalid",
                             "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.maxCount) || has(self.selector)",
+                            "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
                           }
                         ]
                       },
@@ -890,14 +914,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -907,9 +931,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -944,14 +968,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -961,9 +985,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -977,8 +1001,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "has neither allow nor deny: set at least one of them"
                                 },
                                 {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                                   "reason": "FieldValueRequired",
                                   "fieldPath": ".timeZone"
                                 }
@@ -1149,6 +1173,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "minimum": 1,
                                   "maximum": 1000
                                 },
+                                "maxCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
                                 "absent": {
                                   "type": "boolean",
                                   "enum": [
@@ -1175,10 +1205,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "fieldPath": ".minCount"
                                 },
                                 {
+                                  "rule": "!has(self.maxCount) || !has(self.absent)",
+                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                                  "message": "maxCount is less than minCount. Raise it",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
                                   "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                                   "message": "there is at most one object of a name. Use selector, or remove minCount",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.maxCount) || has(self.selector)",
+                                  "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
                                 }
                               ]
                             }
@@ -1227,8 +1275,29 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "Allow",
                         "KeepBlocking"
                       ]
+                    },
+                    "warnBefore": {
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 16,
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     }
-                  }
+                  },
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
+                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
+                      "message": "warnBefore must be shorter than after",
+                      "reason": "FieldValueInvalid",
+                      "fieldPath": ".warnBefore"
+                    }
+                  ]
                 },
                 "message": {
                   "type": "string",
@@ -2069,14 +2138,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -2086,9 +2155,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -2123,14 +2192,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -2140,9 +2209,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -2156,8 +2225,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "message": "has neither allow nor deny: set at least one of them"
                           },
                           {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                             "reason": "FieldValueRequired",
                             "fieldPath": ".timeZone"
                           }
@@ -2225,6 +2294,92 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                               }
                             ]
+                          },
+                          "namespaceSelector": {
+                            "type": "object",
+                            "x-kubernetes-map-type": "atomic",
+                            "properties": {
+                              "matchLabels": {
+                                "type": "object",
+                                "maxProperties": 8,
+                                "additionalProperties": {
+                                  "type": "string",
+                                  "maxLength": 63,
+                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                },
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                    "message": "every key must be a label key, as name or as prefix/name"
+                                  }
+                                ]
+                              },
+                              "matchExpressions": {
+                                "type": "array",
+                                "maxItems": 8,
+                                "x-kubernetes-list-type": "atomic",
+                                "items": {
+                                  "type": "object",
+                                  "required": [
+                                    "key",
+                                    "operator"
+                                  ],
+                                  "properties": {
+                                    "key": {
+                                      "type": "string",
+                                      "minLength": 1,
+                                      "maxLength": 317,
+                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.indexOf('/') <= 253",
+                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
+                                        }
+                                      ]
+                                    },
+                                    "operator": {
+                                      "type": "string",
+                                      "enum": [
+                                        "In",
+                                        "NotIn",
+                                        "Exists",
+                                        "DoesNotExist"
+                                      ]
+                                    },
+                                    "values": {
+                                      "type": "array",
+                                      "maxItems": 16,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                      }
+                                    }
+                                  },
+                                  "x-kubernetes-validations": [
+                                    {
+                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                      "message": "operators In and NotIn need at least one value",
+                                      "reason": "FieldValueRequired",
+                                      "fieldPath": ".values"
+                                    },
+                                    {
+                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                      "message": "operators Exists and DoesNotExist take no values",
+                                      "reason": "FieldValueForbidden",
+                                      "fieldPath": ".values"
+                                    }
+                                  ]
+                                }
+                              }
+                            }
                           },
                           "name": {
                             "type": "string",
@@ -2340,6 +2495,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "minimum": 1,
                             "maximum": 1000
                           },
+                          "maxCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
                           "absent": {
                             "type": "boolean",
                             "enum": [
@@ -2366,10 +2527,34 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "fieldPath": ".minCount"
                           },
                           {
-                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove minCount",
+                            "rule": "!has(self.maxCount) || !has(self.absent)",
+                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                            "message": "maxCount is less than minCount. Raise it",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
+                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
                             "reason": "FieldValueInvalid",
                             "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
+                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
+                            "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".namespaceSelector"
                           }
                         ]
                       },
@@ -2570,14 +2755,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -2587,9 +2772,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -2624,14 +2809,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -2641,9 +2826,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -2657,8 +2842,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "has neither allow nor deny: set at least one of them"
                                 },
                                 {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                                   "reason": "FieldValueRequired",
                                   "fieldPath": ".timeZone"
                                 }
@@ -2726,6 +2911,92 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
                                     }
                                   ]
+                                },
+                                "namespaceSelector": {
+                                  "type": "object",
+                                  "x-kubernetes-map-type": "atomic",
+                                  "properties": {
+                                    "matchLabels": {
+                                      "type": "object",
+                                      "maxProperties": 8,
+                                      "additionalProperties": {
+                                        "type": "string",
+                                        "maxLength": 63,
+                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                      },
+                                      "x-kubernetes-validations": [
+                                        {
+                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                                          "message": "every key must be a label key, as name or as prefix/name"
+                                        }
+                                      ]
+                                    },
+                                    "matchExpressions": {
+                                      "type": "array",
+                                      "maxItems": 8,
+                                      "x-kubernetes-list-type": "atomic",
+                                      "items": {
+                                        "type": "object",
+                                        "required": [
+                                          "key",
+                                          "operator"
+                                        ],
+                                        "properties": {
+                                          "key": {
+                                            "type": "string",
+                                            "minLength": 1,
+                                            "maxLength": 317,
+                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
+                                            "x-kubernetes-validations": [
+                                              {
+                                                "rule": "self.indexOf('/') <= 253",
+                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
+                                              }
+                                            ]
+                                          },
+                                          "operator": {
+                                            "type": "string",
+                                            "enum": [
+                                              "In",
+                                              "NotIn",
+                                              "Exists",
+                                              "DoesNotExist"
+                                            ]
+                                          },
+                                          "values": {
+                                            "type": "array",
+                                            "maxItems": 16,
+                                            "x-kubernetes-list-type": "atomic",
+                                            "items": {
+                                              "type": "string",
+                                              "maxLength": 63,
+                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
+                                            }
+                                          }
+                                        },
+                                        "x-kubernetes-validations": [
+                                          {
+                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
+                                            "message": "operators In and NotIn need at least one value",
+                                            "reason": "FieldValueRequired",
+                                            "fieldPath": ".values"
+                                          },
+                                          {
+                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
+                                            "message": "operators Exists and DoesNotExist take no values",
+                                            "reason": "FieldValueForbidden",
+                                            "fieldPath": ".values"
+                                          }
+                                        ]
+                                      }
+                                    }
+                                  }
                                 },
                                 "name": {
                                   "type": "string",
@@ -2841,6 +3112,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "minimum": 1,
                                   "maximum": 1000
                                 },
+                                "maxCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
                                 "absent": {
                                   "type": "boolean",
                                   "enum": [
@@ -2867,10 +3144,34 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "fieldPath": ".minCount"
                                 },
                                 {
-                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
+                                  "rule": "!has(self.maxCount) || !has(self.absent)",
+                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                                  "message": "maxCount is less than minCount. Raise it",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
+                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
+                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
+                                  "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".namespaceSelector"
                                 }
                               ]
                             }
@@ -2919,8 +3220,29 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                         "Allow",
                         "KeepBlocking"
                       ]
+                    },
+                    "warnBefore": {
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 16,
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
+                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
+                        }
+                      ]
                     }
-                  }
+                  },
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
+                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
+                      "message": "warnBefore must be shorter than after",
+                      "reason": "FieldValueInvalid",
+                      "fieldPath": ".warnBefore"
+                    }
+                  ]
                 },
                 "message": {
                   "type": "string",
@@ -4388,14 +4710,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -4405,9 +4727,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -4442,14 +4764,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                 "from": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 },
                                 "to": {
                                   "type": "string",
                                   "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                 }
                               },
                               "x-kubernetes-validations": [
@@ -4459,9 +4781,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "an entry must have either schedule and duration, or from and to"
                                 },
                                 {
-                                  "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                   "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                  "message": "to must be after from",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".to"
                                 }
@@ -4475,8 +4797,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "message": "has neither allow nor deny: set at least one of them"
                           },
                           {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                            "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                             "reason": "FieldValueRequired",
                             "fieldPath": ".timeZone"
                           }
@@ -4659,6 +4981,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "minimum": 1,
                             "maximum": 1000
                           },
+                          "maxCount": {
+                            "type": "integer",
+                            "format": "int32",
+                            "minimum": 1,
+                            "maximum": 1000
+                          },
                           "absent": {
                             "type": "boolean",
                             "enum": [
@@ -4685,10 +5013,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "fieldPath": ".minCount"
                           },
                           {
+                            "rule": "!has(self.maxCount) || !has(self.absent)",
+                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                            "reason": "FieldValueForbidden",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
+                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                            "message": "maxCount is less than minCount. Raise it",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
+                          },
+                          {
                             "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                             "message": "there is at most one object of a name. Use selector, or remove minCount",
                             "reason": "FieldValueInvalid",
                             "fieldPath": ".minCount"
+                          },
+                          {
+                            "rule": "!has(self.maxCount) || has(self.selector)",
+                            "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                            "reason": "FieldValueInvalid",
+                            "fieldPath": ".maxCount"
                           }
                         ]
                       },
@@ -4869,14 +5215,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -4886,9 +5232,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -4923,14 +5269,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                       "from": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       },
                                       "to": {
                                         "type": "string",
                                         "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
+                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
                                       }
                                     },
                                     "x-kubernetes-validations": [
@@ -4940,9 +5286,9 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                         "message": "an entry must have either schedule and duration, or from and to"
                                       },
                                       {
-                                        "rule": "!has(self.from) || !has(self.to) || timestamp(self.from) < timestamp(self.to)",
+                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
                                         "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from, and both must be instants such as 2026-12-20T00:00:00Z",
+                                        "message": "to must be after from",
                                         "reason": "FieldValueInvalid",
                                         "fieldPath": ".to"
                                       }
@@ -4956,8 +5302,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "message": "has neither allow nor deny: set at least one of them"
                                 },
                                 {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule))) || (has(self.deny) && self.deny.exists(e, has(e.schedule))))",
-                                  "message": "a schedule needs a time zone, such as Europe/Berlin or UTC",
+                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
                                   "reason": "FieldValueRequired",
                                   "fieldPath": ".timeZone"
                                 }
@@ -5140,6 +5486,12 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "minimum": 1,
                                   "maximum": 1000
                                 },
+                                "maxCount": {
+                                  "type": "integer",
+                                  "format": "int32",
+                                  "minimum": 1,
+                                  "maximum": 1000
+                                },
                                 "absent": {
                                   "type": "boolean",
                                   "enum": [
@@ -5166,10 +5518,28 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "fieldPath": ".minCount"
                                 },
                                 {
+                                  "rule": "!has(self.maxCount) || !has(self.absent)",
+                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
+                                  "reason": "FieldValueForbidden",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
+                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+                                  "message": "maxCount is less than minCount. Raise it",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
+                                },
+                                {
                                   "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
                                   "message": "there is at most one object of a name. Use selector, or remove minCount",
                                   "reason": "FieldValueInvalid",
                                   "fieldPath": ".minCount"
+                                },
+                                {
+                                  "rule": "!has(self.maxCount) || has(self.selector)",
+                                  "message": "there is at most one object of a name. Use selector, or remove maxCount",
+                                  "reason": "FieldValueInvalid",
+                                  "fieldPath": ".maxCount"
                                 }
                               ]
                             }

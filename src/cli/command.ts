@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { nearest } from "../policy/validation/fieldmessage.ts";
-import { parseInstant } from "../policy/window/windowcheck.ts";
+import { parseInstant } from "../policy/window/moment.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;

@@ -9,7 +9,7 @@ import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.t
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { objectQueries } from "../policy/gates/objectqueries.ts";
-import type { ObjectQuery } from "../policy/policy.ts";
+import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { AskRequest } from "./ports.ts";
@@ -86,6 +86,7 @@ export class Answers {
     const learnt = {
       cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
+      namespaces: () => namespaces.list(),
       overrides: live.overrides,
       objects,
       asked,
@@ -109,10 +110,18 @@ export class Answers {
    * Throws if the search takes too many steps, and then nothing is confirmed.
    */
   objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
-    const { compiled } = this.#memory.policies.candidates(world.cluster.metadata.namespace ?? "");
-    const holding = compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
-    const queries = objectQueries(holding, world, call, now);
+    const queries = objectQueries(this.#holding(world), world, call, now);
     if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
     return queries;
+  }
+
+  /** Whether those policies look into selected namespaces, so that all Namespaces have to be read. */
+  selectsNamespaces({ call }: AskRequest, world: LiveWorld): boolean {
+    return this.#holding(world).some((policy) => selectsNamespaces(policy, call.hook));
+  }
+
+  #holding(world: LiveWorld): readonly CompiledPolicy[] {
+    const { compiled } = this.#memory.policies.candidates(world.cluster.metadata.namespace ?? "");
+    return compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
   }
 }

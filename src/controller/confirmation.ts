@@ -80,8 +80,8 @@ export class Confirmer {
    * Several reads are no snapshot. Policies and Namespace are therefore read twice, around all other reads: what is
    * the same in both was so in between, when the Cluster was read. (A policy that moves from one kind to the other, by
    * applying the new one and pruning the old, shows in at least one of the reads, or they differ.) Where objects or
-   * overrides decide, the Cluster is read twice, too: they and it may never have been true at the same time. Not
-   * detected: a policy that is created and deleted in between, and objects that change one against the other.
+   * overrides decide, the Cluster is read twice, too: they and it may never have been true at the same time. So are all
+   * Namespaces, where gates select some of them. Not detected: a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
@@ -105,18 +105,22 @@ export class Confirmer {
     const cluster = await this.#reads.cluster(asker, namespace, name);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const overrides = await this.#overrides(asker, cluster);
-    const world = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
+    const unread = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
+    const selecting = store.answers.selectsNamespaces(request, unread);
+    const world = { ...unread, ...(await this.#allNamespaces(asker, selecting)) };
     const queries = [
       ...store.answers.objectQueries(request, world, now()),
       ...(this.#options.alsoReads?.(request, world) ?? []),
     ];
     const objects = await this.#objects(asker, queries);
     const decidesAlone = queries.length === 0 && overrides.length === 0;
-    const [again, nsAgain, clusterAgain] = await Promise.all([
+    const [again, nsAgain, clusterAgain, namespacesAgain] = await Promise.all([
       this.#policiesOf(asker, namespace),
       this.#reads.namespace(asker, namespace),
       decidesAlone ? cluster : this.#reads.cluster(asker, namespace, name),
+      this.#allNamespaces(asker, selecting),
     ]);
+    const worldAgain = { ...unread, ...namespacesAgain };
     const decide = (): Confirmation => {
       if (asker.over) return { ok: false, reason: "Timeout" };
       if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
@@ -129,16 +133,29 @@ export class Confirmer {
       if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
         return { ok: false, reason: "ClusterChanging" };
       const at = now();
-      const skew = reader.clockAheadMs(at, began);
-      if (skew === undefined) return { ok: false, reason: "ClockUnknown" };
-      if (Math.abs(skew) > MAX_SKEW_MS) return { ok: false, reason: "ClockSkewed" };
-      const decision = store.answers.decideLive(request, { ...world, objects }, at);
-      if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: clusterAgain }))
+      if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldAgain, at)))
+        return { ok: false, reason: "NamespacesChanging" };
+      const wrongClock = clockProblem(reader.clockAheadMs(at, began));
+      if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
+      const decision = store.answers.decideLive(request, { ...worldAgain, objects }, at);
+      if (restsOnWait(decision) && store.answers.isBehind({ ...worldAgain, cluster: clusterAgain }))
         return { ok: false, reason: "ClusterNotInMemory" };
       return { ok: true, decision };
     };
     const { turns } = this.#options;
     return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store.answers), decide);
+  }
+
+  /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */
+  async #allNamespaces(asker: Asker, needed: boolean): Promise<Pick<LiveWorld, "namespaces">> {
+    if (!needed) return {};
+    try {
+      const read = await this.#reads.allNamespaces(asker);
+      return { namespaces: () => read };
+    } catch (error) {
+      this.#options.log.debug("Failed to read the Namespaces", { error });
+      return {};
+    }
   }
 
   /** The overrides in memory that still exist unchanged: one that memory does not have could only release. */
@@ -211,6 +228,11 @@ export class Confirmer {
   }
 }
 
+function clockProblem(skew: number | undefined): string | undefined {
+  if (skew === undefined) return "ClockUnknown";
+  return Math.abs(skew) > MAX_SKEW_MS ? "ClockSkewed" : undefined;
+}
+
 /** Whether the release rests on a wait: only memory knows that its gates held without a break. */
 function restsOnWait({ holds, trace }: Decision): boolean {
   return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
@@ -237,6 +259,11 @@ function hasAll(now: Known, before: Known): boolean {
 
 const NOT_READ: FoundObjects = { ok: false, reason: "ObjectsNotRead", message: "the objects were not read" };
 const NOTHING_READ: ObjectReader = { find: () => NOT_READ };
+
+/** Each selected namespace has its own queries. */
+function sameQueries(before: readonly ObjectQuery[], again: readonly ObjectQuery[]): boolean {
+  return JSON.stringify(before) === JSON.stringify(again);
+}
 
 function placeOf(kind: ObjectKind, namespace: string): string {
   return `${objectKindKey(kind)} ${namespace}`;

@@ -194,9 +194,12 @@ export class DecisionStore {
     return this.#asks.begin(cluster, served.blocking, { now: now(), served });
   }
 
-  /** The labels of a Namespace select policies, and gates may look at it. */
+  /** The labels of a Namespace select policies, and gates may look at it, and at the objects in it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
+    const now = this.#options.now();
+    for (const { key, selectsNamespaces } of this.policies.entries())
+      if (selectsNamespaces) this.#schedule.set({ what: "objects", policy: key }, now);
     this.#evaluator.because(this.#options.now(), () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });

@@ -187,14 +187,17 @@ export class Evaluator {
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
     }
-    this.#wakeFor(ask, decision, now);
+    this.#wakeFor(ask, entries, decision, now);
   }
 
   /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
-  #wakeFor(ask: Ask, { trace }: Decision, now: Date): void {
+  #wakeFor(ask: Ask, entries: readonly PolicyEntry[], { trace }: Decision, now: Date): void {
     const { schedule } = this.#memory;
     const due = ofAsk("ask", ask);
-    const edges = trace.flatMap((policy) => [policy.changesAt, nextStep(policy, now)]);
+    const edges = trace.flatMap((policy, index) => [
+      policy.changesAt,
+      entries[index] && nextStep(entries[index].compiled, policy, now),
+    ]);
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
     const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) schedule.set(due, next);

@@ -32,6 +32,7 @@ export class LiveReads {
   readonly #policies: SharedReads<readonly ObjectMeta[]>;
   readonly #clusters: SharedReads<Cluster>;
   readonly #namespaces: SharedReads<Namespace>;
+  readonly #allNamespaces: SharedReads<readonly Namespace[]>;
   readonly #objects: SharedReads<FoundObjects>;
 
   constructor(reader: LiveReader, places = PLACES) {
@@ -40,6 +41,7 @@ export class LiveReads {
     this.#policies = new SharedReads(turns);
     this.#clusters = new SharedReads(turns);
     this.#namespaces = new SharedReads(turns);
+    this.#allNamespaces = new SharedReads(turns);
     this.#objects = new SharedReads(turns);
   }
 
@@ -63,6 +65,12 @@ export class LiveReads {
   namespace(asker: Asker, name: string): Promise<Namespace> {
     const read = { asker, share: shareOf(asker, "Namespace"), key: name };
     return this.#namespaces.read(read, () => this.#reader.namespace(name));
+  }
+
+  allNamespaces(asker: Asker): Promise<readonly Namespace[]> {
+    const kind = "Namespace";
+    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
+    return this.#allNamespaces.read(read, () => this.#reader.namespaces());
   }
 
   cluster(asker: Asker, namespace: string, name: string): Promise<Cluster> {

@@ -36,6 +36,7 @@ export function worldOf(
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),
+    namespaces: () => namespaces.list(),
     objects,
     overrides: overrides.ofCluster(cluster),
     ...(asked !== undefined && { asked }),

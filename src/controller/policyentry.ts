@@ -8,12 +8,18 @@ import {
   type RecentResult,
 } from "../api/hookpolicy.ts";
 import { type HeldRow, holdsOperation, saysTheSame } from "../operations/rows.ts";
-import { type CompiledPolicy, demandsOf, mergeDemands, type ObjectDemand } from "../policy/policy.ts";
+import {
+  type CompiledPolicy,
+  demandsOf,
+  mergeDemands,
+  type ObjectDemand,
+  selectsNamespaces,
+} from "../policy/policy.ts";
 import { type Known, NOTHING_KNOWN } from "./known.ts";
 import { RecordedResults } from "./recorded.ts";
 
-/** In per cent of the deadline's time. */
-export type DeadlineStep = 50 | 80 | 100;
+/** In per cent of the deadline's time; "Near": less than the rule's warnBefore is left. */
+export type DeadlineStep = 50 | 80 | "Near" | 100;
 
 export interface WindowLook {
   readonly rule: string;
@@ -43,6 +49,8 @@ export class PolicyEntry {
   unforeseenSince = -Infinity;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
+  /** Whether one of them looks into selected namespaces. */
+  selectsNamespaces: boolean;
   /** What it holds, would hold or cannot evaluate, by askKey. */
   readonly held = new Map<string, HeldRow>();
   /** Operations that it has held and that have not ended, by askKey: users who saw a hold begin see it end. */
@@ -62,11 +70,15 @@ export class PolicyEntry {
     this.object = object;
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
+    this.selectsNamespaces = selectsNamespaces(compiled);
   }
 
   /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
   replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
-    if (this.compiled !== compiled) this.demands = mergeDemands(demandsOf(compiled));
+    if (this.compiled !== compiled) {
+      this.demands = mergeDemands(demandsOf(compiled));
+      this.selectsNamespaces = selectsNamespaces(compiled);
+    }
     this.object = object;
     this.compiled = compiled;
   }

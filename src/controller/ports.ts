@@ -67,6 +67,8 @@ export interface LiveReader {
   policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
   cluster(namespace: string, name: string): Promise<Cluster>;
   namespace(name: string): Promise<Namespace>;
+  /** Metadata of all Namespaces. */
+  namespaces(): Promise<readonly Namespace[]>;
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;

@@ -6,7 +6,7 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
-import { windowsOf } from "../policy/policy.ts";
+import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
@@ -96,7 +96,8 @@ export function callsChanged(
   return { type: "CallsChanged", policy, policyUID, notCalled: { reason, message }, since };
 }
 
-const STEPS: readonly DeadlineStep[] = [50, 80, 100];
+/** In their order. A rule with a warnBefore has the last two, and any other rule those in per cent. */
+const STEPS: readonly (DeadlineStep | 0)[] = [0, 50, 80, "Near", 100];
 /** A step that passed while no replica watched is reported only if it passed less than this time ago. */
 const LATE_MS = 600_000;
 
@@ -105,15 +106,17 @@ interface RunningDeadline {
   readonly blockedSince: Date;
   readonly deadlineAt: Date;
   readonly releases: boolean;
+  readonly warnBeforeMs: number | undefined;
 }
 
 /** Deadlines of rules that hold the operation, or that the deadline itself has released. */
-function running({ mode, overriddenBy, rules }: PolicyTrace): RunningDeadline[] {
+function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTrace): RunningDeadline[] {
   if (mode === "Audit" || overriddenBy !== undefined) return [];
   return rules.filter(isRunning).flatMap(({ rule, timers, deadlineAt, deadlineReleases }) => {
     const { blockedSince } = timers ?? {};
     if (blockedSince === undefined || deadlineAt === undefined) return [];
-    return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true }];
+    const warnBeforeMs = policy.rules.find(({ name }) => name === rule)?.deadline?.warnBeforeMs;
+    return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true, warnBeforeMs }];
   });
 }
 
@@ -121,14 +124,26 @@ function isRunning({ verdict, reason }: RuleTrace): boolean {
   return verdict === "Blocked" || reason === "DeadlineExpired";
 }
 
-function stepAt({ blockedSince, deadlineAt }: RunningDeadline, step: DeadlineStep): Date {
-  return after(blockedSince, ((deadlineAt.getTime() - blockedSince.getTime()) * step) / 100);
+interface TimedStep {
+  readonly step: DeadlineStep;
+  readonly at: Date;
+}
+
+/** In their order. */
+function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): readonly TimedStep[] {
+  const passed = { step: 100, at: deadlineAt } as const;
+  if (warnBeforeMs !== undefined) return [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }, passed];
+  const time = deadlineAt.getTime() - blockedSince.getTime();
+  return [
+    ...([50, 80] as const).map((step) => ({ step, at: after(blockedSince, (time * step) / 100) })),
+    passed,
+  ];
 }
 
 /** The next instant at which a deadline of the trace passes a step. */
-export function nextStep(trace: PolicyTrace, now: Date): Date | undefined {
-  const steps = running(trace).flatMap((deadline) => STEPS.map((step) => stepAt(deadline, step)));
-  const next = earliest(steps.filter((at) => at > now));
+export function nextStep(policy: CompiledPolicy, trace: PolicyTrace, now: Date): Date | undefined {
+  const steps = running(policy, trace).flatMap(stepsOf);
+  const next = earliest(steps.map(({ at }) => at).filter((at) => at > now));
   return next instanceof Date ? next : undefined;
 }
 
@@ -136,16 +151,16 @@ export function nextStep(trace: PolicyTrace, now: Date): Date | undefined {
 export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Transition[] {
   const key = askKey(ask.clusterUID, ask.call.hook);
   const before = entry.deadlines.get(key);
-  const deadlines = running(trace).map((deadline) => ({
-    ...deadline,
-    step: STEPS.findLast((step) => stepAt(deadline, step) <= now) ?? (0 as const),
-  }));
+  const deadlines = running(entry.compiled, trace).map(({ warnBeforeMs, ...deadline }) => {
+    const last = stepsOf({ ...deadline, warnBeforeMs }).findLast(({ at }) => at <= now);
+    return { ...deadline, last, step: last?.step ?? (0 as const) };
+  });
   entry.setDeadlines(key, deadlines);
   const { ref: policy, uid: policyUID } = entry.compiled;
-  return deadlines.flatMap(({ step, ...deadline }): Transition[] => {
-    const { rule, deadlineAt, releases } = deadline;
-    if (step === 0 || step <= (before?.get(rule) ?? 0)) return [];
-    if (now > after(stepAt(deadline, step), LATE_MS)) return [];
+  return deadlines.flatMap(({ last, rule, deadlineAt, releases }): Transition[] => {
+    if (last === undefined) return [];
+    const { step, at } = last;
+    if (STEPS.indexOf(step) <= STEPS.indexOf(before?.get(rule) ?? 0) || now > after(at, LATE_MS)) return [];
     return [{ type: "DeadlineStep", policy, policyUID, rule, ask, step, deadlineAt, releases }];
   });
 }

@@ -88,7 +88,11 @@ function deadlineStep({
   const expired = step === 100;
   const holder = `${policyName(policy)}, rule ${rule}`;
   const at = timestamp(deadlineAt);
-  const coming = `${hook} is held by ${holder}; ${step} % of the time until its deadline, ${at}, have passed: ${releases ? "it proceeds then" : "it stays held then, too"}`;
+  const near =
+    step === "Near"
+      ? `its deadline, ${at}, is near`
+      : `${step} % of the time until its deadline, ${at}, have passed`;
+  const coming = `${hook} is held by ${holder}; ${near}: ${releases ? "it proceeds then" : "it stays held then, too"}`;
   const passed = releases
     ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
     : `${hook} is held by ${holder}, although its deadline passed at ${at}`;

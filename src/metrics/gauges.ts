@@ -185,8 +185,8 @@ export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "
 export function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
   const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
   if (steps.length === 0) return [];
-  return [0, 50, 80, 100].map((passed) => ({
-    labels: { ...labelsOf(entry), passed: String(passed) },
+  return ([0, 50, 80, "Near", 100] as const).map((passed) => ({
+    labels: { ...labelsOf(entry), passed: String(passed).toLowerCase() },
     value: steps.filter((step) => step === passed).length,
   }));
 }

@@ -253,7 +253,7 @@ function policyMetrics(
     }),
     deadlines: mirror(registry, {
       name: "hookpolicy_deadlines",
-      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100.",
+      help: "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
       labelNames: ["kind", "namespace", "policy", "passed"],
     }),
     overrides: mirror(registry, {

@@ -56,6 +56,11 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     return viewNamespace(await this.#client.get(NAMESPACES, { name }, { metadataOnly: true }));
   }
 
+  async namespaces(): ReturnType<LiveReader["namespaces"]> {
+    const { items } = await this.#client.list(NAMESPACES, { metadataOnly: true });
+    return items.map(viewNamespace);
+  }
+
   async overrides(): ReturnType<LiveReader["overrides"]> {
     const { items } = await this.#client.list(OVERRIDES, { metadataOnly: true });
     return items.map(({ metadata }) => viewMetadata(metadata));

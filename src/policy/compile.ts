@@ -220,8 +220,10 @@ function compileWait(name: string, { duration }: WaitGateSpec): Wait {
   return { name, duration, durationMs: parseDuration(duration) ?? NEVER_MS };
 }
 
-function compileDeadline({ after, onExpiry }: DeadlineSpec): Deadline {
-  return { afterMs: parseDuration(after) ?? NEVER_MS, onExpiry };
+function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {
+  const warnBeforeMs = warnBefore === undefined ? undefined : parseDuration(warnBefore);
+  const afterMs = parseDuration(after) ?? NEVER_MS;
+  return { afterMs, onExpiry, ...(warnBeforeMs !== undefined && { warnBeforeMs }) };
 }
 
 /**

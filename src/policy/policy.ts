@@ -66,6 +66,8 @@ export interface Wait {
 export interface Deadline {
   readonly afterMs: number;
   readonly onExpiry: "Allow" | "KeepBlocking";
+  /** When to warn of it, instead of after parts of its time. */
+  readonly warnBeforeMs?: number;
 }
 
 export interface CompiledGate {
@@ -82,6 +84,8 @@ export interface CompiledGate {
   readonly windows?: readonly NamedWindow[];
   /** The kinds of objects that the gate looks at. */
   readonly demands?: readonly ObjectDemand[];
+  /** It looks into the namespaces that a selector selects, so the labels of every Namespace matter. */
+  readonly selectsNamespaces?: boolean;
   /** The objects that the gate looks at for this Cluster, to be read live before a release. */
   queries?(world: World, call: HookCall, now: Date): readonly ObjectQuery[];
 }
@@ -102,6 +106,14 @@ export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { 
 
 export function demandsOf({ rules }: CompiledPolicy): readonly ObjectDemand[] {
   return rules.flatMap(({ gates }) => gates.flatMap(({ demands = [] }) => demands));
+}
+
+/** Whether a gate on the hook, or on any, looks into selected namespaces. */
+export function selectsNamespaces({ rules }: CompiledPolicy, hook?: HookName): boolean {
+  return rules.some(
+    ({ hooks, gates }) =>
+      (hook === undefined || hooks.has(hook)) && gates.some((gate) => gate.selectsNamespaces === true),
+  );
 }
 
 /** One demand per kind, in the order of first mention; for the whole object if any of them needs it. */

@@ -37,3 +37,22 @@ function compileRequirement({ key, operator, values }: LabelSelectorRequirement)
 function isOneOf(wanted: ReadonlySet<string>, value: string | undefined): boolean {
   return value !== undefined && wanted.has(value);
 }
+
+/** "env=staging, tier in (a, b), !canary": as `kubectl get -l` takes it; "" selects everything. */
+export function describeSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const equals = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  return [...equals, ...matchExpressions.map(describeRequirement)].join(", ");
+}
+
+function describeRequirement({ key, operator, values = [] }: LabelSelectorRequirement): string {
+  switch (operator) {
+    case "In":
+      return `${key} in (${values.join(", ")})`;
+    case "NotIn":
+      return `${key} notin (${values.join(", ")})`;
+    case "Exists":
+      return key;
+    case "DoesNotExist":
+      return `!${key}`;
+  }
+}

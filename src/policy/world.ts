@@ -10,6 +10,8 @@ export interface World {
   readonly namespace: Namespace | undefined;
   /** Finds the objects that object gates look at. */
   readonly objects: ObjectReader;
+  /** All Namespaces, for gates that select some of them. Absent: unknown, and such gates are not evaluable. */
+  readonly namespaces?: () => Iterable<Namespace>;
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
   /** The stored state of this operation; absent: this is its first call. */
@@ -44,4 +46,4 @@ export function timerKey(policyUID: string, rule: string): string {
 }
 
 /** The parts of the world that were just read from the API server. */
-export type LiveWorld = Pick<World, "cluster" | "namespace" | "objects" | "overrides">;
+export type LiveWorld = Pick<World, "cluster" | "namespace" | "namespaces" | "objects" | "overrides">;

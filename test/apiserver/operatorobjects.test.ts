@@ -139,6 +139,37 @@ describe("object gates", () => {
     await cp.delete(wide);
   });
 
+  test("look at Clusters in selected namespaces without a grant, and at their labels as they are now", async () => {
+    const wide = clusterPolicyRef("after-staging");
+    const environment = async (name: string, value: string): Promise<void> => {
+      const labels = { environment: value };
+      await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+    };
+    await create("staged-production");
+    const object: ObjectGateSpec = {
+      apiVersion: "cluster.x-k8s.io/v1beta2",
+      kind: "Cluster",
+      namespaceSelector: { matchLabels: { environment: "staging" } },
+      selector: {},
+      expression: "has(object.spec.topology) && object.spec.topology.version == request.toKubernetesVersion",
+    };
+    const until = [{ name: "gate", object }];
+    const ready = await storePolicy(cp, wide, {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "staged-production" } },
+      rules: [{ name: "rule", hooks: [HOOK], until, retryAfterSeconds: 5 }],
+    });
+    await policyIsReady(cp, ready);
+    const retry = async (): Promise<number | undefined> =>
+      (await lab.ask(HOOK, "staged-production", "c1")).retryAfterSeconds;
+    assert.equal(await retry(), 5);
+    await create("staged-staging");
+    await environment("staged-staging", "staging");
+    await cp.waitFor("the Cluster to be released", async () => (await retry()) === 0);
+    await environment("staged-staging", "test");
+    assert.equal(await retry(), 5, "a label that was there no longer counts");
+    await cp.delete(wide);
+  });
+
   test("that may not be read show in the first status: nothing says Ready in between", async () => {
     const ref = policyRef("ungranted", "p");
     await gated(ref, { apiVersion: "coordination.k8s.io/v1", kind: "Lease", name: "go" });

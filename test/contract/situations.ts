@@ -128,6 +128,7 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
       return cluster;
     },
     namespace: async () => namespace(),
+    namespaces: async () => [],
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,

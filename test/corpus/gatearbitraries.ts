@@ -56,10 +56,18 @@ const period = fc
   .filter(([start, length]) => start + length <= END)
   .map(([start, length, s, t]) => ({ from: written(start, s), to: written(start + length, t) }));
 
+const localPeriod = fc
+  .tuple(moment, fc.integer({ min: 2, max: 300 }), fc.constantFrom(10, 16, 19), fc.constantFrom(10, 16, 19))
+  .filter(([start, days]) => start + days * 86_400_000 <= END)
+  .map(([start, days, a, b]) => ({
+    from: new Date(start).toISOString().slice(0, a),
+    to: new Date(start + days * 86_400_000).toISOString().slice(0, b),
+  }));
+
 const recurrence = fc.record({ schedule: fc.constantFrom("0 22 * * FRI", "*/5 * 1 JAN *"), duration });
 const timeZone = fc.constantFrom("Europe/Berlin", "UTC", "Etc/GMT+1", "America/Argentina/Buenos_Aires");
 const list = <T>(item: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(item, { minLength: 1, maxLength: 3 });
-const entries = list(fc.oneof(recurrence, period));
+const entries = list(fc.oneof(recurrence, period, localPeriod));
 const window = fc.oneof(
   fc.record({ timeZone, allow: entries, deny: entries }, { requiredKeys: ["timeZone", "allow"] }),
   fc.record({ timeZone, deny: entries }),
@@ -74,6 +82,7 @@ function object(fleet: boolean): fc.Arbitrary<object> {
   const name = fc.constantFrom("a", "system:node", "Some_Name.1");
   const minCount = fc.integer({ min: 1, max: 1000 });
   const required = ["apiVersion", "kind"] as const;
+  const elsewhere = { apiVersion, kind, selector, namespaceSelector: selector };
   return fc.oneof(
     fc.record({ ...what, name, absent }, { requiredKeys: [...required, "name"] }),
     fc.record(
@@ -82,6 +91,8 @@ function object(fleet: boolean): fc.Arbitrary<object> {
     ),
     fc.record({ ...what, selector, minCount }, { requiredKeys: [...required, "selector"] }),
     fc.record({ ...what, selector, absent }, { requiredKeys: [...required, "selector"] }),
+    fc.record({ ...what, selector, maxCount: minCount }, { requiredKeys: [...required, "selector"] }),
+    ...(fleet ? [fc.record({ ...elsewhere, maxCount: minCount }), fc.record({ ...elsewhere, absent })] : []),
   );
 }
 

@@ -36,6 +36,7 @@ class SlowServer implements LiveReader {
     this.#read(`get Cluster ${ns}/${name}`, () => approved(ns, name));
   namespace: LiveReader["namespace"] = (name) => this.#read(`get Namespace ${name}`, () => namespaceOf(name));
   overrides: LiveReader["overrides"] = () => this.#read("list HookOverride", () => []);
+  namespaces: LiveReader["namespaces"] = () => this.#read("list Namespace", () => []);
   objects: LiveReader["objects"] = () =>
     this.#read("list objects", () => ({ ok: true, namespaced: true, objects: [] }));
   clockAheadMs: LiveReader["clockAheadMs"] = () => 0;

@@ -92,6 +92,7 @@ function confirmerOf(
       policies: async (of) => (of === policy.kind ? [policy.metadata] : []),
       cluster: async () => cluster(),
       namespace: async () => namespace(),
+      namespaces: async () => [],
       overrides: async () => [],
       objects: async () => FOUND,
       reasonOf: String,

@@ -40,6 +40,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
       return known;
     },
     namespace: async () => namespace(),
+    namespaces: async () => [],
     overrides: async () => [],
     objects: async ({ kind, namespace: ns }) => objects.find(kind, ns),
     clockAheadMs: () => 0,

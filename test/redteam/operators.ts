@@ -129,6 +129,7 @@ export class Operators {
         return cluster;
       },
       namespace: async () => namespace(),
+      namespaces: async () => [],
       overrides: async () => this.#overrides.map(({ metadata }) => metadata),
       objects: async ({ name }) => {
         if (this.objectsFail) throw new Error("500 conversion webhook");

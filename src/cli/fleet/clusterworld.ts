@@ -1,6 +1,7 @@
 /** Reads the inputs of a decision about one Cluster from the API server, with as few permissions as possible. */
 
-import type { RawObject } from "./kinds.ts";
+import { fieldsOf, isFields } from "../../api/fields.ts";
+import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
@@ -8,20 +9,22 @@ import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../kube/resources.ts
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterNames } from "./objectnames.ts";
-import { clusterResource, listIfServed, NOT_READ, readKind, typed } from "./liveobjects.ts";
+import { clusterResource, listIfServed, listTyped, NOT_READ, readKind, typed } from "./liveobjects.ts";
 
 const TIMEOUT_MS = 30_000;
 
 /** Something that the user may not read, and that is therefore missing. */
 export interface Unread {
-  readonly what: "Namespace" | "ClusterHookPolicies" | "HookOverrides";
+  readonly what: "Namespace" | "Namespaces" | "ClusterHookPolicies" | "HookOverrides";
   /** "list clusterhookpolicies.hookpolicy.dev" */
   readonly verb: string;
 }
 
 export interface ClusterObjects {
-  /** The Cluster first, then its Namespace, and every policy and override that could apply to it. */
+  /** The Cluster first, then every policy and override that could apply to it, and Namespaces. */
   readonly objects: readonly RawObject[];
+  /** All Namespaces are among them; otherwise only the Cluster's. */
+  readonly allNamespaces: boolean;
   readonly unread: readonly Unread[];
 }
 
@@ -69,10 +72,27 @@ async function readCluster(
       return found === undefined ? [] : [found];
     }),
   ]);
-  return {
-    objects: [cluster, ...own, ...rest.flatMap(({ objects }) => objects)],
-    unread: rest.flatMap(({ unread }) => unread),
-  };
+  const objects = [cluster, ...own, ...rest.flatMap(({ objects: read }) => read)];
+  const unread = rest.flatMap(({ unread: each }) => each);
+  if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread };
+  const all = await unlessForbidden("Namespaces", "list", NAMESPACES, async (resource) =>
+    listTyped(client, resource),
+  );
+  if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };
+  const others = objects.filter((object) => !isNamespace(object));
+  return { objects: [...others, ...all.objects], allNamespaces: true, unread };
+}
+
+/** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */
+function looksIntoNamespaces(object: RawObject): boolean {
+  return policyKind(object) === "ClusterHookPolicy" && hasSelector(fieldsOf(object["spec"])["rules"]);
+}
+
+function hasSelector(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasSelector);
+  return (
+    isFields(value) && (value["namespaceSelector"] !== undefined || Object.values(value).some(hasSelector))
+  );
 }
 
 async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {

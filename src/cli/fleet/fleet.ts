@@ -39,6 +39,8 @@ export interface FleetOptions {
    * unknown, and gates that look for it are not evaluable.
    */
   readonly complete?: boolean;
+  /** Whether the Namespaces are all there are; by default, if there are some and `objects` is absent. */
+  readonly allNamespaces?: boolean;
   /** Replaces the search among the objects, for example when they were read from an API server. */
   readonly objects?: ObjectReader;
 }
@@ -60,6 +62,7 @@ export class Fleet {
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
+  readonly #allNamespaces: boolean;
   readonly #overrides: ReadonlyMap<string, readonly Override[]>;
   readonly #objects: ObjectReader;
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
@@ -88,6 +91,9 @@ export class Fleet {
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
+    const { complete, objects, allNamespaces } = options;
+    this.#allNamespaces =
+      allNamespaces ?? (complete === true || (objects === undefined && this.#namespaces.size > 0));
     this.#objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
@@ -128,6 +134,7 @@ export class Fleet {
     return {
       cluster,
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
+      ...(this.#allNamespaces && { namespaces: () => this.#namespaces.values() }),
       objects: this.#objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(asked !== undefined && { asked }),

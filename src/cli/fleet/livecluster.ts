@@ -87,14 +87,15 @@ export async function readCluster(
     return settings.queries(seen, clusterIn(seen, name));
   });
   if ("others" in found) throw noCluster(name, found.others);
-  const fleet = await fleetOf(found.objects, settings, found.reader);
+  const { reader, allNamespaces } = found;
+  const fleet = await fleetOf(found.objects, settings, { reader, allNamespaces });
   return { fleet, cluster: clusterIn(fleet, name), unread: found.unread };
 }
 
 export async function fleetOf(
   objects: readonly RawObject[],
   { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
-  reader?: ObjectReader,
+  read?: { readonly reader: ObjectReader; readonly allNamespaces: boolean },
 ): Promise<Fleet> {
   const { createFleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
@@ -102,7 +103,7 @@ export async function fleetOf(
     served: servedHooks(capiVersion.minor),
     maxOverrideMs,
     now,
-    ...(reader !== undefined && { objects: reader }),
+    ...(read !== undefined && { objects: read.reader, allNamespaces: read.allNamespaces }),
   });
 }
 

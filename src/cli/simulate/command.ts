@@ -167,7 +167,7 @@ async function pairOf(
     maxOverrideMs: options.maxOverrideMs,
     now: times.from,
     prune: flags.prune === true,
-    ...(reader !== undefined && { objects: reader }),
+    ...(reader !== undefined && { objects: reader, allNamespaces: true }),
   });
   await refuseInvalid(pair, sources);
   if (pair.after.clusters().length === 0) throw new CommandError(USAGE, "there is no Cluster to simulate");

@@ -3,6 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { nextStep } from "../../controller/transitions.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { AskSet } from "../../operations/operations.ts";
@@ -139,13 +140,14 @@ export class Session {
 
   #operation(cluster: Cluster, ask: Ask): Operation<Ask> {
     const { fleet, usesNow } = this.world;
+    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
     return {
-      policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
+      policies,
       world: fleet.world(cluster),
       call: { settings: {}, ...ask.call },
       asked: ask,
       ...(usesNow && { lookAgain: asOftenAsAsked }),
-      ...(this.reported !== undefined && { alsoAt: deadlineStep }),
+      ...(this.reported !== undefined && { alsoAt: (look: Look) => deadlineStep(policies, look) }),
     };
   }
 }
@@ -157,7 +159,13 @@ function asOftenAsAsked({ retryAfterSeconds }: Decision): number {
   return retryAfterSeconds || LOOK_AGAIN_SECONDS;
 }
 
-function deadlineStep({ at, decision }: Look): Date | undefined {
-  const next = earliest(decision.trace.map((trace) => nextStep(trace, at)));
+/** `policies`: in the order of the trace. */
+function deadlineStep(policies: readonly CompiledPolicy[], { at, decision }: Look): Date | undefined {
+  const next = earliest(
+    policies.map((policy, index) => {
+      const trace = decision.trace[index];
+      return trace && nextStep(policy, trace, at);
+    }),
+  );
   return next instanceof Date ? next : undefined;
 }

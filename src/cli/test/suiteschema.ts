@@ -6,7 +6,7 @@ import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { parseInstant } from "../../policy/window/windowcheck.ts";
+import { parseInstant } from "../../policy/window/moment.ts";
 import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";

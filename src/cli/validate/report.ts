@@ -27,12 +27,13 @@ export function validationLines(report: ValidationReport, terminal: Terminal): s
 
 /** The first line has the format of compilers, which editors and `grep` understand. */
 function findingLines(
-  { source, severity, line, column, path, message, suggestion }: Finding,
+  { source, severity, id, line, column, path, message, suggestion }: Finding,
   { colour, columns }: Terminal,
 ): string[] {
   const where = colour.bold(`${source.file}:${line}:${column}:`);
   const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
-  const what = path === "" ? message : `${path}: ${message}`;
+  const named = id === undefined ? message : `${message} [${id}]`;
+  const what = path === "" ? named : `${path}: ${named}`;
   const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
   return [
     `${where} ${label} ${what}`,
@@ -105,9 +106,10 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
 export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),
-    ...findings.map(({ severity, source: { file }, line, column, path, message, suggestion }) => {
+    ...findings.map(({ severity, id, source: { file }, line, column, path, message, suggestion }) => {
+      const named = id === undefined ? message : `${message} [${id}]`;
       const text = [
-        path === "" ? message : `${path}: ${message}`,
+        path === "" ? named : `${path}: ${named}`,
         ...(suggestion === undefined ? [] : [suggestion]),
       ];
       return githubCommand(severity, { file, line, column }, text.join("; "));

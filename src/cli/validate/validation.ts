@@ -1,11 +1,12 @@
 /** Finds errors and suspicious parts in policies, overrides and rollouts in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
+import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { compileOverride } from "../../policy/override.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
@@ -28,6 +29,8 @@ import { besideRollouts } from "./besiderollouts.ts";
 
 export interface Finding {
   readonly severity: "error" | "warning";
+  /** Names a warning, in kebab-case. */
+  readonly id?: string;
   readonly source: SourceObject;
   readonly line: number;
   readonly column: number;
@@ -68,7 +71,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     findings: [
       ...judged.flatMap(({ findings }) => findings),
       ...repeated(sources).map(({ source, message }) =>
-        finding(source, "warning", { path: "metadata.name", message }),
+        finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
       ...besideRollouts(sound).map(({ source, ...warning }) => finding(source, "warning", warning)),
     ],
@@ -95,18 +98,19 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   if (group === SUITE_GROUP) return { is: "suite", findings: [] };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
   if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
-  const { errors, warnings } = check(kind, source.object, options);
+  const { errors, warnings } = check(kind, source, options);
   const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
   const inOrder = [
     ...all.map((error) => finding(source, "error", error)),
-    ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
+    ...warnings.map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
 
-function check(kind: OwnKind, object: RawObject, options: ValidationOptions): Semantics {
+function check(kind: OwnKind, source: SourceObject, options: ValidationOptions): Semantics {
+  const { object } = source;
   if (kind === "HookOverride") return checkOverride(object, options);
-  if (kind !== "HookRollout") return checkPolicy(kind, object, options);
+  if (kind !== "HookRollout") return checkPolicy(kind, source, options);
   const schemaErrors = validatePolicy("HookRollout", object);
   const { errors, warnings } = checkRollout(viewRollout(object).spec, schemaErrors);
   return { errors: [...schemaErrors, ...errors], warnings };
@@ -121,19 +125,24 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
     const [, comment] =
       /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
     if (comment === undefined) return [];
-    return [
-      { path, message: `ends before ${found(comment)}, which is a comment: put the message in quotes` },
-    ];
+    const message = `ends before ${found(comment)}, which is a comment: put the message in quotes`;
+    return [{ path, id: "message-cut", message }];
   });
 }
 
-function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
+function checkPolicy(kind: PolicyKind, source: SourceObject, { served }: ValidationOptions): Semantics {
+  const { object } = source;
   const schemaErrors = validatePolicy(kind, object);
   const policy = viewPolicy(kind, object);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
-  return { errors: [...all, ...notEnforceable], warnings };
+  const { left, unused } = acceptWarnings(fieldsOf(object["metadata"])["annotations"], rulesOf(policy), [
+    ...warnings,
+    ...cutMessages(source),
+  ]);
+  // Not every rule of an invalid policy has been looked at.
+  return { errors: [...all, ...notEnforceable], warnings: all.length > 0 ? left : [...left, ...unused] };
 }
 
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
@@ -148,15 +157,28 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
   const { problem, expiresAt } = compileOverride(viewOverride(object, now), maxOverrideMs);
   const path = "spec.expiresAt";
   if (expiresAt <= now)
-    return { errors, warnings: [{ path, message: "has passed: the override has no effect" }] };
-  return { errors, warnings: problem === undefined ? [] : [{ path, message: problem.message }] };
+    return {
+      errors,
+      warnings: [{ path, id: "override-expired", message: "has passed: the override has no effect" }],
+    };
+  const id = "override-without-effect";
+  return { errors, warnings: problem === undefined ? [] : [{ path, id, message: problem.message }] };
 }
 
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
-  const { path } = error;
+  const { path, id } = error;
   const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
   const inExpression = expressionPosition(source, error);
   const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
   const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
-  return { severity, source, ...position, path, message, ...(suggestion !== undefined && { suggestion }) };
+  const named = id === undefined ? {} : { id };
+  return {
+    severity,
+    ...named,
+    source,
+    ...position,
+    path,
+    message,
+    ...(suggestion !== undefined && { suggestion }),
+  };
 }

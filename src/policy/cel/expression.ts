@@ -57,12 +57,16 @@ export interface Expression {
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
 
+/** Legal, but perhaps not intended. */
+export interface ExpressionWarning extends ExpressionProblem {
+  readonly id: string;
+}
+
 export interface CompiledExpression {
   /** Absent if there are problems. */
   readonly expression?: Expression;
   readonly problems: readonly ExpressionProblem[];
-  /** Legal, but perhaps not intended. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ExpressionWarning[];
   readonly patternWeight: number;
 }
 
@@ -75,7 +79,7 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   matchCondition: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   gate: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
-  object: { variables: ["object", "cluster", "now"], result: "bool" },
+  object: { variables: ["object", "cluster", "request", "now"], result: "bool" },
   health: { variables: ["cluster"], result: "bool" },
 };
 
@@ -122,7 +126,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   if (problems.length > 0)
     return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
   const warnings = [
-    ...checker.warnings.map(({ message }) => message),
+    ...checker.warnings.map(({ message }) => ({ id: "field-may-be-missing", message })),
     ...constantWarning(syntax.root, contract),
   ];
   return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
@@ -137,9 +141,10 @@ function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] 
   return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
 }
 
-function constantWarning(root: Expr, { variables }: Contract): string[] {
+function constantWarning(root: Expr, { variables }: Contract): ExpressionWarning[] {
   if (variables.some((name) => mentions(root, name))) return [];
-  return [`the result is always the same: the expression reads none of ${variables.join(", ")}`];
+  const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
+  return [{ id: "constant-expression", message }];
 }
 
 function locate({ expr, message }: Finding, { position }: Syntax): ExpressionProblem {

@@ -19,6 +19,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       demands,
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
+    ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
     ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) => firstOpening(members, now),

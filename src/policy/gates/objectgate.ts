@@ -1,9 +1,11 @@
-/** A gate on other objects: that some exist, or that none does. */
+/** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
 
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
 import { quoted } from "./expressiongate.ts";
+import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./objectcount.ts";
+import { compilePlaces, findObjects, type Places } from "./objectplace.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, type LabelMatcher } from "../selector.ts";
@@ -13,8 +15,9 @@ import type { PolicyRef } from "../policyref.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;
-  /** Absent: the Cluster's namespace. */
-  readonly namespace?: string;
+  readonly places: Places;
+  /** It has a namespaceSelector. */
+  readonly selectsNamespaces: boolean;
   /** A HookPolicy reaches only its own namespace. */
   readonly ownNamespaceOnly: boolean;
   readonly name?: string;
@@ -22,8 +25,7 @@ interface CompiledObjectGate {
   readonly selector?: LabelMatcher;
   readonly expression?: Expression;
   readonly whole: boolean;
-  readonly absent: boolean;
-  readonly minCount: number;
+  readonly count: Count;
   readonly lookSteps: number;
   /** What the gate waits for, without names that depend on the Cluster. */
   readonly condition: string;
@@ -40,10 +42,8 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
   return {
     name,
     demands: [{ kind: gate.kind, whole: gate.whole }],
-    queries: (world, call, now) => {
-      const query = locate(gate, { world, call, now });
-      return "holds" in query ? [] : [query];
-    },
+    ...(gate.selectsNamespaces && { selectsNamespaces: true }),
+    queries: (world, call, now) => queries(gate, { world, call, now }),
     evaluate: (world, call, now) => ({
       ...evaluate(gate, { world, call, now }),
       ...(usesNow && { changesAt: "Unknown" }),
@@ -53,21 +53,25 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
 }
 
 function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | undefined {
-  const { apiVersion, kind, namespace, name, minCount = 1 } = spec;
+  const { apiVersion, kind, name, namespaceSelector } = spec;
+  const ownNamespaceOnly = policy.kind === "HookPolicy";
+  const selectsNamespaces = namespaceSelector !== undefined;
+  // The CRD has no such field. A HookPolicy must not reach other namespaces even if the API server stores it.
+  if (ownNamespaceOnly && selectsNamespaces) return undefined;
   const nameExpression = compileOptional(spec.nameExpression, "objectName");
   const expression = compileOptional(spec.expression, "object");
   if (nameExpression === "broken" || expression === "broken") return undefined;
   return {
     kind: { apiVersion, kind },
-    ...(namespace !== undefined && { namespace }),
-    ownNamespaceOnly: policy.kind === "HookPolicy",
+    places: compilePlaces(spec),
+    selectsNamespaces,
+    ownNamespaceOnly,
     ...(name !== undefined && { name }),
     ...(nameExpression !== undefined && { nameExpression }),
     ...(spec.selector !== undefined && { selector: compileSelector(spec.selector) }),
     ...(expression !== undefined && { expression }),
     whole: expression?.readsWholeObject ?? false,
-    absent: spec.absent === true,
-    minCount,
+    count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
     condition: spec.expression === undefined ? "" : ` with ${quoted(spec.expression)}`,
   };
@@ -93,21 +97,31 @@ function lookStepsOf({ selector }: ObjectGateSpec): number {
   return 1 + labels / 3;
 }
 
-/** Where the objects are, or why that is unknown. */
-function locate(gate: CompiledObjectGate, { world, call, now }: Situation): ObjectQuery | GateResult {
-  const { cluster, namespace } = world;
-  const place = {
-    kind: gate.kind,
-    whole: gate.whole,
-    namespace: gate.namespace ?? cluster.metadata.namespace ?? "",
-  };
-  if (gate.name !== undefined) return { ...place, name: gate.name };
-  if (gate.nameExpression === undefined) return place;
+/** What is read before a release; nothing, if the gate cannot be evaluated. */
+function queries(gate: CompiledObjectGate, situation: Situation): readonly ObjectQuery[] {
+  const name = nameOf(gate, situation);
+  if (typeof name === "object") return [];
+  const place = gate.places.find(situation.world, "");
+  if ("holds" in place) return [];
+  const { kind, whole } = gate;
+  return place.namespaces.map((namespace) => ({
+    kind,
+    whole,
+    namespace,
+    ...(name !== undefined && { name }),
+  }));
+}
+
+/** `undefined`: objects of any name. */
+function nameOf(
+  gate: CompiledObjectGate,
+  { world: { cluster, namespace }, call, now }: Situation,
+): string | undefined | GateResult {
+  if (gate.nameExpression === undefined) return gate.name;
   const result = gate.nameExpression.evaluate({ cluster, namespace, call, now });
-  if (result.ok && typeof result.value === "string" && isObjectName(result.value))
-    return { ...place, name: result.value };
+  if (result.ok && typeof result.value === "string" && isObjectName(result.value)) return result.value;
   const problem = result.ok ? "nameExpression gives no name" : result.problem;
-  return unevaluable("ExpressionError", describe(gate, undefined, true), problem);
+  return unevaluable("ExpressionError", describe(gate, undefined, ""), problem);
 }
 
 /** For an invalid name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
@@ -116,67 +130,63 @@ function isObjectName(name: string): boolean {
 }
 
 function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
-  const query = locate(gate, situation);
-  if ("holds" in query) return query;
-  const { world, now } = situation;
-  const found = world.objects.find(gate.kind, query.namespace);
-  const wanted = describe(gate, query, !found.ok || found.namespaced);
-  if (!found.ok) return unevaluable(found.reason, wanted, found.message);
-  if (gate.ownNamespaceOnly && !found.namespaced) {
-    return unevaluable(
-      "ObjectOutOfReach",
-      wanted,
-      "the kind is cluster-scoped, which needs a ClusterHookPolicy",
-    );
-  }
-  if (gate.absent && found.namespaced && query.namespace === world.cluster.metadata.namespace) {
-    const doubt = doubtAbsence(world, wanted);
-    if (doubt !== undefined) return doubt;
-  }
-  const { length } = found.objects;
-  if (!afford(Math.ceil(length * gate.lookSteps))) return exhausted();
-  const candidates = found.objects.filter((object) => isMeant(gate, query, object));
-  return gate.absent
-    ? judgeAbsence(gate, candidates, { wanted, world, now })
-    : judgePresence(gate, candidates, { wanted, world, now });
+  const name = nameOf(gate, situation);
+  if (typeof name === "object") return name;
+  const found = look(gate, name, situation.world);
+  if ("holds" in found) return found;
+  const { wanted, objects } = found;
+  if (!afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
+  const candidates = objects.filter((object) => isMeant(gate, name, object));
+  return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
 }
 
-/** Whether a namespace exists and is not being deleted is known only for the Cluster's own. */
-function doubtAbsence({ namespace }: World, wanted: string): GateResult | undefined {
-  if (namespace === undefined) {
-    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
+/** The objects in the gate's reach, or why they are unknown or prove nothing. */
+function look(
+  gate: CompiledObjectGate,
+  name: string | undefined,
+  world: World,
+): GateResult | { readonly wanted: string; readonly objects: readonly WatchedObject[] } {
+  const place = gate.places.find(world, describe(gate, name, gate.places.where));
+  if ("holds" in place) return place;
+  const found = findObjects(world, gate.kind, place.namespaces);
+  const wanted = describe(gate, name, found.ok && !found.namespaced ? "" : place.where);
+  if (!found.ok) return unevaluable(found.reason, wanted, found.message);
+  if (found.namespaced) {
+    const doubt = provesByMissing(gate.count) ? place.doubt : undefined;
+    return doubt === undefined ? { wanted, objects: found.objects } : { ...doubt, wanted };
   }
-  if (namespace.metadata.deletionTimestamp === undefined) return undefined;
-  const observed = "its namespace is being deleted, so missing objects prove nothing";
-  return { holds: false, reason: "NamespaceTerminating", wanted, observed };
+  const problem = outOfReach(gate);
+  if (problem !== undefined) return unevaluable("ObjectOutOfReach", wanted, problem);
+  return { wanted, objects: found.objects };
+}
+
+/** Why the gate cannot look at objects of a cluster-scoped kind. */
+function outOfReach({ ownNamespaceOnly, selectsNamespaces }: CompiledObjectGate): string | undefined {
+  if (ownNamespaceOnly) return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
+  return selectsNamespaces ? "the kind is cluster-scoped: remove namespaceSelector" : undefined;
 }
 
 function isMeant(
   { selector }: CompiledObjectGate,
-  { name }: ObjectQuery,
+  name: string | undefined,
   { metadata }: WatchedObject,
 ): boolean {
   if (name !== undefined) return metadata.name === name;
   return selector === undefined || selector(metadata.labels);
 }
 
-interface Judging {
-  readonly wanted: string;
-  readonly world: World;
-  readonly now: Date;
-}
-
 /** `undefined`: the expression is not evaluable for this object. */
 function fulfils(
   { expression }: CompiledObjectGate,
   object: WatchedObject,
-  { world, now }: Judging,
+  { world, call, now }: Situation,
 ): boolean | undefined {
   if (expression === undefined) return true;
   const raw = object.raw ?? (expression.readsWholeObject ? undefined : { metadata: object.metadata });
   if (raw === undefined) return undefined;
   const result = expression.evaluate({
     cluster: world.cluster,
+    call,
     object: raw,
     objectMetadata: object.metadata,
     now,
@@ -184,47 +194,10 @@ function fulfils(
   return result.ok ? result.value === true : undefined;
 }
 
-/** An object that is being deleted does not count as present. */
-function judgePresence(
-  gate: CompiledObjectGate,
-  objects: readonly WatchedObject[],
-  judging: Judging,
-): GateResult {
-  const results = objects
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .map((object) => fulfils(gate, object, judging));
-  const count = results.filter((result) => result === true).length;
-  const unknown = results.filter((result) => result === undefined).length;
-  const { wanted } = judging;
-  const observed = `${count} of ${results.length}`;
-  if (count >= gate.minCount) return { holds: true, reason: "Holds", wanted, observed };
-  if (count + unknown >= gate.minCount) return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
-  return { holds: false, reason: "WaitingForObject", wanted, observed };
-}
-
-/** An object that is being deleted still exists. */
-function judgeAbsence(
-  gate: CompiledObjectGate,
-  objects: readonly WatchedObject[],
-  judging: Judging,
-): GateResult {
-  const results = objects.map((object) => fulfils(gate, object, judging));
-  const { wanted } = judging;
-  const count = results.filter((result) => result === true).length;
-  if (count > 0) return { holds: false, reason: "WaitingForAbsence", wanted, observed: `${count} left` };
-  if (results.includes(undefined)) return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
-  return { holds: true, reason: "Holds", wanted, observed: "none left" };
-}
-
-const CANNOT_EVALUATE =
-  "the expression cannot be evaluated for an object: use has() for fields that can be missing";
-
-function describe(gate: CompiledObjectGate, query: ObjectQuery | undefined, namespaced: boolean): string {
+function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {
   const { apiVersion, kind } = gate.kind;
   const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
-  const named = query?.name === undefined ? "" : ` ${query.name}`;
-  const where = query === undefined || !namespaced ? "" : ` in namespace ${query.namespace}`;
-  const many = gate.minCount > 1 ? `${gate.minCount} × ` : "";
-  const what = `${many}${kind}${group}${named}${where}${gate.condition}`;
-  return gate.absent ? `no ${what} to be left` : what;
+  const named = name === undefined ? "" : ` ${name}`;
+  const place = where === "" ? "" : ` in ${where}`;
+  return describeCounted(gate.count, `${kind}${group}${named}${place}${gate.condition}`);
 }

@@ -191,7 +191,7 @@ function checkExpression(source: string, use: ExpressionUse, { path, patterns }:
       path,
       message: `${position(line, column)}${message}`,
     })),
-    warnings: warnings.map((message) => ({ path, message })),
+    warnings: warnings.map(({ id, message }) => ({ path, id, message })),
   };
 }
 
@@ -205,12 +205,18 @@ function checkRange(range: string, path: string): Semantics {
   return message === undefined ? NOTHING : { errors: [{ path, message }], warnings: [] };
 }
 
-/** An approval that only has to exist also approves the next operation. */
+/**
+ * An approval that only has to exist also approves the next operation. A Cluster is created once: what it must have
+ * then is a requirement.
+ */
 function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Semantics {
-  const before = hooks.filter((hook) => hook.startsWith("Before"));
+  const own = gate.from !== "Namespace";
+  const before = hooks.filter(
+    (hook) => hook.startsWith("Before") && !(own && hook === "BeforeClusterCreate"),
+  );
   if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return NOTHING;
   const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
-  return { errors: [], warnings: [{ path, message }] };
+  return { errors: [], warnings: [{ path, id: "unbound-approval", message }] };
 }
 
 /** What ties an approval to one operation, which depends on the hook. */
@@ -236,7 +242,7 @@ function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
   const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
   if (until === undefined || index < 0) return NOTHING;
   const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, the Cluster stays between two versions and cannot take another one. To stop an upgrade before anything changes, hold BeforeClusterUpgrade`;
-  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, id: "mid-upgrade", message }] };
 }
 
 /** The hooks whose fromKubernetesVersion no annotation shows. */
@@ -249,7 +255,8 @@ function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: S
   const hasClock = deadline !== undefined || until?.some(({ wait }) => wait !== undefined) === true;
   if (showsVersions || index < 0 || !hasClock || !readsFrom(rule)) return NOTHING;
   const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
-  return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, message }] };
+  const warning = { path: `${path}.hooks[${index}]`, id: "from-version-not-shown", message };
+  return { errors: [], warnings: [warning] };
 }
 
 function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
@@ -261,6 +268,9 @@ function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
     ),
     ...gates.flatMap(({ object }) =>
       object?.nameExpression === undefined ? [] : [compileExpression(object.nameExpression, "objectName")],
+    ),
+    ...gates.flatMap(({ object }) =>
+      object?.expression === undefined ? [] : [compileExpression(object.expression, "object")],
     ),
   ].some(({ expression }) => expression?.requestFields.has("fromKubernetesVersion"));
 }

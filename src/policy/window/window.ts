@@ -1,7 +1,8 @@
 /** Windows: the instants inside an `allow` entry and outside every `deny` entry. */
 
 import { parseDuration } from "../duration.ts";
-import { parseInstant, type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
+import { parseMoment } from "./moment.ts";
+import { type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
 import { Shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
@@ -222,7 +223,7 @@ function cover({ schedule, duration, from, to }: WindowEntry, timeZone: string |
   if (schedule !== undefined && duration !== undefined && timeZone !== undefined) {
     return recurring(schedule, parseDuration(duration) ?? NaN, timeZone);
   }
-  return once(parseInstant(from ?? "") ?? NaN, parseInstant(to ?? "") ?? NaN);
+  return once(parseMoment(from ?? "", timeZone) ?? NaN, parseMoment(to ?? "", timeZone) ?? NaN);
 }
 
 function once(from: number, to: number): Cover {

@@ -2,10 +2,11 @@
 
 import { parseDuration } from "../duration.ts";
 import { found } from "../validation/fieldmessage.ts";
+import { isLocal, parseInstant, parseMoment } from "./moment.ts";
 import { longestPause, scheduleProblem, scheduleWarning } from "./schedule.ts";
 import { zoneProblem } from "./zone.ts";
 
-/** Either a schedule with a duration, or two instants. */
+/** Either a schedule with a duration, or two moments (moment.ts). */
 export interface WindowEntry {
   readonly schedule?: string;
   readonly duration?: string;
@@ -14,7 +15,7 @@ export interface WindowEntry {
 }
 
 export interface WindowSpec {
-  /** Required for schedules. */
+  /** Required for schedules, dates and times without an offset. */
   readonly timeZone?: string;
   /** Absent: always open. */
   readonly allow?: readonly WindowEntry[];
@@ -24,25 +25,17 @@ export interface WindowSpec {
 export interface WindowProblem {
   /** Relative to the window, such as ".allow[0].schedule". */
   readonly path: string;
+  /** Names a warning, as in FieldError. */
+  readonly id?: string;
   readonly message: string;
-}
-
-const INSTANT =
-  /^(?<day>\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?<offset>Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
-
-/** Parses RFC 3339 to milliseconds. */
-export function parseInstant(text: string): number | undefined {
-  const { day = "", offset } = INSTANT.exec(text)?.groups ?? {};
-  if (offset === undefined) return undefined;
-  // JavaScript parses 30 February as 2 March.
-  const midnight = Date.parse(`${day}T00:00:00Z`);
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return undefined;
-  return Date.parse(text);
 }
 
 /** Returns no problems if the window can be compiled. */
 export function windowProblems(spec: WindowSpec): readonly WindowProblem[] {
-  return [...emptyProblems(spec), ...zoneProblems(spec), ...entriesOf(spec).flatMap(entryProblems)];
+  const zone = zoneProblems(spec);
+  const timeZone = zone.length > 0 ? undefined : spec.timeZone;
+  const entries = entriesOf(spec).flatMap((entry) => entryProblems(entry, timeZone));
+  return [...emptyProblems(spec), ...zone, ...entries];
 }
 
 function emptyProblems({ allow, deny = [] }: WindowSpec): WindowProblem[] {
@@ -57,12 +50,20 @@ function emptyProblems({ allow, deny = [] }: WindowSpec): WindowProblem[] {
 
 function zoneProblems(spec: WindowSpec): WindowProblem[] {
   const { timeZone } = spec;
-  const needed = entriesOf(spec).some(({ entry }) => entry.schedule !== undefined);
   if (timeZone === undefined) {
-    return needed ? [{ path: ".timeZone", message: "required field is missing: schedules need it" }] : [];
+    const needing = entriesOf(spec).map(({ entry }) => needsZone(entry));
+    const what = needing.find((each) => each !== undefined);
+    return what === undefined
+      ? []
+      : [{ path: ".timeZone", message: `required field is missing: ${what} need it` }];
   }
   const message = zoneProblem(timeZone);
   return message === undefined ? [] : [{ path: ".timeZone", message }];
+}
+
+function needsZone({ schedule, from = "", to = "" }: WindowEntry): string | undefined {
+  if (schedule !== undefined) return "schedules";
+  return isLocal(from) || isLocal(to) ? "dates and times without an offset" : undefined;
 }
 
 interface PlacedEntry {
@@ -77,12 +78,14 @@ function entriesOf({ allow = [], deny = [] }: WindowSpec): PlacedEntry[] {
   ];
 }
 
-function entryProblems({ path, entry }: PlacedEntry): WindowProblem[] {
+/** `timeZone`: absent if it is missing or invalid. */
+function entryProblems({ path, entry }: PlacedEntry, timeZone: string | undefined): WindowProblem[] {
   const { schedule, duration, from, to } = entry;
   const recurs = schedule !== undefined && duration !== undefined && from === undefined && to === undefined;
   if (recurs) return at(path, { schedule: scheduleProblem(schedule), duration: durationProblem(duration) });
   const once = from !== undefined && to !== undefined && schedule === undefined && duration === undefined;
-  if (once) return at(path, { from: instantProblem(from), to: instantProblem(to) ?? orderProblem(from, to) });
+  if (once)
+    return at(path, { from: momentProblem(from), to: momentProblem(to) ?? orderProblem(from, to, timeZone) });
   return [{ path, message: "expected either schedule and duration, or from and to" }];
 }
 
@@ -99,21 +102,32 @@ function durationProblem(text: string): string | undefined {
   return `found ${found(text)}, expected hours, minutes and seconds such as 8h or 1h30m, at most 8784h${hint}`;
 }
 
-function instantProblem(text: string): string | undefined {
-  if (parseInstant(text) !== undefined) return undefined;
-  return `found ${found(text)}, expected a time with its offset such as "2026-12-20T00:00:00Z"`;
+function momentProblem(text: string): string | undefined {
+  if (isLocal(text) || parseInstant(text) !== undefined) return undefined;
+  return `found ${found(text)}, expected a time with its offset such as "2026-12-20T00:00:00Z", or a date or time of timeZone such as "2026-12-20" or "2026-12-20T18:00"`;
 }
 
-function orderProblem(from: string, to: string): string | undefined {
-  const [first, end] = [parseInstant(from), parseInstant(to)];
+function orderProblem(from: string, to: string, timeZone: string | undefined): string | undefined {
+  const [first, end] = [parseMoment(from, timeZone), parseMoment(to, timeZone)];
   if (first === undefined || end === undefined || first < end) return undefined;
-  return `found ${found(to)}, expected a time after from, ${from}`;
+  const hint =
+    from === to && /^[^T]+$/.test(to) ? ": a date is its first instant, so write the next day" : "";
+  return `found ${found(to)}, expected a time after from, ${from}${hint}`;
 }
 
 /** For a window without problems. */
 export function windowWarnings(spec: WindowSpec): readonly WindowProblem[] {
-  const warnings = entriesOf(spec).flatMap(({ path, entry }) => at(path, { schedule: daysWarning(entry) }));
-  return [...zoneWarnings(spec), ...warnings, ...pauseWarnings(spec), ...deniedWarnings(spec)];
+  const days = entriesOf(spec).flatMap(({ path, entry }) => at(path, { schedule: daysWarning(entry) }));
+  return [
+    ...named("posix-time-zone", zoneWarnings(spec)),
+    ...named("day-of-month-or-week", days),
+    ...named("no-pause", pauseWarnings(spec)),
+    ...named("never-opens", deniedWarnings(spec)),
+  ];
+}
+
+function named(id: string, warnings: readonly WindowProblem[]): WindowProblem[] {
+  return warnings.map((warning) => ({ ...warning, id }));
 }
 
 function daysWarning({ schedule }: WindowEntry): string | undefined {
@@ -140,23 +154,20 @@ function pauseWarnings(spec: WindowSpec): WindowProblem[] {
   });
 }
 
-function deniedWarnings({ allow = [], deny = [] }: WindowSpec): WindowProblem[] {
+function deniedWarnings({ allow = [], deny = [], timeZone }: WindowSpec): WindowProblem[] {
   return allow.flatMap((entry, i) => {
-    const by = deny.findIndex((denied) => contains(denied, entry));
+    const by = deny.findIndex((denied) => contains(denied, entry, timeZone));
     return by < 0
       ? []
       : [{ path: `.allow[${i}]`, message: `never opens, because deny[${by}] covers all of it` }];
   });
 }
 
-function contains(outer: WindowEntry, inner: WindowEntry): boolean {
+function contains(outer: WindowEntry, inner: WindowEntry, timeZone: string | undefined): boolean {
   if (inner.from === undefined || inner.to === undefined) {
     return outer.schedule === inner.schedule && outer.duration === inner.duration;
   }
   if (outer.from === undefined || outer.to === undefined) return false;
+  const instant = (text: string): number => parseMoment(text, timeZone) ?? NaN;
   return instant(outer.from) <= instant(inner.from) && instant(inner.to) <= instant(outer.to);
-}
-
-function instant(text: string): number {
-  return parseInstant(text) ?? NaN;
 }

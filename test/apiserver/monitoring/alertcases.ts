@@ -199,7 +199,10 @@ export const CASES: Readonly<Record<string, Cases>> = {
     ],
   },
   HookPolicyDeadlineNear: {
-    fires: [{ name: "80 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" } }],
+    fires: [
+      { name: "80 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="80"}`]: "3x60" } },
+      { name: "warnBefore", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="near"}`]: "1x60" } },
+    ],
     rests: [{ name: "50 %", at: "5m", series: { [`hookpolicy_deadlines{${POLICY},passed="50"}`]: "3x60" } }],
   },
   HookPolicyDeadlinePassed: {

@@ -197,3 +197,50 @@ test("a missing right is reported before one that could not be checked", async (
   });
   assert.match(refusedAs(await hook.create(own(FINAL, gate())), 403), /until\[1\]/);
 });
+
+test("to look into selected namespaces, the author lists the kind in all of them, and the Namespaces", async () => {
+  const selecting = gate({ namespaceSelector: { matchLabels: { env: "staging" } } });
+  const hook = webhook();
+  assert.equal((await hook.create(fleet(selecting))).allowed, true);
+  assert.deepEqual(
+    hook.asked.map(({ access }) => access),
+    [
+      { verb: "list", group: "velero.io", resource: "backups" },
+      { verb: "list", group: "", resource: "namespaces" },
+    ],
+  );
+  const without = (resource: string) => webhook({ allowed: (access) => access.resource !== resource });
+  assert.match(
+    refusedAs(await without("backups").create(fleet(selecting)), 403),
+    /cannot list resource "backups" in API group "velero.io" in all namespaces/,
+  );
+  assert.match(
+    refusedAs(await without("namespaces").create(fleet(selecting)), 403),
+    /cannot list resource "namespaces" in API group "" at the cluster scope/,
+  );
+});
+
+test("a name, or a namespace beside the selector, does not narrow what the author may have to list", async () => {
+  const namespaceSelector = { matchLabels: { env: "staging" } };
+  const named = gate({ selector: undefined as never, name: "final", namespaceSelector });
+  const both = gate({ namespace: "backups", namespaceSelector }, "both");
+  const hook = webhook({ allowed: ({ namespace, name }) => namespace !== undefined || name !== undefined });
+  for (const until of [named, both]) refusedAs(await hook.create(fleet(until)), 403);
+});
+
+test("a selector of namespaces that is new or changed is asked for, and an unchanged one is not", async () => {
+  const staging = gate({ namespaceSelector: { matchLabels: { env: "staging" } } });
+  const hook = webhook(nobody);
+  refusedAs(await hook.update(fleet(gate()), fleet(staging)), 403);
+  refusedAs(await hook.update(fleet(staging), fleet(gate({ namespaceSelector: {} }))), 403);
+  assert.equal((await hook.update(fleet(staging), fleet(staging, FINAL))).allowed, false);
+  assert.equal((await hook.update(fleet(staging, FINAL), fleet(staging))).allowed, true);
+});
+
+test("a cluster-scoped kind has no namespaces to select", async () => {
+  const located = () => ({ resource: { group: "", plural: "nodes", namespaced: false } });
+  const { warnings } = await webhook({ located }).create(fleet(gate({ namespaceSelector: {} })));
+  assert.deepEqual(warnings, [
+    "spec.rules[0].until[0].object: the kind is cluster-scoped: remove namespaceSelector",
+  ]);
+});

@@ -114,6 +114,16 @@ test("what is legal but suspicious is a warning with its path", async () => {
   assert.match(warnings?.[1] ?? "", /^spec\.rules\[1\]\.hooks\[0\]: BeforeWorkersUpgrade is asked once/);
 });
 
+test("a warning that the policy accepts is not told", async () => {
+  const { create } = webhook();
+  const policy = hookPolicy(
+    { rules: [rule()] },
+    { annotations: { "hookpolicy.dev/accept": "confirmed-delete/unbound-approval" } },
+  );
+  assert.equal((await create(policy)).warnings, undefined);
+  assert.match((await create(hookPolicy({ rules: [rule()] }))).warnings?.[0] ?? "", / \[unbound-approval\]$/);
+});
+
 test("a hook that Cluster API does not call or wait for at its version is a warning", async () => {
   const { create } = webhook({ served: servedHooks(10) });
   const { allowed, warnings } = await create(

@@ -24,6 +24,7 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     policies: async (kind: PolicyKind) => (kind === "HookPolicy" ? live.own : live.clusterWide) ?? [],
     cluster: async () => live.cluster ?? approved,
     namespace: async () => live.namespace ?? namespace(),
+    namespaces: async () => [],
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,

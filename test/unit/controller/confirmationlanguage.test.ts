@@ -70,6 +70,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
       policies.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata),
     cluster: async () => (clusters.length > 1 ? clusters.shift() : clusters[0]) ?? deleting,
     namespace: async () => namespace(),
+    namespaces: async () => [],
     overrides: async () => scene.liveOverrides ?? overrides.map(({ metadata }) => metadata),
     objects: async (query) => {
       read.push(query);

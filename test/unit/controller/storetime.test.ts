@@ -256,6 +256,45 @@ describe("a deadline", () => {
     );
   });
 
+  test("is warned of at the time that its rule says, once, instead of after parts of its time", () => {
+    const own = gated([approval], {
+      deadline: { after: "100m", onExpiry: "KeepBlocking", warnBefore: "5m" },
+    });
+    const fixture = storeWith({ policies: [own], clusters: [deleting] });
+    for (const minute of [50, 80, 94]) passTo(fixture, at(`+${minute}m`));
+    assert.deepEqual(steps(fixture), []);
+    assert.deepEqual(
+      [...(entryOf(fixture, own).deadlines.values().next().value ?? [])],
+      [["confirmed-delete", 0]],
+    );
+    passTo(fixture, at("+96m"));
+    assert.deepEqual(
+      [...(entryOf(fixture, own).deadlines.values().next().value ?? [])],
+      [["confirmed-delete", "Near"]],
+    );
+    for (const minute of [97, 100, 101]) passTo(fixture, at(`+${minute}m`));
+    assert.deepEqual(steps(fixture), [
+      ["Near", at("+100m"), false],
+      [100, at("+100m"), false],
+    ]);
+  });
+
+  test("an edit of when to warn does not start the deadline again", () => {
+    const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    const { metadata } = policy;
+    passTo(fixture, at("+40m"));
+    const [first] = policy.spec.rules;
+    assert.ok(first);
+    const rules = [{ ...first, deadline: { after: "100m", onExpiry: "Allow" as const, warnBefore: "30m" } }];
+    fixture.setPolicy({
+      ...policy,
+      metadata: { ...metadata, generation: 2 },
+      spec: { ...policy.spec, rules },
+    } as typeof policy);
+    passTo(fixture, at("+70m"));
+    assert.deepEqual(steps(fixture), [["Near", at("+100m"), true]]);
+  });
+
   test("is told of by the clock alone", () => {
     const fixture = storeWith({ policies: [policy], clusters: [deleting] });
     for (const minute of [50, 80, 100]) passTo(fixture, at(`+${minute}m`));

@@ -117,6 +117,11 @@ describe("the text", () => {
       reason: "DeadlineApproaching",
       note: /^BeforeClusterDelete is held by HookPolicy team-a\/protect, rule r; 80 % .* deadline, 2026-11-21T13:00:00Z, have passed: it proceeds then$/,
     },
+    "of a deadline that is as near as its rule wants to be warned": {
+      transition: { ...deadline, step: "Near" },
+      reason: "DeadlineApproaching",
+      note: /rule r; its deadline, 2026-11-21T13:00:00Z, is near: it proceeds then$/,
+    },
     "of a deadline that only tells": {
       transition: { ...deadline, releases: false },
       reason: "DeadlineApproaching",

@@ -63,6 +63,7 @@ describe("the metrics", () => {
       [`${of},passed=0`]: 1,
       [`${of},passed=50`]: 0,
       [`${of},passed=80`]: 1,
+      [`${of},passed=near`]: 0,
       [`${of},passed=100`]: 0,
     });
   });

@@ -93,9 +93,24 @@ test("a warning exits 0, and 1 with --strict", async (t) => {
   const cwd = await folder(t, { "a.yaml": SUSPICIOUS });
   const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
   assert.equal(code, 0);
-  assert.match(stdout, /^a\.yaml:9:28: warning: .*stays an approval/);
+  assert.match(stdout, /^a\.yaml:9:28: warning: .*stays an approval.* \[unbound-approval\]$/m);
   assert.match(stdout, /1 HookPolicy: no errors, 1 warning\n$/);
   assert.equal((await hookpolicy(["validate", "--strict", "a.yaml"], { cwd })).code, 1);
+});
+
+test("a warning that the policy accepts is none, and an accept that matches none is one", async (t) => {
+  const accepting = (what: string): string =>
+    SUSPICIOUS.replace("metadata: {", `metadata:\n  {annotations: {hookpolicy.dev/accept: "${what}"}, `);
+  const cwd = await folder(t, {
+    "a.yaml": accepting("confirmed/unbound-approval"),
+    "b.yaml": accepting("confirmed/unbound-approval, confirmed/mid-upgrade"),
+  });
+  const accepted = await hookpolicy(["validate", "--strict", "a.yaml"], { cwd });
+  assert.deepEqual([accepted.code, accepted.stdout], [0, "1 HookPolicy: no errors\n"]);
+  const unused = await hookpolicy(["validate", "--strict", "b.yaml"], { cwd });
+  assert.equal(unused.code, 1);
+  assert.match(unused.stdout, /^b\.yaml:4:\d+: warning: metadata\.annotations\[hookpolicy\.dev\/accept\]: /);
+  assert.match(unused.stdout, /mid-upgrade" accepts no warning of this policy: remove it \[unused-accept\]/);
 });
 
 const UNKNOWN = {

@@ -68,8 +68,8 @@ describe("a rule cannot be evaluated", () => {
       found: { path: "until[0].object.nameExpression", says: /expected string/ },
     },
     "with a condition on objects that looks at what it may not": {
-      over: { until: [object({ expression: "request.hook == 'x'" })] },
-      found: { path: "until[0].object.expression", says: /request/ },
+      over: { until: [object({ expression: "'a' in namespaceObject.metadata.labels" })] },
+      found: { path: "until[0].object.expression", says: /namespaceObject/ },
     },
     "with any of it inside of anyOf": {
       over: { until: [{ name: "any", anyOf: [quiet, { name: "v", version: { range: "banana" } }] }] },
@@ -108,6 +108,13 @@ describe("a rule is suspicious", () => {
       over: { hooks: ["BeforeClusterUpgrade"], until: [{ name: "l", label: { key: "approved" } }] },
       found: { path: "until[0].label", says: /`valueFrom: TargetVersion`/ },
     },
+    "with something that a Namespace must have before each creation": {
+      over: {
+        hooks: ["BeforeClusterCreate"],
+        until: [{ name: "a", annotation: { key: "a", from: "Namespace" } }],
+      },
+      found: { path: "until[0].annotation", says: /`valueFrom: ClusterName`/ },
+    },
     "with such an approval inside of anyOf": {
       over: { until: [{ name: "any", anyOf: [quiet, approval] }] },
       found: { path: "until[0].anyOf[1].annotation", says: /only has to be present/ },
@@ -126,12 +133,20 @@ describe("a rule is suspicious", () => {
     },
   };
   for (const [name, { over, found }] of Object.entries(cases))
-    test(name, () => check("warnings", over, found));
+    test(name, () => {
+      check("warnings", over, found);
+      const { warnings } = checkRules([rule(over)], []);
+      for (const { id } of warnings) assert.match(id ?? "none", /^[a-z]+(-[a-z]+)+$/);
+    });
 
   const fine: Record<string, Partial<RuleSpec>> = {
     "not with an approval that is bound to a value": { until: [quiet] },
     "not with an approval that is bound to the Cluster": {
       until: [{ name: "a", annotation: { key: "a", valueFrom: "ClusterUID" } }],
+    },
+    "not with what a Cluster must have when it is created, because it is created once": {
+      hooks: ["BeforeClusterCreate"],
+      until: [{ name: "l", label: { key: "cost-center" } }, approval],
     },
     "not with an approval after the operation": {
       hooks: ["AfterClusterUpgrade"],

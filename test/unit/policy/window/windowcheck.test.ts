@@ -145,9 +145,9 @@ const OTHER_PROBLEMS: Readonly<Record<string, readonly [spec: WindowSpec, messag
   "a duration of nothing": [daily("0 0 * * *", "UTC", "0s"), ".allow[0].duration: found"],
   "a time without an offset": [
     { deny: [once(NEW_YEAR, "2026-01-02T00:00:00")] },
-    '.deny[0].to: found "2026-01-02T00:00:00"',
+    ".timeZone: required field is missing: dates and times without an offset",
   ],
-  "a date": [{ deny: [once("2026-01-01", NEW_YEAR)] }, ".deny[0].from: found"],
+  "a date": [{ deny: [once("2026-01-01", NEW_YEAR)] }, ".timeZone: required field is missing: dates and"],
   "30 February": [{ deny: [once("2026-02-30T00:00:00Z", "2027-01-01T00:00:00Z")] }, ".deny[0].from: found"],
   "month 13": [{ deny: [once("2026-13-01T00:00:00Z", "2027-01-01T00:00:00Z")] }, ".deny[0].from: found"],
   "24 o'clock": [{ deny: [once(NEW_YEAR, "2026-01-02T24:00:00Z")] }, ".deny[0].to: found"],

@@ -46,7 +46,18 @@ const single: fc.Arbitrary<WindowEntry> = fc
     to: new Date(from + length).toISOString(),
   }));
 
-const entries = fc.oneof({ weight: 3, arbitrary: recurring }, { weight: 1, arbitrary: single });
+const local: fc.Arbitrary<WindowEntry> = fc
+  .tuple(moments, fc.integer({ min: 2, max: 90 }), fc.constantFrom(10, 16, 19), fc.constantFrom(10, 16, 19))
+  .map(([from, days, a, b]) => ({
+    from: new Date(from).toISOString().slice(0, a),
+    to: new Date(from + days * DAY).toISOString().slice(0, b),
+  }));
+
+const entries = fc.oneof(
+  { weight: 3, arbitrary: recurring },
+  { weight: 1, arbitrary: single },
+  { weight: 1, arbitrary: local },
+);
 const zones = fc.constantFrom(
   "Europe/Berlin",
   "America/Havana",

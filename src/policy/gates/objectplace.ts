@@ -1,0 +1,119 @@
+/** Where an object gate looks: in one namespace, or in those that its namespaceSelector selects. */
+
+import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
+import type { LabelSelector } from "../../api/meta.ts";
+import { afford, exhausted } from "../budget.ts";
+import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
+import { type GateResult, unevaluable } from "../policy.ts";
+import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
+import type { World } from "../world.ts";
+
+/** Read one by one before a release, so that objects in other namespaces cannot delay it. */
+const MAX_NAMESPACES = 100;
+/** The cost of comparing the labels of one Namespace, per label. */
+const LABEL_STEPS = 0.1;
+
+export interface Place {
+  readonly namespaces: readonly string[];
+  /** For messages: "namespace team-a". */
+  readonly where: string;
+  /** Why missing objects prove nothing. */
+  readonly doubt?: { readonly holds: false | undefined; readonly reason: string; readonly observed: string };
+}
+
+export interface Places {
+  /** For messages, if the place cannot be told. */
+  readonly where: string;
+  /** Charges the steps of the search. */
+  readonly find: (world: World, wanted: string) => Place | GateResult;
+}
+
+export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec): Places {
+  if (namespaceSelector !== undefined) return selectedPlaces(namespaceSelector);
+  return { where: "", find: (world) => onePlace(namespace, world) };
+}
+
+/** Whether a namespace exists and is not being deleted is known only for the Cluster's own. */
+function onePlace(given: string | undefined, { cluster, namespace: known }: World): Place {
+  const own = cluster.metadata.namespace ?? "";
+  const name = given ?? own;
+  const place = { namespaces: [name], where: `namespace ${name}` };
+  if (name !== own) return place;
+  if (known === undefined) return { ...place, doubt: UNKNOWN };
+  return known.metadata.deletionTimestamp === undefined ? place : { ...place, doubt: TERMINATING };
+}
+
+const UNKNOWN = {
+  holds: undefined,
+  reason: "NamespaceUnknown",
+  observed: "the Namespace is not known",
+} as const;
+
+const TERMINATING = {
+  holds: false,
+  reason: "NamespaceTerminating",
+  observed: "its namespace is being deleted, so missing objects prove nothing",
+} as const;
+
+const ONE_TERMINATING = {
+  ...TERMINATING,
+  observed: "a selected namespace is being deleted, so missing objects prove nothing",
+} as const;
+
+/** A selector with a misspelt label must not prove that nothing is left. */
+const NONE_SELECTED = {
+  holds: undefined,
+  reason: "NoNamespaceSelected",
+  observed: "namespaceSelector selects no Namespace, so missing objects prove nothing",
+} as const;
+
+function selectedPlaces(selector: LabelSelector): Places {
+  const selects = compileSelector(selector);
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const steps = (1 + Object.keys(matchLabels).length + matchExpressions.length) * LABEL_STEPS;
+  const text = describeSelector(selector);
+  const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
+  return { where, find: (world, wanted) => select(world, { selects, steps, where }, wanted) };
+}
+
+interface Selection {
+  readonly selects: LabelMatcher;
+  /** Per Namespace. */
+  readonly steps: number;
+  readonly where: string;
+}
+
+function select(
+  { namespaces }: World,
+  { selects, steps, where }: Selection,
+  wanted: string,
+): Place | GateResult {
+  if (namespaces === undefined)
+    return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
+  const all = [...namespaces()];
+  if (!afford(Math.ceil(all.length * steps))) return exhausted();
+  const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
+  if (selected.length > MAX_NAMESPACES) {
+    const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
+    return unevaluable("TooManyNamespaces", wanted, problem);
+  }
+  const terminating = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
+  const doubt = selected.length === 0 ? NONE_SELECTED : terminating ? ONE_TERMINATING : undefined;
+  const names = selected.map(({ name }) => name).toSorted();
+  return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
+}
+
+/** The objects of all these namespaces; unknown if those of one of them are. */
+export function findObjects(
+  { objects }: World,
+  kind: ObjectKind,
+  namespaces: readonly string[],
+): FoundObjects {
+  const found: WatchedObject[] = [];
+  for (const namespace of namespaces) {
+    const part = objects.find(kind, namespace);
+    if (!part.ok || !part.namespaced || namespaces.length === 1) return part;
+    for (const object of part.objects) found.push(object);
+  }
+  return { ok: true, namespaced: true, objects: found };
+}

@@ -1,0 +1,53 @@
+/** Warnings that a policy's author accepts, by rule and warning. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { acceptWarnings } from "../../../../src/policy/validation/accepted.ts";
+import type { FieldError } from "../../../../src/policy/validation/schema.ts";
+
+const RULES = [{ name: "a" }, { name: "b" }];
+const approval: FieldError = {
+  path: "spec.rules[0].until[0].annotation",
+  id: "unbound-approval",
+  message: "m",
+};
+const upgrade: FieldError = { path: "spec.rules[1].hooks[0]", id: "mid-upgrade", message: "n" };
+
+const accept = (text: unknown, warnings = [approval, upgrade], rules: readonly unknown[] = RULES) => {
+  const { left, unused } = acceptWarnings({ "hookpolicy.dev/accept": text }, rules, warnings);
+  return { left, unused: unused.map(({ id, message }) => `${id}: ${message}`) };
+};
+
+test("an accepted warning is left out, and the others stay", () => {
+  assert.deepEqual(accept("a/unbound-approval"), { left: [upgrade], unused: [] });
+  assert.deepEqual(accept(" b/mid-upgrade ,a/unbound-approval"), { left: [], unused: [] });
+});
+
+test("a warning of another rule, or another warning of the rule, is not accepted with it", () => {
+  const { left, unused } = accept("b/unbound-approval, a/mid-upgrade");
+  assert.deepEqual(left, [approval, upgrade]);
+  assert.equal(unused.length, 2);
+});
+
+test("what accepts nothing is a warning, and says what may be meant", () => {
+  assert.deepEqual(accept("a/unbound-aproval").unused, [
+    'unused-accept: "a/unbound-aproval" accepts no warning of this policy: remove it; did you mean "a/unbound-approval"?',
+  ]);
+  assert.deepEqual(accept("a/unbound-approval", []).unused.length, 1);
+  for (const text of ["", "mid-upgrade", "a/b/c", "a/", "a/unbound-approval,"])
+    assert.match(accept(text).unused.at(-1) ?? "", /expected RULE\/WARNING, separated by commas/, text);
+});
+
+test("nothing is accepted without the annotation, or by one that is no text", () => {
+  const warnings = [approval, upgrade];
+  for (const annotations of [undefined, null, "a/unbound-approval", [], {}, { accept: "a/unbound-approval" }])
+    assert.deepEqual(acceptWarnings(annotations, RULES, warnings), { left: warnings, unused: [] });
+  assert.deepEqual(accept({ a: 1 }), { left: warnings, unused: [] });
+});
+
+test("a warning without an id, or about no rule with a name, cannot be accepted", () => {
+  const { id: _, ...nameless } = approval;
+  assert.deepEqual(accept("a/unbound-approval", [nameless]).left, [nameless]);
+  assert.deepEqual(accept("a/unbound-approval", [approval], [{}, null]).left, [approval]);
+  assert.deepEqual(accept("/x", [{ path: "spec", id: "x", message: "" }]).left.length, 1);
+});
