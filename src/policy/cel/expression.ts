@@ -57,12 +57,18 @@ export interface Expression {
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
 
+/** Legal, but perhaps not intended. */
+export interface ExpressionWarning extends ExpressionProblem {
+  readonly id: string;
+  /** The field of `request` that can be missing: some hooks always send it, and some never. */
+  readonly requestField?: string;
+}
+
 export interface CompiledExpression {
   /** Absent if there are problems. */
   readonly expression?: Expression;
   readonly problems: readonly ExpressionProblem[];
-  /** Legal, but perhaps not intended. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ExpressionWarning[];
   readonly patternWeight: number;
 }
 
@@ -121,7 +127,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   if (problems.length > 0)
     return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
   const warnings = [
-    ...checker.warnings.map(({ message }) => message),
+    ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...syntax.position(expr.id) })),
     ...constantWarning(syntax.root, contract),
   ];
   return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
@@ -136,9 +142,10 @@ function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] 
   return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
 }
 
-function constantWarning(root: Expr, { variables }: Contract): string[] {
+function constantWarning(root: Expr, { variables }: Contract): ExpressionWarning[] {
   if (variables.some((name) => mentions(root, name))) return [];
-  return [`the result is always the same: the expression reads none of ${variables.join(", ")}`];
+  const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
+  return [{ id: "constant-expression", message }];
 }
 
 function locate({ expr, message }: Finding, { position }: Syntax): ExpressionProblem {
@@ -218,7 +225,9 @@ function bindings(names: readonly VariableName[], values: ExpressionVariables): 
 function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult {
   if (wanted === "bool" && typeof value === "boolean") return { ok: true, value };
   if (wanted === "string" && typeof value === "string") return { ok: true, value };
-  return fails(`the expression gives ${celType(value).name}, expected ${wanted}`);
+  const kind = celType(value).name;
+  const hint = wanted === "bool" && kind === "string" ? ': compare it, as in … == "true"' : "";
+  return fails(`the expression gives ${kind}, expected ${wanted}${hint}`);
 }
 
 /** True for any read other than a metadata field that every object has. */

@@ -166,22 +166,22 @@ interface Judging {
   readonly now: Date;
 }
 
-/** `undefined`: the expression is not evaluable for this object. */
+/** A text: why the expression is not evaluable for this object. */
 function fulfils(
   { expression }: CompiledObjectGate,
   object: WatchedObject,
   { world, now }: Judging,
-): boolean | undefined {
+): boolean | string {
   if (expression === undefined) return true;
   const raw = object.raw ?? (expression.readsWholeObject ? undefined : { metadata: object.metadata });
-  if (raw === undefined) return undefined;
+  if (raw === undefined) return "its fields are not known";
   const result = expression.evaluate({
     cluster: world.cluster,
     object: raw,
     objectMetadata: object.metadata,
     now,
   });
-  return result.ok ? result.value === true : undefined;
+  return result.ok ? result.value === true : result.problem;
 }
 
 /** An object that is being deleted does not count as present. */
@@ -194,11 +194,12 @@ function judgePresence(
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .map((object) => fulfils(gate, object, judging));
   const count = results.filter((result) => result === true).length;
-  const unknown = results.filter((result) => result === undefined).length;
+  const problems = results.filter((result) => typeof result === "string");
   const { wanted } = judging;
   const observed = `${count} of ${results.length}`;
   if (count >= gate.minCount) return { holds: true, reason: "Holds", wanted, observed };
-  if (count + unknown >= gate.minCount) return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
+  if (count + problems.length >= gate.minCount)
+    return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { holds: false, reason: "WaitingForObject", wanted, observed };
 }
 
@@ -212,12 +213,16 @@ function judgeAbsence(
   const { wanted } = judging;
   const count = results.filter((result) => result === true).length;
   if (count > 0) return { holds: false, reason: "WaitingForAbsence", wanted, observed: `${count} left` };
-  if (results.includes(undefined)) return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
+  const problems = results.filter((result) => typeof result === "string");
+  if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { holds: true, reason: "Holds", wanted, observed: "none left" };
 }
 
-const CANNOT_EVALUATE =
-  "the expression cannot be evaluated for an object: use has() for fields that can be missing";
+/** The same text on every replica, whatever the order of the objects. */
+function describeProblems(problems: readonly string[]): string {
+  const [first = ""] = problems.toSorted();
+  return `the expression cannot be evaluated for an object: ${first}`;
+}
 
 function describe(gate: CompiledObjectGate, query: ObjectQuery | undefined, namespaced: boolean): string {
   const { apiVersion, kind } = gate.kind;

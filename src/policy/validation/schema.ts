@@ -19,6 +19,8 @@ export interface FieldError {
   readonly path: string;
   /** What was found and what is expected, for users. */
   readonly message: string;
+  /** Names a warning, in kebab-case; it never changes. */
+  readonly id?: string;
 }
 
 type Kind = keyof typeof CRD_SCHEMAS;

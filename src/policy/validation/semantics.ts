@@ -6,6 +6,7 @@ import type { HookName } from "../../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
+import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
 import { windowProblems, windowWarnings } from "../window/window.ts";
@@ -119,7 +120,7 @@ function* checkRule(
   for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
     yield;
     const at = { path: `${path}.matchConditions[${index}].expression`, patterns };
-    parts.push(checkExpression(expression, "matchCondition", at));
+    parts.push(checkExpression(expression, "matchCondition", at, rule));
   }
   for (const [index, gate] of (rule.until ?? []).entries())
     parts.push(yield* checkGate(gate, rule, { path: `${path}.until[${index}]`, patterns }));
@@ -151,7 +152,7 @@ function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }
   const parts: Semantics[] = [];
   if (gate.annotation !== undefined) parts.push(outlives(gate.annotation, rule, `${path}.annotation`));
   if (gate.label !== undefined) parts.push(outlives(gate.label, rule, `${path}.label`));
-  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression")));
+  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression"), rule));
   if (window !== undefined) {
     const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
     const errors = windowProblems(window).map(at);
@@ -159,15 +160,20 @@ function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }
   }
   if (version !== undefined) parts.push(checkRange(version.range, `${path}.version.range`));
   if (object?.nameExpression !== undefined) {
-    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression")));
+    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression"), rule));
   }
   if (object?.expression !== undefined) {
-    parts.push(checkExpression(object.expression, "object", below("object.expression")));
+    parts.push(checkExpression(object.expression, "object", below("object.expression"), rule));
   }
   return merge(parts);
 }
 
-function checkExpression(source: string, use: ExpressionUse, { path, patterns }: Place): Semantics {
+function checkExpression(
+  source: string,
+  use: ExpressionUse,
+  { path, patterns }: Place,
+  { hooks }: RuleSpec,
+): Semantics {
   const { problems, warnings, patternWeight } = compileExpression(source, use);
   patterns.weight += patternWeight;
   return {
@@ -175,7 +181,9 @@ function checkExpression(source: string, use: ExpressionUse, { path, patterns }:
       path,
       message: `${position(line, column)}${message}`,
     })),
-    warnings: warnings.map((message) => ({ path, message })),
+    warnings: warnings
+      .flatMap((warning) => forHooks(warning, hooks) ?? [])
+      .map(({ id, message, line, column }) => ({ path, id, message: `${position(line, column)}${message}` })),
   };
 }
 

@@ -121,7 +121,7 @@ for (const [source, message] of Object.entries(UNREADABLE)) {
 const warningsOf = (source: string, use: ExpressionUse = "gate"): readonly string[] => {
   const { warnings, problems } = compileExpression(source, use);
   assert.deepEqual(problems, []);
-  return warnings;
+  return warnings.map(({ message }) => message);
 };
 
 const GUARDED: readonly string[] = [
