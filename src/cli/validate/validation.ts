@@ -20,6 +20,7 @@ import {
 } from "../fleet/kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
+import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
 
@@ -89,10 +90,18 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
     kind === "HookOverride"
       ? checkOverride(source.object, options)
       : checkPolicy(kind, source.object, options);
-  const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
+  const place = namespaceFindings(source.object);
+  const all = [
+    ...errors,
+    ...metadataErrors(source.object),
+    ...place.errors,
+    ...statusErrors(kind, source.object),
+  ];
   const inOrder = [
     ...all.map((error) => finding(source, "error", error)),
-    ...[...warnings, ...cutMessages(source)].map((warning) => finding(source, "warning", warning)),
+    ...[...warnings, ...place.warnings, ...cutMessages(source)].map((warning) =>
+      finding(source, "warning", warning),
+    ),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
