@@ -8,7 +8,7 @@ import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import type { FileProblem, ParsedDocument, Position } from "./parsed.ts";
+import type { FileProblem, ParsedDocument, Part, Position } from "./parsed.ts";
 
 export interface SourceObject {
   /** "-" is standard input. */
@@ -17,12 +17,12 @@ export interface SourceObject {
   readonly document: number;
   readonly object: Readonly<Record<string, unknown>>;
   /**
-   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key (`of` "key"); if
-   * it is absent, that of the nearest field that would contain it.
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, of its key or of a letter of its
+   * text; if it is absent, that of the nearest field that would contain it.
    */
-  position(path: string, of?: "key" | "value"): Position;
-  /** The lines of the file, for code frames. */
-  readonly lines: readonly string[];
+  position(path: string, of?: Part): Position;
+  /** For code frames. */
+  lines(): readonly string[];
 }
 
 export interface Loaded {
@@ -32,6 +32,8 @@ export interface Loaded {
   readonly ignored: number;
   /** Number of files read. */
   readonly files: number;
+  /** The lines of each file with a problem, for code frames. */
+  readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
@@ -44,6 +46,7 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
     files: sources.length,
+    broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
 
@@ -57,7 +60,8 @@ const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
 
 function parseText({ name, named }: Source, text: string): Loaded {
   const file = name;
-  const lines = text.split(/\r\n|\n|\r/);
+  let split: readonly string[] | undefined;
+  const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text);
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
@@ -74,7 +78,8 @@ function parseText({ name, named }: Source, text: string): Loaded {
     }
   }
   if (named && documents.length === 0 && found.length === 0) found.push({ file, message: "holds no object" });
-  return { objects, problems: found, ignored, files: 1 };
+  const broken = new Map(found.length === 0 ? [] : [[file, lines()] as const]);
+  return { objects, problems: found, ignored, files: 1, broken };
 }
 
 /** `kubectl get -o yaml` prints a List. */

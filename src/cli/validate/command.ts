@@ -3,7 +3,6 @@
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
-import { problemLine } from "../terminal/problemline.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -51,13 +50,13 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const { loadPaths } = await import("../files/load.ts");
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
-  const { objects, problems, ignored } = await loadPaths(paths);
+  const { objects, problems, ignored, broken = new Map() } = await loadPaths(paths);
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
-  const report = { ...validation, problems, ignored };
-  const { validationGithub, validationJson, validationLines } = await import("./report.ts");
+  const report = { ...validation, problems, ignored, broken };
+  const { unreadLines, validationGithub, validationJson, validationLines } = await import("./report.ts");
   if (flags.output === "text") {
-    stderr.lines(problems.map(problemLine));
+    stderr.lines(unreadLines(report, colourFor(process.stderr, flags, process.env)));
     const colour = colourFor(process.stdout, flags, process.env);
     stdout.lines(validationLines(report, { colour, columns: process.stdout.columns }));
   } else stdout.document(flags.output === "json" ? validationJson(report) : validationGithub(report));

@@ -53,7 +53,7 @@ function nameProblem(namespace: unknown): string | undefined {
     return "found {{ … }}, which is a template: render it first, as in helm template … | hookpolicy validate -";
   }
   const quotes = typeof namespace === "number" || typeof namespace === "boolean";
-  return `found ${found(namespace)}, expected a string${quotes ? ": put it in quotes" : ""}`;
+  return `found ${found(namespace)}, expected a string${quotes ? `: write it in quotes, "${namespace}"` : ""}`;
 }
 
 /** YAML reads {{ .Values.team }} as a map whose key is a map. */

@@ -13,6 +13,7 @@ import { checkRules, type Semantics } from "../../policy/validation/semantics.ts
 import {
   groupOf,
   OWN_KINDS,
+  ownKind,
   type OwnKind,
   type RawObject,
   viewOverride,
@@ -20,19 +21,23 @@ import {
 } from "../fleet/kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
+import type { Position } from "../files/parsed.ts";
+import { suggestionFor } from "./suggestion.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
 
 export interface Finding {
   readonly severity: "error" | "warning";
+  /** Names a warning, in kebab-case. */
+  readonly id?: string;
   readonly source: SourceObject;
   readonly line: number;
   readonly column: number;
   /** As in FieldError; "" is the object itself. */
   readonly path: string;
   readonly message: string;
-  /** "did you mean BeforeClusterDelete?" */
+  /** "did you mean BeforeClusterDelete?", "write 168h" */
   readonly suggestion?: string;
 }
 
@@ -113,7 +118,7 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
     const path = `spec.rules[${index}].message`;
     const { line, column } = source.position(path);
     const [, comment] =
-      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
+      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
     if (comment === undefined) return [];
     return [
       { path, message: `ends before ${found(comment)}, which is a comment: put the message in quotes` },
@@ -147,10 +152,35 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
 }
 
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
-  const { path } = error;
-  const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
+  const { path, id } = error;
+  const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
   const inExpression = expressionPosition(source, error);
   const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
-  const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
-  return { severity, source, ...position, path, message, ...(suggestion !== undefined && { suggestion }) };
+  const message =
+    inExpression === undefined
+      ? asWritten(text, source, position)
+      : text.replace(/^(?:line \d+, )?column \d+: /, "");
+  const kind = severity === "error" && inExpression === undefined ? ownKind(source.object) : undefined;
+  const suggestion = meant ?? (kind && suggestionFor(kind, source.object, path));
+  const isNumber = suggestion?.startsWith("write its unit") === true;
+  return {
+    severity,
+    ...(id !== undefined && { id }),
+    source,
+    ...position,
+    path,
+    message: isNumber ? message.replace(/: write it in quotes, .*$/, "") : message,
+    ...(suggestion !== undefined && { suggestion }),
+  };
 }
+
+/** YAML reads yes as true and 1.10 as 1.1: in quotes stands what the file has. */
+function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
+  if (!message.includes(IN_QUOTES)) return message;
+  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
+  return word === undefined
+    ? message
+    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
+}
+
+const IN_QUOTES = ": write it in quotes, ";

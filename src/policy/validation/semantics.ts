@@ -5,7 +5,8 @@ import { atOnce, type Steps } from "../../api/steps.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
-import { type FieldError, isWithin } from "./schema.ts";
+import type { FieldError } from "./schema.ts";
+import { isPresent, soundRules } from "./soundparts.ts";
 import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
@@ -27,7 +28,7 @@ const MAX_EXPRESSION_LETTERS = 16 * 1024;
 const MAX_PATTERN_WEIGHT = 8000;
 
 /**
- * Checks only rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: for any
+ * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` absent: for any
  * version.
  */
 export function checkRules(
@@ -45,11 +46,7 @@ export function* checkInSteps(
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
 ): Steps<Semantics & { readonly asks: number }> {
-  const sound = rules
-    .map((rule, index) => ({ rule, path: `spec.rules[${index}]` }))
-    .filter(
-      ({ path }) => !schemaErrors.some((each) => isWithin(each.path, path) || isWithin(path, each.path)),
-    );
+  const sound = soundRules(rules, schemaErrors);
   const letters = sound
     .flatMap(({ rule }) => expressionsOf(rule))
     .reduce((sum, { length }) => sum + length, 0);
@@ -117,8 +114,10 @@ function* checkRule(
   served: ServedHooks | undefined,
 ): Steps<Semantics> {
   const parts: Semantics[] = [];
-  for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
+  for (const [index, condition] of (rule.matchConditions ?? []).entries()) {
+    if (!isPresent(condition)) continue;
     yield;
+    const { expression } = condition;
     const at = { path: `${path}.matchConditions[${index}].expression`, patterns };
     parts.push(checkExpression(expression, "matchCondition", at, rule));
   }

@@ -33,7 +33,7 @@ const ERRORS: Readonly<Record<string, { readonly text: string; readonly says: Re
   "a map": { text: policy("{name: a, namespace: {team: a}}"), says: /found an object, expected a string/ },
   "a number": {
     text: policy("{name: a, namespace: 42}"),
-    says: /found the number 42, expected a string: put it in quotes/,
+    says: /found the number 42, expected a string: write it in quotes/,
   },
   "a name that no namespace has": {
     text: policy("{name: a, namespace: Team_A}"),
