@@ -3,10 +3,11 @@
 import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import type { ValidationReport } from "./report.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
-const FORMATS = ["text", "json", "github"] as const;
+const FORMATS = ["text", "json", "github", "sarif"] as const;
 
 interface Flags {
   readonly output: (typeof FORMATS)[number];
@@ -23,7 +24,10 @@ const EXAMPLES = `\
   kustomize build overlays/production | hookpolicy validate -
 
   # In a GitHub workflow: errors stand beside the lines of the pull request
-  hookpolicy validate policies/ -o github`;
+  hookpolicy validate policies/ -o github
+
+  # For code scanning
+  hookpolicy validate policies/ -o sarif > hookpolicy.sarif`;
 
 export function addValidate(program: Command): void {
   const command = program
@@ -54,15 +58,21 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
   const report = { ...validation, problems, ignored, broken };
-  const { unreadLines, validationGithub, validationJson, validationLines } = await import("./report.ts");
+  const { unreadLines, validationLines } = await import("./report.ts");
   if (flags.output === "text") {
     stderr.lines(unreadLines(report, colourFor(process.stderr, flags, process.env)));
     const colour = colourFor(process.stdout, flags, process.env);
     stdout.lines(validationLines(report, { colour, columns: process.stdout.columns }));
-  } else stdout.document(flags.output === "json" ? validationJson(report) : validationGithub(report));
+  } else stdout.document(await document(report, flags.output));
   if (problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
   const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
   if (failing.length > 0) throw new CommandError(FAILED);
+}
+
+async function document(report: ValidationReport, format: "json" | "github" | "sarif"): Promise<string> {
+  if (format === "sarif") return (await import("./sarif.ts")).validationSarif(report);
+  const { validationGithub, validationJson } = await import("./report.ts");
+  return format === "json" ? validationJson(report) : validationGithub(report);
 }
 
 function isError({ severity }: { readonly severity: string }): boolean {

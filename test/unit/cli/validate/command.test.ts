@@ -205,7 +205,7 @@ const USAGE: Record<string, { args: string[]; says: string }> = {
   },
   "a format that does not exist": {
     args: ["-o", "jsn", "."],
-    says: "error: option '-o, --output <format>' argument 'jsn' is invalid. Allowed: text, json, github (did you mean json?); see 'hookpolicy validate --help'\n",
+    says: "error: option '-o, --output <format>' argument 'jsn' is invalid. Allowed: text, json, github, sarif (did you mean json?); see 'hookpolicy validate --help'\n",
   },
   "a Cluster API version that makes no sense": {
     args: ["--capi-version=two", "."],
