@@ -3,7 +3,7 @@
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
 import { isFields } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
-import { compilePolicy } from "../../policy/compile.ts";
+import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { compileOverride } from "../../policy/override.ts";
@@ -22,6 +22,7 @@ import {
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
 import type { Position } from "../files/parsed.ts";
+import { timeWarnings } from "./timelint.ts";
 import { suggestionFor } from "./suggestion.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
@@ -126,13 +127,14 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
   });
 }
 
-function checkPolicy(kind: PolicyKind, object: RawObject, { served }: ValidationOptions): Semantics {
+function checkPolicy(kind: PolicyKind, object: RawObject, { served, now }: ValidationOptions): Semantics {
   const schemaErrors = validatePolicy(kind, object);
   const policy = viewPolicy(kind, object);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const all = [...schemaErrors, ...errors];
-  const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
-  return { errors: [...all, ...notEnforceable], warnings };
+  if (all.length > 0) return { errors: all, warnings };
+  const rules = rulesOf(policy);
+  return { errors: notEnforceable(rules, served), warnings: [...warnings, ...timeWarnings(rules, now)] };
 }
 
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {

@@ -7,6 +7,7 @@ import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { FieldError } from "./schema.ts";
 import { isPresent, soundRules } from "./soundparts.ts";
+import { contradictions } from "./contradictions.ts";
 import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
@@ -126,6 +127,7 @@ function* checkRule(
   return merge([
     ...parts,
     midUpgrade(rule, path),
+    { errors: [], warnings: contradictions(rule, path) },
     served === undefined ? NOTHING : unshown(rule, path, served),
   ]);
 }
