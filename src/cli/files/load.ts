@@ -21,7 +21,9 @@ export interface SourceObject {
    * text; if it is absent, that of the nearest field that would contain it.
    */
   position(path: string, of?: Part): Position;
-  /** For code frames. */
+  /** What it was read from, perhaps with other objects. */
+  readonly text: string;
+  /** Of the file, for code frames. */
   lines(): readonly string[];
 }
 
@@ -40,7 +42,10 @@ export interface Loaded {
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { sources, problems } = await sourcesOf(paths, options);
   const loaded: Loaded[] = [];
-  for (const source of sources) loaded.push(await loadSource(source, options));
+  for (const source of sources) {
+    options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
+    loaded.push(await loadSource(source, options));
+  }
   return {
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
@@ -53,16 +58,16 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
 async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
   const read = await readText(source, options);
   if (!read.ok) return { ...NOTHING, problems: [{ file: source.name, message: read.message }] };
-  return parseText(source, read.text);
+  return parseText(source, read.text, options);
 }
 
 const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
 
-function parseText({ name, named }: Source, text: string): Loaded {
+function parseText({ name, named }: Source, text: string, { progress }: LoadOptions): Loaded {
   const file = name;
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
-  const { documents, problems } = parseJson(text) ?? parseYaml(text);
+  const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
   let ignored = 0;
@@ -70,9 +75,9 @@ function parseText({ name, named }: Source, text: string): Loaded {
     for (const item of itemsOf(parsed)) {
       const problem = objectProblem(item.value);
       if (problem === undefined && isFields(item.value)) {
-        const { document, value: object } = item;
+        const { document, value: object, text: from } = item;
         const position: SourceObject["position"] = (path, of = "value") => item.position(path, of);
-        objects.push({ file, document, object, position, lines });
+        objects.push({ file, document, object, position, text: from, lines });
       } else if (!named && isForeign(item.value)) ignored += 1;
       else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
     }
@@ -84,7 +89,7 @@ function parseText({ name, named }: Source, text: string): Loaded {
 
 /** `kubectl get -o yaml` prints a List. */
 function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
-  const { document, value } = parsed;
+  const { document, value, text } = parsed;
   if (!isFields(value) || typeof value["kind"] !== "string" || !value["kind"].endsWith("List"))
     return [parsed];
   const items: unknown = value["items"];
@@ -92,6 +97,7 @@ function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
   return items.map((item: unknown, index) => ({
     document,
     value: item,
+    text,
     position: (path, of) => {
       const below = path === "" ? "" : `.${path}`;
       return parsed.position(`items[${index}]${below}`, of);

@@ -20,6 +20,8 @@ export interface FileProblem {
 export interface ParsedDocument {
   readonly document: number;
   readonly value: unknown;
+  /** What it was read from, perhaps with other documents. */
+  readonly text: string;
   position(path: string, of: Part): Position;
 }
 

@@ -5,6 +5,7 @@
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
 import { type Chunk, chunksOf } from "./yamlchunks.ts";
+import type { Progress } from "../terminal/progress.ts";
 import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 import { whyUnreadable } from "./spaces.ts";
@@ -15,11 +16,12 @@ const MAX_ALIASES = 100;
 type Problem = Omit<FileProblem, "file">;
 
 /** Never throws. A file with an error has no documents, because the content after the error is unreliable. */
-export function parseYaml(text: string): Parsed {
+export function parseYaml(text: string, progress?: Progress): Parsed {
   const documents: ParsedDocument[] = [];
   const problems: Problem[] = [];
   let count = 0;
   for (const chunk of chunksOf(text)) {
+    progress?.tell(() => `read ${chunk.firstLine} lines`);
     try {
       const { documents: found, lines } = composed(chunk.text);
       for (const [index, document] of found.entries()) {
@@ -30,7 +32,7 @@ export function parseYaml(text: string): Parsed {
         const value = error === undefined ? valueOf(document) : undefined;
         if (value === undefined || value === null) continue;
         const position = (path: string, of: Part): Position => positionIn(chunk, index, path, of);
-        documents.push({ document: count, value, position });
+        documents.push({ document: count, value, text: chunk.text, position });
       }
     } catch (error) {
       problems.push({ message: describe(error, chunk) });

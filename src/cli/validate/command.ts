@@ -1,6 +1,7 @@
 /** `hookpolicy validate`: finds errors and warnings in policy files. */
 
 import type { Command } from "commander";
+import { Progress } from "../terminal/progress.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { ValidationReport } from "./report.ts";
@@ -90,9 +91,11 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { loadPaths } = await import("../files/load.ts");
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
-  const { objects, problems, ignored, broken = new Map() } = await loadPaths(paths);
+  const progress = new Progress();
+  const { objects, problems, ignored, broken = new Map() } = await loadPaths(paths, { progress });
   const served = servedHooks(capiVersion.minor);
-  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
+  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
+  progress.end();
   return { ...validation, problems, ignored, broken };
 }
 

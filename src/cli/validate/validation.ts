@@ -7,7 +7,8 @@ import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { compileOverride } from "../../policy/override.ts";
-import type { PolicyKind } from "../../policy/policyref.ts";
+import type { Progress } from "../terminal/progress.ts";
+import { SpecMemo } from "./specmemo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {
@@ -57,6 +58,7 @@ export interface ValidationOptions {
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
   readonly now: Date;
+  readonly progress?: Progress;
 }
 
 interface Judgement {
@@ -65,7 +67,11 @@ interface Judgement {
 }
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
-  const judged = sources.map((source) => judge(source, options));
+  const specs = new SpecMemo();
+  const judged = sources.map((source, index) => {
+    options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
+    return judge(source, specs, options);
+  });
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [
@@ -85,7 +91,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   };
 }
 
-function judge(source: SourceObject, options: ValidationOptions): Judgement {
+function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions): Judgement {
   const problem = kindProblem(source.object);
   if (problem !== undefined) return { is: "unknown", findings: [finding(source, "error", problem)] };
   const group = groupOf(source.object);
@@ -95,7 +101,9 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
   const { errors, warnings } =
     kind === "HookOverride"
       ? checkOverride(source.object, options)
-      : checkPolicy(kind, source.object, options);
+      : specs.check(kind, source.object, (schemaErrors) =>
+          checkSpec(viewPolicy(kind, source.object), schemaErrors, options),
+        );
   const place = namespaceFindings(source.object);
   const all = [
     ...errors,
@@ -114,6 +122,8 @@ function judge(source: SourceObject, options: ValidationOptions): Judgement {
 
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */
 function cutMessages(source: SourceObject): readonly FieldError[] {
+  // A position takes a second look at the document.
+  if (!/message.*\s#/.test(source.text)) return [];
   return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
     const path = `spec.rules[${index}].message`;
@@ -127,13 +137,15 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
   });
 }
 
-function checkPolicy(kind: PolicyKind, object: RawObject, { served, now }: ValidationOptions): Semantics {
-  const schemaErrors = validatePolicy(kind, object);
-  const policy = viewPolicy(kind, object);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
+function checkSpec(
+  policy: { readonly spec: unknown },
+  schemaErrors: readonly FieldError[],
+  { served, now }: ValidationOptions,
+): Semantics {
+  const rules = rulesOf(policy);
+  const { errors, warnings } = checkRules(rules, schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
-  const rules = rulesOf(policy);
   return { errors: notEnforceable(rules, served), warnings: [...warnings, ...timeWarnings(rules, now)] };
 }
 
