@@ -123,7 +123,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */
 function cutMessages(source: SourceObject): readonly FieldError[] {
   // A position takes a second look at the document.
-  if (!/message.*\s#/.test(source.text)) return [];
+  if (!/message["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
   return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
     const path = `spec.rules[${index}].message`;
