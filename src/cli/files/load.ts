@@ -82,9 +82,17 @@ function parseText({ name, named }: Source, text: string, { progress }: LoadOpti
       else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
     }
   }
-  if (named && documents.length === 0 && found.length === 0) found.push({ file, message: "holds no object" });
-  const broken = new Map(found.length === 0 ? [] : [[file, lines()] as const]);
-  return { objects, problems: found, ignored, files: 1, broken };
+  const isEmpty = documents.length === 0 && found.length === 0;
+  if (named && isEmpty) found.push({ file, message: "holds no object" });
+  return { objects, problems: found, ignored, files: 1, broken: brokenFile(file, found, lines) };
+}
+
+function brokenFile(
+  file: string,
+  problems: readonly FileProblem[],
+  lines: () => readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  return new Map(problems.length === 0 ? [] : [[file, lines()]]);
 }
 
 /** `kubectl get -o yaml` prints a List. */

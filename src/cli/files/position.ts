@@ -17,15 +17,14 @@ export function offsetOf(document: Document.Parsed, path: string, of: Part, text
   for (;;) {
     const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
     const next = step.rest === "" ? undefined : below(node, step.rest);
-    if (next === undefined) {
-      if (step.rest === "" && typeof of === "number" && isScalar(node)) {
-        return letterOffset(node, of, text) ?? step.start;
-      }
-      const exact = step.rest === "" && of !== "key" && isScalar(step.node);
-      return exact ? startOf(step.node, step.start) : step.start;
-    }
+    if (next === undefined) return step.rest === "" ? offsetIn(step, node, of, text) : step.start;
     step = { ...next, start: next.start < 0 ? step.start : next.start };
   }
+}
+
+function offsetIn({ node: own, start }: Step, node: unknown, of: Part, text: string): number {
+  if (typeof of === "number" && isScalar(node)) return letterOffset(node, of, text) ?? start;
+  return of !== "key" && isScalar(own) ? startOf(own, start) : start;
 }
 
 function below(node: unknown, rest: string): Step | undefined {

@@ -22,23 +22,30 @@ export function parseYaml(text: string, progress?: Progress): Parsed {
   let count = 0;
   for (const chunk of chunksOf(text)) {
     progress?.tell(() => `read ${chunk.firstLine} lines`);
-    try {
-      const { documents: found, lines } = composed(chunk.text);
-      for (const [index, document] of found.entries()) {
-        count += 1;
-        // One error causes further ones after it.
-        const [error] = [...document.errors, ...document.warnings];
-        if (error !== undefined) problems.push(problemOf(error, lines, chunk));
-        const value = error === undefined ? valueOf(document) : undefined;
-        if (value === undefined || value === null) continue;
-        const position = (path: string, of: Part): Position => positionIn(chunk, index, path, of);
-        documents.push({ document: count, value, text: chunk.text, position });
-      }
-    } catch (error) {
-      problems.push({ message: describe(error, chunk) });
+    for (const result of parseChunk(chunk)) {
+      count += 1;
+      if ("problem" in result) problems.push(result.problem);
+      else if (result.value !== undefined && result.value !== null)
+        documents.push({ document: count, text: chunk.text, ...result });
     }
   }
   return problems.length > 0 ? { documents: [], problems } : { documents, problems };
+}
+
+type Result = Pick<ParsedDocument, "value" | "position"> | { readonly problem: Problem };
+
+function parseChunk(chunk: Chunk): readonly Result[] {
+  try {
+    const { documents, lines } = composed(chunk.text);
+    return documents.map((document, index): Result => {
+      // One error causes further ones after it.
+      const [error] = [...document.errors, ...document.warnings];
+      if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
+      return { value: valueOf(document), position: (path, of) => positionIn(chunk, index, path, of) };
+    });
+  } catch (error) {
+    return [{ problem: { message: describe(error, chunk) } }];
+  }
 }
 
 interface Composed {

@@ -14,7 +14,12 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   const odd = lookalike(typeof value === "string" ? value : path);
   if (odd !== undefined) return `it has ${odd}`;
   const schema = schemaAt(CRD_SCHEMAS[kind], path);
-  if (schema === undefined || value === undefined || value === null) return undefined;
+  return schema === undefined || value === undefined || value === null
+    ? undefined
+    : toType(schema, value, path);
+}
+
+function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
   switch (schema.type) {
     case "integer":
       return typeof value === "string" ? wholeNumber(value, path) : undefined;

@@ -31,13 +31,16 @@ function ruleWarnings({ until = [] }: RuleSpec, path: string, now: Date): readon
       spec === undefined ? [] : [{ name, path: `${path}.until[${i}].anyOf[${j}].window`, spec }],
     ),
   );
-  const usable = ({ spec }: PlacedWindow): boolean => windowProblems(spec).length === 0;
   const each = [...alone, ...members]
-    .filter(usable)
+    .filter(isUsable)
     .flatMap(({ path: at, spec }) =>
       windowWarnings(spec, now).map(({ id, message }) => ({ path: at, id, message })),
     );
-  return [...each, ...neverTogether(alone.filter(usable), now)];
+  return [...each, ...neverTogether(alone.filter(isUsable), now)];
+}
+
+function isUsable({ spec }: PlacedWindow): boolean {
+  return windowProblems(spec).length === 0;
 }
 
 interface Warning {

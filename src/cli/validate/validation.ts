@@ -168,24 +168,31 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const inExpression = expressionPosition(source, error);
-  const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
-  const message =
-    inExpression === undefined
-      ? asWritten(text, source, position)
-      : text.replace(/^(?:line \d+, )?column \d+: /, "");
-  const kind = severity === "error" && inExpression === undefined ? ownKind(source.object) : undefined;
-  const suggestion = meant ?? (kind && suggestionFor(kind, source.object, path));
-  const isNumber = suggestion?.startsWith("write its unit") === true;
+  const { message, suggestion = meant, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
     ...(id !== undefined && { id }),
     source,
     ...position,
     path,
-    message: isNumber ? message.replace(/: write it in quotes, .*$/, "") : message,
+    message,
     ...(suggestion !== undefined && { suggestion }),
   };
+}
+
+type Placed = Position & Pick<Finding, "message" | "suggestion">;
+
+function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): Placed {
+  const { path, message } = error;
+  const inExpression = expressionPosition(source, error);
+  if (inExpression !== undefined) {
+    return { ...inExpression, message: message.replace(/^(?:line \d+, )?column \d+: /, "") };
+  }
+  const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
+  const kind = severity === "error" ? ownKind(source.object) : undefined;
+  const suggestion = kind && suggestionFor(kind, source.object, path);
+  if (suggestion === undefined) return { ...position, message: asWritten(message, source, position) };
+  return { ...position, message: message.replace(/: write it in quotes, .*$/, ""), suggestion };
 }
 
 /** YAML reads yes as true and 1.10 as 1.1: in quotes stands what the file has. */

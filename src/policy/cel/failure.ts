@@ -18,11 +18,15 @@ export function describeFailure(error: CelError, root: Expr): string {
   const expr = exprId === undefined ? undefined : find(root, (each) => each.id === exprId);
   const looked = /^field not found: (?<key>.*)$|^index .* out of bounds/s.exec(message);
   if (looked !== null) return missing(root, exprId, looked.groups?.["key"]);
-  const types = /applied to '(?<types>.*)'$/s.exec(message)?.groups?.["types"];
+  return describeCall(message, expr);
+}
+
+function describeCall(message: string, expr: Expr | undefined): string {
+  const [, types] = /applied to '(.*)'$/s.exec(message) ?? [];
   const call = expr?.exprKind.case === "callExpr" ? expr.exprKind.value : undefined;
   const name = call === undefined ? "the expression" : displayName(call.function);
   if (types !== undefined) return wrongTypes(call, name, readable(types));
-  const mismatch = /^type mismatch: (?<types>.*)$/s.exec(message)?.groups?.["types"];
+  const [, mismatch] = /^type mismatch: (.*)$/s.exec(message) ?? [];
   if (mismatch !== undefined) return wrongPart(expr, name, readable(mismatch));
   return unreadable(call) ?? `${name} has no result for what it is given`;
 }

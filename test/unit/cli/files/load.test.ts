@@ -260,7 +260,7 @@ test("documents are the same whether they are cut or not, with their numbers and
   const seen = async (content: string): Promise<unknown> => {
     const { objects, problems } = await loaded(t, { "a.yaml": content });
     assert.deepEqual(problems, []);
-    return objects.map(({ document, object, position }) => [document, object, position("kind")]);
+    return objects.map((each) => [each.document, each.object, each.position("kind")]);
   };
   const cut = await seen(text);
   // A document whose end is written out keeps the text in one piece.
