@@ -127,12 +127,12 @@ const changes = new Map<string, readonly number[]>();
 
 /** Each instant at which the clocks of the zone change, to the hour. */
 function changesOfClocks(timeZone: string, now: Date): readonly number[] {
-  const key = `${timeZone} ${now.getTime()}`;
+  const start = Math.floor(now.getTime() / DAY) * DAY;
+  const key = `${timeZone} ${start}`;
   const before = changes.get(key);
   if (before !== undefined) return before;
   const offsetAt = offsetReader(timeZone);
   const found: number[] = [];
-  const start = Math.floor(now.getTime() / HOUR) * HOUR;
   for (let day = start; day < start + AHEAD; day += DAY) {
     const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
     if (from === to) continue;
