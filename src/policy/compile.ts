@@ -244,7 +244,7 @@ function looks({ expression, object }: AnyOfGateSpec): boolean {
   return (expression ?? object?.expression ?? object?.nameExpression) !== undefined;
 }
 
-function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): FieldError[] {
+export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): readonly FieldError[] {
   return rules.flatMap((rule, r) =>
     rule.hooks.flatMap((hook, h) => {
       const path = `spec.rules[${r}].hooks[${h}]`;

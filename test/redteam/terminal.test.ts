@@ -178,8 +178,9 @@ test("a name that cannot be typed is not offered to a shell", async (t) => {
 test("on a terminal, only colours of the program's own get through", async (t) => {
   const cwd = await folder(t, FILES);
   const { env } = await hostileCluster(t);
-  // oxlint-disable-next-line no-control-regex -- colours, and what Node puts before a question
-  const codes = /\u001B\[(?:0|1|2|31|32|33|36)m|\u001B\[1G\u001B\[0J(?=Approve this)/g;
+  const codes =
+    // oxlint-disable-next-line no-control-regex -- colours, progress, and what Node puts before a question
+    /\u001B\[(?:0|1|2|31|32|33|36)m|\u001B\[1G\u001B\[0J(?=Approve this)|\r\u001B\[K(?:(?:checked|read) \d+ [a-z0-9 ]+\r\u001B\[K)+/g;
   const words: readonly (readonly string[])[] = [
     ["validate", join(cwd, "policies")],
     ["explain", "team-a/prod-1", "-f", join(cwd, "fleet")],

@@ -8,7 +8,7 @@ import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import type { FileProblem, ParsedDocument, Position } from "./parsed.ts";
+import type { FileProblem, ParsedDocument, Part, Position } from "./parsed.ts";
 
 export interface SourceObject {
   /** "-" is standard input. */
@@ -17,12 +17,14 @@ export interface SourceObject {
   readonly document: number;
   readonly object: Readonly<Record<string, unknown>>;
   /**
-   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key (`of` "key"); if
-   * it is absent, that of the nearest field that would contain it.
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, of its key or of a letter of its
+   * text; if it is absent, that of the nearest field that would contain it.
    */
-  position(path: string, of?: "key" | "value"): Position;
-  /** The lines of the file, for code frames. */
-  readonly lines: readonly string[];
+  position(path: string, of?: Part): Position;
+  /** What it was read from, perhaps with other objects. */
+  readonly text: string;
+  /** Of the file, for code frames. */
+  lines(): readonly string[];
 }
 
 export interface Loaded {
@@ -32,33 +34,40 @@ export interface Loaded {
   readonly ignored: number;
   /** Number of files read. */
   readonly files: number;
+  /** The lines of each file with a problem, for code frames. */
+  readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { sources, problems } = await sourcesOf(paths, options);
   const loaded: Loaded[] = [];
-  for (const source of sources) loaded.push(await loadSource(source, options));
+  for (const source of sources) {
+    options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
+    loaded.push(await loadSource(source, options));
+  }
   return {
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
     files: sources.length,
+    broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
 
 async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
   const read = await readText(source, options);
   if (!read.ok) return { ...NOTHING, problems: [{ file: source.name, message: read.message }] };
-  return parseText(source, read.text);
+  return parseText(source, read.text, options);
 }
 
 const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
 
-function parseText({ name, named }: Source, text: string): Loaded {
+function parseText({ name, named }: Source, text: string, { progress }: LoadOptions): Loaded {
   const file = name;
-  const lines = text.split(/\r\n|\n|\r/);
-  const { documents, problems } = parseJson(text) ?? parseYaml(text);
+  let split: readonly string[] | undefined;
+  const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
+  const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
   let ignored = 0;
@@ -66,20 +75,29 @@ function parseText({ name, named }: Source, text: string): Loaded {
     for (const item of itemsOf(parsed)) {
       const problem = objectProblem(item.value);
       if (problem === undefined && isFields(item.value)) {
-        const { document, value: object } = item;
+        const { document, value: object, text: from } = item;
         const position: SourceObject["position"] = (path, of = "value") => item.position(path, of);
-        objects.push({ file, document, object, position, lines });
+        objects.push({ file, document, object, position, text: from, lines });
       } else if (!named && isForeign(item.value)) ignored += 1;
       else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
     }
   }
-  if (named && documents.length === 0 && found.length === 0) found.push({ file, message: "holds no object" });
-  return { objects, problems: found, ignored, files: 1 };
+  const isEmpty = documents.length === 0 && found.length === 0;
+  if (named && isEmpty) found.push({ file, message: "holds no object" });
+  return { objects, problems: found, ignored, files: 1, broken: brokenFile(file, found, lines) };
+}
+
+function brokenFile(
+  file: string,
+  problems: readonly FileProblem[],
+  lines: () => readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  return new Map(problems.length === 0 ? [] : [[file, lines()]]);
 }
 
 /** `kubectl get -o yaml` prints a List. */
 function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
-  const { document, value } = parsed;
+  const { document, value, text } = parsed;
   if (!isFields(value) || typeof value["kind"] !== "string" || !value["kind"].endsWith("List"))
     return [parsed];
   const items: unknown = value["items"];
@@ -87,6 +105,7 @@ function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
   return items.map((item: unknown, index) => ({
     document,
     value: item,
+    text,
     position: (path, of) => {
       const below = path === "" ? "" : `.${path}`;
       return parsed.position(`items[${index}]${below}`, of);

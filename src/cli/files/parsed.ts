@@ -6,6 +6,9 @@ export interface Position {
   readonly column: number;
 }
 
+/** The key of a field, its value, or a letter of its text, counted from 0. */
+export type Part = "key" | "value" | number;
+
 export interface FileProblem {
   readonly file: string;
   readonly line?: number;
@@ -17,7 +20,9 @@ export interface FileProblem {
 export interface ParsedDocument {
   readonly document: number;
   readonly value: unknown;
-  position(path: string, of: "key" | "value"): Position;
+  /** What it was read from, perhaps with other documents. */
+  readonly text: string;
+  position(path: string, of: Part): Position;
 }
 
 export interface Parsed {

@@ -4,6 +4,7 @@ import type { Stats } from "node:fs";
 // Node.js 20 has no glob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { Progress } from "../terminal/progress.ts";
 import type { FileProblem } from "./parsed.ts";
 
 export interface Source {
@@ -17,6 +18,7 @@ export interface LoadOptions {
   /** Where relative paths begin; the process's own by default. */
   readonly cwd?: string;
   readonly stdin?: AsyncIterable<Uint8Array>;
+  readonly progress?: Progress;
 }
 
 interface Sources {

@@ -1,6 +1,7 @@
 /** Finds the position of the value at a path in a YAML document. */
 
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair } from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from "yaml";
+import type { Part } from "./parsed.ts";
 
 interface Step {
   readonly node: unknown;
@@ -10,18 +11,20 @@ interface Step {
 }
 
 /** Paths as in FieldError: spec.rules[0].hooks, metadata.labels[example.com/tier]. */
-export function offsetOf(document: Document.Parsed, path: string, of: "key" | "value"): number {
+export function offsetOf(document: Document.Parsed, path: string, of: Part, text: string): number {
   const { contents } = document;
   let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
   for (;;) {
     const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
     const next = step.rest === "" ? undefined : below(node, step.rest);
-    if (next === undefined) {
-      const exact = step.rest === "" && of === "value" && isScalar(step.node);
-      return exact ? startOf(step.node, step.start) : step.start;
-    }
+    if (next === undefined) return step.rest === "" ? offsetIn(step, node, of, text) : step.start;
     step = { ...next, start: next.start < 0 ? step.start : next.start };
   }
+}
+
+function offsetIn({ node: own, start }: Step, node: unknown, of: Part, text: string): number {
+  if (typeof of === "number" && isScalar(node)) return letterOffset(node, of, text) ?? start;
+  return of !== "key" && isScalar(own) ? startOf(own, start) : start;
 }
 
 function below(node: unknown, rest: string): Step | undefined {
@@ -56,6 +59,37 @@ function after(rest: string, length: number): string {
 function startOf(node: unknown, otherwise: number): number {
   return isNodeWithRange(node) ? node.range[0] : otherwise;
 }
+
+/**
+ * The offset of a letter of a scalar. However it is quoted, folded or indented, everything but white space stands in
+ * the file in the same order as in the value.
+ */
+function letterOffset(node: Scalar, letter: number, text: string): number | undefined {
+  if (!isNodeWithRange(node) || typeof node.value !== "string") return undefined;
+  const [start, end] = node.range;
+  const wanted = node.value.slice(0, letter).replaceAll(/\s/g, "").length;
+  const style = node.type ?? "PLAIN";
+  // A block begins after the line of its indicator.
+  const from = style.startsWith("BLOCK")
+    ? text.indexOf("\n", start) + 1
+    : start + (style === "PLAIN" ? 0 : 1);
+  const units = UNITS[style] ?? /\S/g;
+  let count = 0;
+  for (const { 0: unit, index } of text.slice(from, end).matchAll(units)) {
+    if (WHITE_SPACE.test(unit)) continue;
+    if (count === wanted) return from + index;
+    count += 1;
+  }
+  return end;
+}
+
+/** What stands in the file for one letter. */
+const UNITS: Readonly<Record<string, RegExp>> = {
+  QUOTE_DOUBLE: /\\(?:x..|u.{4}|U.{8}|\r?\n|.)|\S/g,
+  QUOTE_SINGLE: /''|\S/g,
+};
+/** Escapes for white space, and for the end of a line that goes on. */
+const WHITE_SPACE = /^\\(?:[ tnrvf_NLP]|\r?\n|\t)$/;
 
 function isNodeWithRange(
   node: unknown,

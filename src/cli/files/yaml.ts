@@ -4,41 +4,75 @@
  */
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
-import type { FileProblem, Parsed, ParsedDocument, Position } from "./parsed.ts";
+import { type Chunk, chunksOf } from "./yamlchunks.ts";
+import type { Progress } from "../terminal/progress.ts";
+import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
+import { whyUnreadable } from "./spaces.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */
 const MAX_ALIASES = 100;
 
+type Problem = Omit<FileProblem, "file">;
+
 /** Never throws. A file with an error has no documents, because the content after the error is unreliable. */
-export function parseYaml(text: string): Parsed {
-  const lines = new LineCounter();
+export function parseYaml(text: string, progress?: Progress): Parsed {
   const documents: ParsedDocument[] = [];
-  const problems: Omit<FileProblem, "file">[] = [];
-  try {
-    for (const [index, document] of composed(text, lines).entries()) {
-      // One error causes further ones after it.
-      const [error] = [...document.errors, ...document.warnings];
-      if (error !== undefined) problems.push({ ...place(error.pos[0], lines), message: describe(error) });
-      const value = error === undefined ? valueOf(document) : undefined;
-      if (value === undefined || value === null) continue;
-      const position: ParsedDocument["position"] = (path, of) => place(offsetOf(document, path, of), lines);
-      documents.push({ document: index + 1, value, position });
+  const problems: Problem[] = [];
+  let count = 0;
+  for (const chunk of chunksOf(text)) {
+    progress?.tell(() => `read ${chunk.firstLine} lines`);
+    for (const result of parseChunk(chunk)) {
+      count += 1;
+      if ("problem" in result) problems.push(result.problem);
+      else if (result.value !== undefined && result.value !== null)
+        documents.push({ document: count, text: chunk.text, ...result });
     }
-  } catch (error) {
-    problems.push({ message: describe(error) });
   }
   return problems.length > 0 ? { documents: [], problems } : { documents, problems };
 }
 
-function composed(text: string, lineCounter: LineCounter): readonly Document.Parsed[] {
+type Result = Pick<ParsedDocument, "value" | "position"> | { readonly problem: Problem };
+
+function parseChunk(chunk: Chunk): readonly Result[] {
+  try {
+    const { documents, lines } = composed(chunk.text);
+    return documents.map((document, index): Result => {
+      // One error causes further ones after it.
+      const [error] = [...document.errors, ...document.warnings];
+      if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
+      return { value: valueOf(document), position: (path, of) => positionIn(chunk, index, path, of) };
+    });
+  } catch (error) {
+    return [{ problem: { message: describe(error, chunk) } }];
+  }
+}
+
+interface Composed {
+  readonly documents: readonly Document.Parsed[];
+  readonly lines: LineCounter;
+}
+
+function composed(text: string): Composed {
+  const lines = new LineCounter();
   const options = {
     version: "1.1",
     customTags: withoutTimes,
     prettyErrors: false,
     logLevel: "silent",
+    lineCounter: lines,
   } as const;
-  return [...parseAllDocuments(text, { ...options, lineCounter })];
+  return { documents: [...parseAllDocuments(text, options)], lines };
+}
+
+/** The last chunk that a position was asked of: trees of all documents would take a gigabyte for a large file. */
+let last: (Composed & { readonly chunk: Chunk }) | undefined;
+
+function positionIn(chunk: Chunk, index: number, path: string, of: Part): Position {
+  if (last?.chunk !== chunk) last = { chunk, ...composed(chunk.text) };
+  const document = last.documents[index];
+  const offset = document === undefined ? 0 : offsetOf(document, path, of, chunk.text);
+  return place(offset, last.lines, chunk);
 }
 
 /** Removes dates and base-60 numbers: 22:30 is a string. */
@@ -56,16 +90,34 @@ function valueOf(document: Document.Parsed): unknown {
 
 export const TOO_DEEP = "is nested too deeply";
 
-function describe(error: unknown): string {
+function problemOf(error: YAMLError, lines: LineCounter, chunk: Chunk): Problem {
+  const space = error.code === "DUPLICATE_KEY" ? undefined : whyUnreadable(chunk.text);
+  const offset = space?.offset ?? error.pos[0];
+  return { ...place(offset, lines, chunk), message: space?.message ?? describe(error, chunk) };
+}
+
+function describe(error: unknown, { text }: Chunk): string {
   // During parsing, the library reports it as an error in the text.
   if (error instanceof Error && error.message === "Maximum call stack size exceeded") return TOO_DEEP;
   if (error instanceof ReferenceError)
     return `aliases (*) expand to too much: more than ${MAX_ALIASES} values`;
-  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY") return "duplicate key in a mapping";
+  if (error instanceof YAMLError && error.code === "DUPLICATE_KEY") return duplicateKey(text, error.pos[0]);
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }
 
-function place(offset: number, lines: LineCounter): Position {
+/** The fields that every object begins with. */
+const OF_OBJECTS: readonly string[] = ["apiVersion", "kind", "metadata", "spec"];
+
+function duplicateKey(text: string, offset: number): string {
+  const [, quoted, plain] =
+    /^(?:"([^"\n]*)"|'?([^\s:,{}[\]"']*))/.exec(text.slice(offset, offset + 200)) ?? [];
+  const key = quoted ?? plain ?? "";
+  const atTop = offset === 0 || text.charAt(offset - 1) === "\n";
+  const hint = atTop && OF_OBJECTS.includes(plain ?? "") ? ": two documents without --- between them?" : "";
+  return `duplicate key ${JSON.stringify(key)} in a mapping${hint}`;
+}
+
+function place(offset: number, lines: LineCounter, { firstLine }: Chunk): Position {
   const { line, col } = lines.linePos(offset);
-  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  return { line: Math.max(line, 1) + firstLine - 1, column: Math.max(col, 1) };
 }

@@ -1,18 +1,20 @@
 /** `hookpolicy validate`: finds errors and warnings in policy files. */
 
 import type { Command } from "commander";
+import { Progress } from "../terminal/progress.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
-import { problemLine } from "../terminal/problemline.ts";
-import { parseOptions } from "../../operator/options.ts";
+import type { ValidationReport } from "./report.ts";
+import { parseOptions, UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
-const FORMATS = ["text", "json", "github"] as const;
+const FORMATS = ["text", "json", "github", "sarif"] as const;
 
 interface Flags {
   readonly output: (typeof FORMATS)[number];
   readonly capiVersion?: string;
   readonly strict?: true;
+  readonly watch?: true;
   readonly color: boolean;
 }
 
@@ -24,7 +26,13 @@ const EXAMPLES = `\
   kustomize build overlays/production | hookpolicy validate -
 
   # In a GitHub workflow: errors stand beside the lines of the pull request
-  hookpolicy validate policies/ -o github`;
+  hookpolicy validate policies/ -o github
+
+  # Again after every change, while you edit
+  hookpolicy validate policies/ --watch
+
+  # For code scanning
+  hookpolicy validate policies/ -o sarif > hookpolicy.sarif`;
 
 export function addValidate(program: Command): void {
   const command = program
@@ -39,31 +47,77 @@ export function addValidate(program: Command): void {
       "--capi-version <version>",
       "also check that this Cluster API version calls the hooks, such as 1.12",
     )
-    .option("--strict", "exit 1 for warnings, too");
+    .option("--strict", "exit 1 for warnings, too")
+    .option("-w, --watch", "stay, and check again after every change of a file");
   addExamples(command, EXAMPLES);
   command.action(async (paths: readonly string[], _: unknown, self: Command) => {
-    await validate(paths, self.optsWithGlobals<Flags>());
+    const flags = self.optsWithGlobals<Flags>();
+    if (flags.watch !== true) return await validate(paths, flags);
+    if (flags.output !== "text" || paths.includes("-")) {
+      throw new UsageError("--watch prints text, about files: leave out -o and -");
+    }
+    await watch(paths, flags);
   });
 }
 
 async function validate(paths: readonly string[], flags: Flags): Promise<void> {
+  const report = await check(paths, flags);
+  if (flags.output !== "text") stdout.document(await document(report, flags.output));
+  else {
+    const { unread, lines } = await textOf(report, flags);
+    stderr.lines(unread);
+    stdout.lines(lines);
+  }
+  if (report.problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
+  const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
+  if (failing.length > 0) throw new CommandError(FAILED);
+}
+
+/** Until the user ends it, or nothing reads its output any more. */
+async function watch(paths: readonly string[], flags: Flags): Promise<void> {
+  const { checkOnChange } = await import("./watchfiles.ts");
+  const stop = new AbortController();
+  process.stdout.on("error", () => stop.abort());
+  const again = async (): Promise<void> => {
+    const { unread, lines } = await textOf(await check(paths, flags), flags);
+    if (process.stdout.isTTY) stdout.screen([...unread, ...lines]);
+    else stdout.lines([...unread, ...lines, ""]);
+  };
+  await checkOnChange(paths, again, stop.signal);
+}
+
+async function check(paths: readonly string[], flags: Flags): Promise<ValidationReport> {
   const { capiVersion, maxOverrideMs } = parseOptions({ "capi-version": flags.capiVersion });
   const { loadPaths } = await import("../files/load.ts");
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
-  const { objects, problems, ignored } = await loadPaths(paths);
+  const progress = new Progress();
+  const { objects, problems, ignored, broken = new Map() } = await loadPaths(paths, { progress });
   const served = servedHooks(capiVersion.minor);
-  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date() });
-  const report = { ...validation, problems, ignored };
-  const { validationGithub, validationJson, validationLines } = await import("./report.ts");
-  if (flags.output === "text") {
-    stderr.lines(problems.map(problemLine));
-    const colour = colourFor(process.stdout, flags, process.env);
-    stdout.lines(validationLines(report, { colour, columns: process.stdout.columns }));
-  } else stdout.document(flags.output === "json" ? validationJson(report) : validationGithub(report));
-  if (problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
-  const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
-  if (failing.length > 0) throw new CommandError(FAILED);
+  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
+  progress.end();
+  return { ...validation, problems, ignored, broken };
+}
+
+interface Text {
+  /** About files of which nothing could be read. */
+  readonly unread: readonly string[];
+  readonly lines: readonly string[];
+}
+
+async function textOf(report: ValidationReport, flags: Flags): Promise<Text> {
+  const { unreadLines, validationLines } = await import("./report.ts");
+  const colour = colourFor(process.stdout, flags, process.env);
+  return {
+    unread: unreadLines(report, colourFor(process.stderr, flags, process.env)),
+    lines: validationLines(report, { colour, columns: process.stdout.columns }),
+  };
+}
+
+async function document(report: ValidationReport, format: "json" | "github" | "sarif"): Promise<string> {
+  if (format === "sarif") return (await import("./sarif.ts")).validationSarif(report);
+  const { validationGithub, validationJson } = await import("./report.ts");
+  return format === "json" ? validationJson(report) : validationGithub(report);
 }
 
 function isError({ severity }: { readonly severity: string }): boolean {

@@ -7,6 +7,7 @@ import { found, nearest } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
+import { namespaceFindings } from "./namespacefield.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
 /**
@@ -38,13 +39,24 @@ function meant(word: string, words: readonly string[]): string {
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
 }
 
-export function kindProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
+/** What keeps a command from knowing which policy an object is, or whose Clusters it is about. */
+export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object);
-    if (problem === undefined) return [];
-    const { path, message } = problem;
-    return [{ file: source.file, ...source.position(path), message: `${path}: ${message}` }];
+    const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
+    return problems.map((each) => placed(source, each));
   });
+}
+
+/** About the namespaces of policies. */
+export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
+  return sources.flatMap((source) =>
+    namespaceFindings(source.object).warnings.map((warning) => placed(source, warning)),
+  );
+}
+
+function placed(source: SourceObject, { path, message }: FieldError): FileProblem {
+  return { file: source.file, ...source.position(path), message: `${path}: ${message}` };
 }
 
 export interface Repeated {

@@ -41,7 +41,7 @@ function textErrors(path: string, values: unknown): readonly FieldError[] {
     .filter(([, value]) => typeof value !== "string" && value !== null)
     .map(([key, value]) => ({
       path: `${path}[${key}]`,
-      message: `found ${found(value)}, expected a string: put it in quotes`,
+      message: `found ${found(value)}, expected a string: write it in quotes, "${String(value)}"`,
     }));
 }
 

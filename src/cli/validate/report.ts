@@ -10,6 +10,8 @@ import type { Finding, Validation } from "./validation.ts";
 
 export interface ValidationReport extends Validation {
   readonly problems: readonly FileProblem[];
+  /** The lines of each file with a problem. */
+  readonly broken: ReadonlyMap<string, readonly string[]>;
   /** Documents in folders that are not Kubernetes objects. */
   readonly ignored: number;
 }
@@ -21,23 +23,53 @@ export interface Terminal {
 }
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
+  const problems = report.problems
+    .filter(isWithinFile)
+    .map((problem) => inFileLines(problem, report.broken.get(problem.file) ?? [], terminal));
   const findings = report.findings.map((finding) => findingLines(finding, terminal));
-  return paragraphs([...findings, [summary(report, terminal.colour)]]);
+  return paragraphs([...problems, ...findings, [summary(report, terminal.colour)]]);
 }
 
-/** The first line has the format of compilers, which editors and `grep` understand. */
+interface PlacedProblem extends FileProblem {
+  readonly line: number;
+}
+
+function isWithinFile(problem: FileProblem): problem is PlacedProblem {
+  return problem.line !== undefined;
+}
+
+/** Files of which nothing could be read: for stderr. */
+export function unreadLines({ problems }: ValidationReport, colour: Colour): string[] {
+  return problems
+    .filter((problem) => !isWithinFile(problem))
+    .map(({ file, message }) => headline(file === "-" ? "standard input" : file, "error", message, colour));
+}
+
+function inFileLines(
+  { file, line, column = 1, message }: PlacedProblem,
+  lines: readonly string[],
+  { colour, columns }: Terminal,
+): string[] {
+  const frame = codeFrame(lines, { line, column }, colour, columns);
+  return [headline(`${file}:${line}:${column}`, "error", message, colour), ...frame];
+}
+
+/** The format of compilers, which editors and `grep` understand. */
+function headline(place: string, severity: Finding["severity"], what: string, colour: Colour): string {
+  const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
+  return `${colour.bold(`${place}:`)} ${label} ${what}`;
+}
+
 function findingLines(
   { source, severity, id, line, column, path, message, suggestion }: Finding,
   { colour, columns }: Terminal,
 ): string[] {
-  const where = colour.bold(`${source.file}:${line}:${column}:`);
-  const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
   const named = id === undefined ? message : `${message} [${id}]`;
   const what = path === "" ? named : `${path}: ${named}`;
   const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
   return [
-    `${where} ${label} ${what}`,
-    ...codeFrame(source.lines, { line, column }, colour, columns),
+    headline(`${source.file}:${line}:${column}`, severity, what, colour),
+    ...codeFrame(source.lines(), { line, column }, colour, columns),
     ...help,
   ];
 }

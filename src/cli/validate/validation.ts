@@ -3,18 +3,20 @@
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
 import { fieldsOf, isFields } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
-import { compilePolicy } from "../../policy/compile.ts";
+import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { compileOverride } from "../../policy/override.ts";
-import type { PolicyKind } from "../../policy/policyref.ts";
+import type { Progress } from "../terminal/progress.ts";
+import { SpecMemo } from "./specmemo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRollout } from "../../policy/validation/rolloutsemantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {
   groupOf,
   OWN_KINDS,
+  ownKind,
   type OwnKind,
   type RawObject,
   viewOverride,
@@ -23,6 +25,10 @@ import {
 } from "../fleet/kinds.ts";
 import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
+import type { Position } from "../files/parsed.ts";
+import { timeWarnings } from "./timelint.ts";
+import { suggestionFor } from "./suggestion.ts";
+import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
 import { besideRollouts } from "./besiderollouts.ts";
@@ -37,7 +43,7 @@ export interface Finding {
   /** As in FieldError; "" is the object itself. */
   readonly path: string;
   readonly message: string;
-  /** "did you mean BeforeClusterDelete?" */
+  /** "did you mean BeforeClusterDelete?", "write 168h" */
   readonly suggestion?: string;
 }
 
@@ -56,6 +62,7 @@ export interface ValidationOptions {
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
   readonly now: Date;
+  readonly progress?: Progress;
 }
 
 interface Judgement {
@@ -64,7 +71,11 @@ interface Judgement {
 }
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
-  const judged = sources.map((source) => judge(source, options));
+  const specs = new SpecMemo();
+  const judged = sources.map((source, index) => {
+    options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
+    return judge(source, specs, options);
+  });
   const sound = sources.filter((_, index) => judged[index]?.findings.every(isWarning));
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
@@ -91,58 +102,84 @@ function isWarning({ severity }: Finding): boolean {
   return severity === "warning";
 }
 
-function judge(source: SourceObject, options: ValidationOptions): Judgement {
+function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions): Judgement {
   const problem = kindProblem(source.object);
   if (problem !== undefined) return { is: "unknown", findings: [finding(source, "error", problem)] };
   const group = groupOf(source.object);
   if (group === SUITE_GROUP) return { is: "suite", findings: [] };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
   if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
-  const { errors, warnings } = check(kind, source, options);
-  const all = [...errors, ...metadataErrors(source.object), ...statusErrors(kind, source.object)];
+  const { errors, warnings } = check(kind, source, specs, options);
+  const place = namespaceFindings(source.object);
+  const all = [
+    ...errors,
+    ...metadataErrors(source.object),
+    ...place.errors,
+    ...statusErrors(kind, source.object),
+  ];
+  const given = [...warnings, ...place.warnings, ...cutMessages(source)];
+  const accepted = acceptance(source.object, given, errors.length === 0);
   const inOrder = [
     ...all.map((error) => finding(source, "error", error)),
-    ...warnings.map((warning) => finding(source, "warning", warning)),
+    ...accepted.map((warning) => finding(source, "warning", warning)),
   ];
   return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
 }
 
-function check(kind: OwnKind, source: SourceObject, options: ValidationOptions): Semantics {
-  const { object } = source;
+function check(
+  kind: OwnKind,
+  { object }: SourceObject,
+  specs: SpecMemo,
+  options: ValidationOptions,
+): Semantics {
   if (kind === "HookOverride") return checkOverride(object, options);
-  if (kind !== "HookRollout") return checkPolicy(kind, source, options);
+  if (kind !== "HookRollout") {
+    return specs.check(kind, object, (schemaErrors) =>
+      checkSpec(viewPolicy(kind, object), schemaErrors, options),
+    );
+  }
   const schemaErrors = validatePolicy("HookRollout", object);
   const { errors, warnings } = checkRollout(viewRollout(object).spec, schemaErrors);
   return { errors: [...schemaErrors, ...errors], warnings };
 }
 
+/** Not every rule of an invalid policy has been looked at, so that what accepts nothing there may be right. */
+function acceptance(
+  object: RawObject,
+  warnings: readonly FieldError[],
+  isSound: boolean,
+): readonly FieldError[] {
+  const { annotations } = fieldsOf(object["metadata"]);
+  const { left, unused } = acceptWarnings(annotations, rulesOf({ spec: object["spec"] }), warnings);
+  return isSound ? [...left, ...unused] : left;
+}
+
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */
 function cutMessages(source: SourceObject): readonly FieldError[] {
+  // A position takes a second look at the document.
+  if (!/message["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
   return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
     const path = `spec.rules[${index}].message`;
     const { line, column } = source.position(path);
     const [, comment] =
-      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines[line - 1] ?? "").slice(column - 1)) ?? [];
+      /^[^\s"'|>&*!].*?\s(#.*)$/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
     if (comment === undefined) return [];
     const message = `ends before ${found(comment)}, which is a comment: put the message in quotes`;
     return [{ path, id: "message-cut", message }];
   });
 }
 
-function checkPolicy(kind: PolicyKind, source: SourceObject, { served }: ValidationOptions): Semantics {
-  const { object } = source;
-  const schemaErrors = validatePolicy(kind, object);
-  const policy = viewPolicy(kind, object);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
+function checkSpec(
+  policy: { readonly spec: unknown },
+  schemaErrors: readonly FieldError[],
+  { served, now }: ValidationOptions,
+): Semantics {
+  const rules = rulesOf(policy);
+  const { errors, warnings } = checkRules(rules, schemaErrors, served);
   const all = [...schemaErrors, ...errors];
-  const notEnforceable = all.length > 0 ? [] : compilePolicy(kind, policy, served).notEnforceable;
-  const { left, unused } = acceptWarnings(fieldsOf(object["metadata"])["annotations"], rulesOf(policy), [
-    ...warnings,
-    ...cutMessages(source),
-  ]);
-  // Not every rule of an invalid policy has been looked at.
-  return { errors: [...all, ...notEnforceable], warnings: all.length > 0 ? left : [...left, ...unused] };
+  if (all.length > 0) return { errors: all, warnings };
+  return { errors: notEnforceable(rules, served), warnings: [...warnings, ...timeWarnings(rules, now)] };
 }
 
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
@@ -167,14 +204,11 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
 
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
-  const [, text = "", suggestion] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const inExpression = expressionPosition(source, error);
-  const position = inExpression ?? source.position(path, text.startsWith("unknown field") ? "key" : "value");
-  const message = inExpression === undefined ? text : text.replace(/^(?:line \d+, )?column \d+: /, "");
-  const named = id === undefined ? {} : { id };
+  const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
+  const { message, suggestion = meant, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
-    ...named,
+    ...(id !== undefined && { id }),
     source,
     ...position,
     path,
@@ -182,3 +216,29 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
     ...(suggestion !== undefined && { suggestion }),
   };
 }
+
+type Placed = Position & Pick<Finding, "message" | "suggestion">;
+
+function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): Placed {
+  const { path, message } = error;
+  const inExpression = expressionPosition(source, error);
+  if (inExpression !== undefined) {
+    return { ...inExpression, message: message.replace(/^(?:line \d+, )?column \d+: /, "") };
+  }
+  const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
+  const kind = severity === "error" ? ownKind(source.object) : undefined;
+  const suggestion = kind && suggestionFor(kind, source.object, path);
+  if (suggestion === undefined) return { ...position, message: asWritten(message, source, position) };
+  return { ...position, message: message.replace(/: write it in quotes, .*$/, ""), suggestion };
+}
+
+/** YAML reads yes as true and 1.10 as 1.1: in quotes stands what the file has. */
+function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
+  if (!message.includes(IN_QUOTES)) return message;
+  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
+  return word === undefined
+    ? message
+    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
+}
+
+const IN_QUOTES = ": write it in quotes, ";

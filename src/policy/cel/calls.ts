@@ -39,7 +39,7 @@ export function isFunction(name: string): boolean {
 /** Operators as users write them. */
 export function displayName(name: string): string {
   if (name === "@in") return "in";
-  return /^_?[^\w\s]+_?$/.test(name) ? name.replaceAll("_", "") : `${name}()`;
+  return /[a-z]/i.test(name) ? `${name}()` : name.replaceAll("_", "");
 }
 
 export function callType(name: string, target: Type | undefined, args: readonly Type[]): CallType {
@@ -128,7 +128,7 @@ export function argumentProblem(expr: Expr, { function: name, target, args }: Ca
 }
 
 /** The form that a text must have to be converted. */
-const CONVERSIONS: Readonly<Record<string, string>> = {
+export const CONVERSIONS: Readonly<Record<string, string>> = {
   bool: '"true" or "false"',
   double: 'a number such as "0.5"',
   duration: 'hours, minutes and seconds such as "168h" or "1h30m"',

@@ -6,7 +6,8 @@ import { VERSION_FUNCTIONS } from "./celversion.ts";
 import type { VariableName } from "./view.ts";
 
 export type Type =
-  | { readonly kind: ScalarKind }
+  /** `json`: any of the types that a value in JSON can have. */
+  | { readonly kind: ScalarKind; readonly json?: true }
   | { readonly kind: "list"; readonly element: Type }
   /** Its keys are strings, unless it is a literal in the expression. */
   | { readonly kind: "map"; readonly value: Type }
@@ -32,6 +33,8 @@ export interface Field {
 }
 
 export const DYN: Type = { kind: "dyn" };
+/** A value from a Kubernetes object: neither a timestamp nor a duration, which are strings there. */
+export const JSON_VALUE: Type = { kind: "dyn", json: true };
 export const BOOL: Type = { kind: "bool" };
 export const STRING: Type = { kind: "string" };
 export const INT: Type = { kind: "int" };
@@ -81,7 +84,7 @@ export const VARIABLES: Readonly<Record<VariableName, Type>> = {
   cluster: object({
     metadata: always(object(METADATA)),
     topology: optional(
-      object({ className: always(STRING), version: always(STRING), variables: always(map(DYN)) }),
+      object({ className: always(STRING), version: always(STRING), variables: always(map(JSON_VALUE)) }),
     ),
     status: always(
       object({
@@ -110,10 +113,10 @@ export const VARIABLES: Readonly<Record<VariableName, Type>> = {
           ...METADATA,
           namespace: optional(STRING),
           generation: optional(INT),
-          ownerReferences: optional(list(DYN)),
+          ownerReferences: optional(list(JSON_VALUE)),
         }),
       ),
-      status: optional(DYN),
+      status: optional(JSON_VALUE),
     },
     true,
   ),
@@ -157,7 +160,32 @@ function typeOf(type: CelType): Type {
   }
 }
 
+const SCALARS: readonly string[] = [
+  "bool",
+  "int",
+  "uint",
+  "double",
+  "string",
+  "bytes",
+  "null_type",
+  "timestamp",
+  "duration",
+  "semver",
+] satisfies ScalarKind[];
+
+/** The type of an observed value, by its name; `undefined` for one that calls do not distinguish. */
+export function typeNamed(name: string): Type | undefined {
+  if (name === "list") return list(DYN);
+  if (name === "map") return map(DYN);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked
+  return SCALARS.includes(name) ? { kind: name as ScalarKind } : undefined;
+}
+
 const NUMBERS: readonly string[] = ["int", "uint", "double"];
+
+export function isJson(type: Type): boolean {
+  return "json" in type;
+}
 
 /** Whether values of the two types can be equal. */
 export function comparable(a: Type, b: Type): boolean {
@@ -176,7 +204,7 @@ function isMap({ kind }: Type): boolean {
 
 /** The type of a value that may have either type. */
 export function either(a: Type, b: Type): Type {
-  if (a.kind !== b.kind) return DYN;
+  if (a.kind !== b.kind || isJson(a) !== isJson(b)) return DYN;
   if (a.kind === "list" && b.kind === "list") return list(either(a.element, b.element));
   if (a.kind === "map" && b.kind === "map") return map(either(a.value, b.value));
   return a === b || a.kind !== "object" ? a : DYN;

@@ -60,6 +60,8 @@ export interface Expression {
 /** Legal, but perhaps not intended. */
 export interface ExpressionWarning extends ExpressionProblem {
   readonly id: string;
+  /** The field of `request` that can be missing: some hooks always send it, and some never. */
+  readonly requestField?: string;
 }
 
 export interface CompiledExpression {
@@ -126,7 +128,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   if (problems.length > 0)
     return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
   const warnings = [
-    ...checker.warnings.map(({ message }) => ({ id: "field-may-be-missing", message })),
+    ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...syntax.position(expr.id) })),
     ...constantWarning(syntax.root, contract),
   ];
   return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
@@ -224,7 +226,9 @@ function bindings(names: readonly VariableName[], values: ExpressionVariables): 
 function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult {
   if (wanted === "bool" && typeof value === "boolean") return { ok: true, value };
   if (wanted === "string" && typeof value === "string") return { ok: true, value };
-  return fails(`the expression gives ${celType(value).name}, expected ${wanted}`);
+  const kind = celType(value).name;
+  const hint = wanted === "bool" && kind === "string" ? ': compare it, as in … == "true"' : "";
+  return fails(`the expression gives ${kind}, expected ${wanted}${hint}`);
 }
 
 /** True for any read other than a metadata field that every object has. */

@@ -8,12 +8,33 @@ import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText
 import { readLoop } from "./loops.ts";
 import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
 import { MAX_PATTERN_WEIGHT } from "./celtext.ts";
-import { BOOL, DYN, either, type Field, fits, INT, list, map, STRING, type Type } from "./celtypes.ts";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import {
+  BOOL,
+  DYN,
+  either,
+  type Field,
+  fits,
+  INT,
+  JSON_VALUE,
+  list,
+  map,
+  STRING,
+  type Type,
+} from "./celtypes.ts";
+import { describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
 import { found, nearest } from "../validation/fieldmessage.ts";
 
 export interface Finding {
   readonly expr: Expr;
   readonly message: string;
+}
+
+/** Legal, but perhaps not intended. */
+export interface Suspicion extends Finding {
+  readonly id: string;
+  /** The field of `request` that can be missing. */
+  readonly requestField?: string;
 }
 
 /** What is known at one position in the expression. */
@@ -48,7 +69,7 @@ const MAX_UINT = 2n ** 64n - 1n;
 
 export class Checker {
   readonly problems: Finding[] = [];
-  readonly warnings: Finding[] = [];
+  readonly warnings: Suspicion[] = [];
   /** Weight of all patterns so far. */
   patternWeight = 0;
 
@@ -111,7 +132,7 @@ export class Checker {
     const { operand, field, testOnly } = expr.exprKind.value;
     const of = this.#infer(operand, place);
     const path = pathText(operand);
-    if (of.kind === "dyn") return testOnly ? BOOL : DYN;
+    if (of.kind === "dyn") return testOnly ? BOOL : of;
     if (of.kind === "map") {
       if (testOnly) return BOOL;
       this.#expectKey(expr, operand, place, pathKey(expr));
@@ -148,7 +169,14 @@ export class Checker {
 
   #mayBeMissing(expr: Expr, path: string, guard: string): void {
     const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
-    if (!this.warnings.some((warning) => warning.message === message)) this.warnings.push({ expr, message });
+    const [, requestField] = /^request\.(\w+)$/.exec(path) ?? [];
+    const field = requestField === undefined ? {} : { requestField };
+    this.#warn({ expr, id: "field-may-be-missing", message, ...field });
+  }
+
+  #warn(suspicion: Suspicion): void {
+    if (this.warnings.some(({ message }) => message === suspicion.message)) return;
+    this.warnings.push(suspicion);
   }
 
   #call(expr: Expr, call: Call, place: Place): Type {
@@ -187,7 +215,7 @@ export class Checker {
       return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
     }
     if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
-    return of.kind === "dyn" ? DYN : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
+    return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 
   #function(expr: Expr, call: Call, target: Expr | undefined, place: Place): Type {
@@ -198,6 +226,7 @@ export class Checker {
     const types = call.args.map((arg) => this.#infer(arg, place));
     const result = callType(name, receiver, types);
     if ("problem" in result) return this.#problem(expr, result.problem);
+    this.#suspect(expr, call, { target: receiver, args: types });
     const weight = weightOf(call);
     this.patternWeight += weight;
     if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {
@@ -206,6 +235,14 @@ export class Checker {
     }
     const problem = this.problems.length < MAX_PROBLEMS ? argumentProblem(expr, call) : undefined;
     return problem === undefined ? result.type : this.#problem(expr, problem);
+  }
+
+  #suspect(expr: Expr, call: Call, given: Given): void {
+    const comparison = call.function === "_==_" || call.function === "_!=_";
+    const never = comparison ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
+    if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
+    const word = unknownHook(call);
+    if (word !== undefined) this.#warn({ expr, id: "unknown-hook", message: word });
   }
 
   #common(elements: readonly Expr[], place: Place): Type {
@@ -251,15 +288,30 @@ function assuming(place: Place, condition: Expr | undefined, value: boolean): Pl
   return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
 }
 
+/** `request.hook` compared with a word that no hook has. */
+function unknownHook({ function: name, args }: Call): string | undefined {
+  const [a, b] = args;
+  if (!["_==_", "_!=_", "@in"].includes(name) || ![a, b].some((each) => pathText(each) === "request.hook"))
+    return undefined;
+  const words = args.flatMap((arg) =>
+    arg.exprKind.case === "listExpr" ? arg.exprKind.value.elements.map(stringLiteral) : [stringLiteral(arg)],
+  );
+  const word = words.find((each) => each !== undefined && !HOOK_NAMES.some((hook) => hook === each));
+  if (word === undefined) return undefined;
+  const meant = nearest(word, HOOK_NAMES);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  return `request.hook is never ${found(word)}, which is no hook${hint}`;
+}
+
 function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {
   if (Object.hasOwn(type.fields, name)) return type.fields[name];
-  return type.open ? { type: DYN, optional: false } : undefined;
+  return type.open ? { type: JSON_VALUE, optional: false } : undefined;
 }
 
 function elementOf(type: Type): Type | undefined {
   if (type.kind === "list") return type.element;
   if (type.kind === "map") return STRING;
-  return type.kind === "dyn" ? DYN : undefined;
+  return type.kind === "dyn" ? type : undefined;
 }
 
 /** A map literal in the expression can have keys of any type. */

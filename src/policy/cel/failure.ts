@@ -4,9 +4,12 @@
  */
 
 import type { CelError } from "@bufbuild/cel";
-import { displayName } from "./calls.ts";
-import { pathText } from "./guards.ts";
-import { callOf, children, type Expr, stringLiteral } from "./syntax.ts";
+import { CONVERSIONS, displayName } from "./calls.ts";
+import { typeNamed } from "./celtypes.ts";
+import { VERSION_FUNCTIONS } from "./celversion.ts";
+import { describeMisfit, type Given, withArticle } from "./conversion.ts";
+import { pathKey, pathText } from "./guards.ts";
+import { type Call, callOf, children, type Expr, stringLiteral } from "./syntax.ts";
 import { FOR_USERS } from "./view.ts";
 
 export function describeFailure(error: CelError, root: Expr): string {
@@ -15,12 +18,80 @@ export function describeFailure(error: CelError, root: Expr): string {
   const expr = exprId === undefined ? undefined : find(root, (each) => each.id === exprId);
   const looked = /^field not found: (?<key>.*)$|^index .* out of bounds/s.exec(message);
   if (looked !== null) return missing(root, exprId, looked.groups?.["key"]);
-  const types = /applied to '(?<types>.*)'$/s.exec(message)?.groups?.["types"];
-  const name =
-    expr?.exprKind.case === "callExpr" ? displayName(expr.exprKind.value.function) : "the expression";
-  if (types !== undefined) return `${name} does not take ${types}`;
-  if (message.startsWith("type mismatch: ")) return `${name}: ${message.slice("type mismatch: ".length)}`;
-  return `${name} has no result for what it is given`;
+  return describeCall(message, expr);
+}
+
+function describeCall(message: string, expr: Expr | undefined): string {
+  const [, types] = /applied to '(.*)'$/s.exec(message) ?? [];
+  const call = expr?.exprKind.case === "callExpr" ? expr.exprKind.value : undefined;
+  const name = call === undefined ? "the expression" : displayName(call.function);
+  if (types !== undefined) return wrongTypes(call, name, readable(types));
+  const [, mismatch] = /^type mismatch: (.*)$/s.exec(message) ?? [];
+  if (mismatch !== undefined) return wrongPart(expr, name, readable(mismatch));
+  return unreadable(call) ?? `${name} has no result for what it is given`;
+}
+
+/** The library's names of types in the words of CEL. */
+function readable(types: string): string {
+  return types
+    .replaceAll("google.protobuf.Timestamp", "timestamp")
+    .replaceAll("google.protobuf.Duration", "duration")
+    .replaceAll(/(list|map)\([^()]*\)/g, "$1");
+}
+
+/** By call and types: an expression can fail in the same way for thousands of objects. */
+const described = new WeakMap<Call, Map<string, string>>();
+
+function wrongTypes(call: Call | undefined, name: string, types: string): string {
+  const plain = `${name} does not take ${types}`;
+  if (call === undefined) return plain;
+  const known = described.get(call) ?? new Map<string, string>();
+  described.set(call, known);
+  const text = known.get(types) ?? misfitOf(call, types) ?? plain;
+  known.set(types, text);
+  return text;
+}
+
+function misfitOf(call: Call, types: string): string | undefined {
+  if (call.function === "_?_:_") {
+    return `the condition of ?: must be a bool, found ${types.slice(1, -1)}: compare it`;
+  }
+  const isVersion = VERSION_FUNCTIONS.includes(call.function);
+  const given = givenTypes(isVersion ? types.replaceAll("map", "semver") : types);
+  return given && describeMisfit(call, given);
+}
+
+/** "string.(int)" or "(timestamp, string)". */
+function givenTypes(types: string): Given | undefined {
+  const { target, list } = /^(?:(?<target>[\w.]+)\.)?\((?<list>[^()]*)\)$/.exec(types)?.groups ?? {};
+  if (list === undefined) return undefined;
+  const args = list === "" ? [] : list.split(", ").map(typeNamed);
+  const receiver = target === undefined ? undefined : typeNamed(target);
+  return args.includes(undefined) || (target !== undefined && receiver === undefined)
+    ? undefined
+    : { target: receiver, args: args.filter((arg) => arg !== undefined) };
+}
+
+/** "expected bool, got string" of one side of && and ||, "iterable vs int" of a loop. */
+function wrongPart(expr: Expr | undefined, name: string, mismatch: string): string {
+  const { wanted, got } =
+    /^(?:expected )?(?<wanted>\w+)(?:, got | vs )(?<got>[\w.]+)$/.exec(mismatch)?.groups ?? {};
+  if (wanted === undefined || got === undefined) return `${name}: ${mismatch}`;
+  if (wanted !== "iterable") {
+    const hint = got === "string" ? ': compare it, as in … == "true"' : "";
+    return `one side of ${name} is ${withArticle(got)}, expected ${withArticle(wanted)}${hint}`;
+  }
+  const range = expr?.exprKind.case === "comprehensionExpr" ? expr.exprKind.value.iterRange : undefined;
+  const subject = pathKey(range) === undefined ? "what a loop goes through" : pathText(range);
+  return `${subject} is ${withArticle(got)}, expected a list or a map to go through`;
+}
+
+/** A conversion of a text that has another form. */
+function unreadable(call: Call | undefined): string | undefined {
+  const wanted = call && CONVERSIONS[call.function];
+  const [arg] = call?.args ?? [];
+  if (wanted === undefined || pathKey(arg) === undefined) return undefined;
+  return `${call?.function}() cannot read ${pathText(arg)}, expected ${wanted}`;
 }
 
 /** For a field the library reports the selection, for a key only the start of the chain of selections. */

@@ -28,8 +28,8 @@ export function describeCounted({ absent, min, max }: Count, what: string): stri
   return min === 0 ? `at most ${max} × ${what}` : `${min} to ${max} × ${what}`;
 }
 
-/** `undefined`: the expression is not evaluable for this object. */
-export type Fulfils = (object: WatchedObject) => boolean | undefined;
+/** A text: why the expression is not evaluable for this object. */
+export type Fulfils = (object: WatchedObject) => boolean | string;
 
 export function judge(
   count: Count,
@@ -47,14 +47,15 @@ export function judge(
 
 interface Tally {
   readonly yes: number;
-  readonly unknown: number;
+  /** Why the others cannot be told, one text for each. */
+  readonly problems: readonly string[];
   readonly all: number;
 }
 
 function tally(objects: readonly WatchedObject[], fulfils: Fulfils): Tally {
   const results = objects.map(fulfils);
-  const unknown = results.filter((result) => result === undefined).length;
-  return { yes: results.filter((result) => result === true).length, unknown, all: results.length };
+  const problems = results.filter((result) => typeof result === "string");
+  return { yes: results.filter((result) => result === true).length, problems, all: results.length };
 }
 
 /** An object that is being deleted does not count as present, but still as one too many. */
@@ -62,20 +63,24 @@ function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: s
   const left = present.yes + going.yes;
   const observed = `${present.yes} of ${present.all}`;
   if (left > max) return { holds: false, reason: "TooManyObjects", wanted, observed: `${left} left` };
-  if (present.yes + present.unknown < min)
+  if (present.yes + present.problems.length < min)
     return { holds: false, reason: "WaitingForObject", wanted, observed };
-  if (present.yes < min || left + present.unknown + going.unknown > max)
-    return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
+  const problems = [...present.problems, ...going.problems];
+  if (present.yes < min || left + problems.length > max)
+    return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { holds: true, reason: "Holds", wanted, observed };
 }
 
 /** An object that is being deleted still exists. */
 function judgeAbsence(objects: readonly WatchedObject[], wanted: string, fulfils: Fulfils): GateResult {
-  const { yes, unknown } = tally(objects, fulfils);
+  const { yes, problems } = tally(objects, fulfils);
   if (yes > 0) return { holds: false, reason: "WaitingForAbsence", wanted, observed: `${yes} left` };
-  if (unknown > 0) return unevaluable("ExpressionError", wanted, CANNOT_EVALUATE);
+  if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { holds: true, reason: "Holds", wanted, observed: "none left" };
 }
 
-const CANNOT_EVALUATE =
-  "the expression cannot be evaluated for an object: use has() for fields that can be missing";
+/** The same text on every replica, whatever the order of the objects. */
+function describeProblems(problems: readonly string[]): string {
+  const [first = ""] = problems.toSorted();
+  return `the expression cannot be evaluated for an object: ${first}`;
+}

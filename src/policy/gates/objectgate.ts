@@ -175,15 +175,15 @@ function isMeant(
   return selector === undefined || selector(metadata.labels);
 }
 
-/** `undefined`: the expression is not evaluable for this object. */
+/** A text: why the expression is not evaluable for this object. */
 function fulfils(
   { expression }: CompiledObjectGate,
   object: WatchedObject,
   { world, call, now }: Situation,
-): boolean | undefined {
+): boolean | string {
   if (expression === undefined) return true;
   const raw = object.raw ?? (expression.readsWholeObject ? undefined : { metadata: object.metadata });
-  if (raw === undefined) return undefined;
+  if (raw === undefined) return "its fields are not known";
   const result = expression.evaluate({
     cluster: world.cluster,
     call,
@@ -191,7 +191,7 @@ function fulfils(
     objectMetadata: object.metadata,
     now,
   });
-  return result.ok ? result.value === true : undefined;
+  return result.ok ? result.value === true : result.problem;
 }
 
 function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {

@@ -73,7 +73,7 @@ function noun(type: string): string {
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** A suggestion for a misspelt word: wrong case, or about every third letter wrong. */
+/** A suggestion for a misspelt word: wrong case, about every third letter wrong, or a part left out. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   if (word.length > MAX_QUOTED) return undefined;
   const lower = word.toLowerCase();
@@ -85,7 +85,20 @@ export function nearest(word: string, words: readonly string[]): string | undefi
     const mistakes = distance(lower, each.toLowerCase());
     if (mistakes < least) [best, least] = [each, mistakes];
   }
-  return best !== undefined && least <= tolerated(best) ? best : undefined;
+  if (best !== undefined && least <= tolerated(best)) return best;
+  return words.find((each) => isShortened(lower, each.toLowerCase()));
+}
+
+/** Letters that must be right before and after what was left out: BeforeDelete for BeforeClusterDelete. */
+const KEPT = 4;
+
+/** Whether `word` is `full` without a part in the middle. */
+function isShortened(word: string, full: string): boolean {
+  if (word.length >= full.length) return false;
+  for (let at = KEPT; at <= word.length - KEPT; at += 1) {
+    if (full.startsWith(word.slice(0, at)) && full.endsWith(word.slice(at))) return true;
+  }
+  return false;
 }
 
 /** The tolerated number of mistakes in a word. */

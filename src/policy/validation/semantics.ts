@@ -6,6 +6,9 @@ import type { HookName } from "../../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
+import { isPresent, soundRules } from "./soundparts.ts";
+import { contradictions } from "./contradictions.ts";
+import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
 import { windowProblems, windowWarnings } from "../window/window.ts";
@@ -26,7 +29,7 @@ const MAX_EXPRESSION_LETTERS = 16 * 1024;
 const MAX_PATTERN_WEIGHT = 8000;
 
 /**
- * Checks only rules that fit the schema: `schemaErrors` are those of validatePolicy(). `served` absent: for any
+ * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` absent: for any
  * version.
  */
 export function checkRules(
@@ -44,8 +47,7 @@ export function* checkInSteps(
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
 ): Steps<Semantics & { readonly asks: number }> {
-  const parts = rules.map((rule, index) => ({ rule, path: `spec.rules[${index}]` }));
-  const sound = parts.filter(({ path }) => isSound(path, schemaErrors));
+  const sound = soundRules(rules, schemaErrors);
   return yield* checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy" }, served);
 }
 
@@ -90,7 +92,7 @@ export function* checkTogether(
   }
   for (const { expression, path } of health) {
     yield;
-    checked.push(checkExpression(expression, "health", { path, patterns }));
+    checked.push(checkExpression(expression, "health", { path, patterns }, { hooks: [] }));
     if (patterns.weight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   return { ...merge(checked), asks };
@@ -132,16 +134,19 @@ function* checkRule(
   served: ServedHooks | undefined,
 ): Steps<Semantics> {
   const parts: Semantics[] = [];
-  for (const [index, { expression }] of (rule.matchConditions ?? []).entries()) {
+  for (const [index, condition] of (rule.matchConditions ?? []).entries()) {
+    if (!isPresent(condition)) continue;
     yield;
+    const { expression } = condition;
     const at = { path: `${path}.matchConditions[${index}].expression`, patterns };
-    parts.push(checkExpression(expression, "matchCondition", at));
+    parts.push(checkExpression(expression, "matchCondition", at, rule));
   }
   for (const [index, gate] of (rule.until ?? []).entries())
     parts.push(yield* checkGate(gate, rule, { path: `${path}.until[${index}]`, patterns }));
   return merge([
     ...parts,
     midUpgrade(rule, path),
+    { errors: [], warnings: contradictions(rule, path) },
     served === undefined ? NOTHING : unshown(rule, path, served),
   ]);
 }
@@ -167,7 +172,7 @@ function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }
   const parts: Semantics[] = [];
   if (gate.annotation !== undefined) parts.push(outlives(gate.annotation, rule, `${path}.annotation`));
   if (gate.label !== undefined) parts.push(outlives(gate.label, rule, `${path}.label`));
-  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression")));
+  if (expression !== undefined) parts.push(checkExpression(expression, "gate", below("expression"), rule));
   if (window !== undefined) {
     const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
     const errors = windowProblems(window).map(at);
@@ -175,15 +180,20 @@ function checkSimpleGate(gate: AnyOfGateSpec, rule: RuleSpec, { path, patterns }
   }
   if (version !== undefined) parts.push(checkRange(version.range, `${path}.version.range`));
   if (object?.nameExpression !== undefined) {
-    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression")));
+    parts.push(checkExpression(object.nameExpression, "objectName", below("object.nameExpression"), rule));
   }
   if (object?.expression !== undefined) {
-    parts.push(checkExpression(object.expression, "object", below("object.expression")));
+    parts.push(checkExpression(object.expression, "object", below("object.expression"), rule));
   }
   return merge(parts);
 }
 
-function checkExpression(source: string, use: ExpressionUse, { path, patterns }: Place): Semantics {
+function checkExpression(
+  source: string,
+  use: ExpressionUse,
+  { path, patterns }: Place,
+  { hooks }: Pick<RuleSpec, "hooks">,
+): Semantics {
   const { problems, warnings, patternWeight } = compileExpression(source, use);
   patterns.weight += patternWeight;
   return {
@@ -191,7 +201,9 @@ function checkExpression(source: string, use: ExpressionUse, { path, patterns }:
       path,
       message: `${position(line, column)}${message}`,
     })),
-    warnings: warnings.map(({ id, message }) => ({ path, id, message })),
+    warnings: warnings
+      .flatMap((warning) => forHooks(warning, hooks) ?? [])
+      .map(({ id, message, line, column }) => ({ path, id, message: `${position(line, column)}${message}` })),
   };
 }
 

@@ -174,7 +174,8 @@ async function run(object: RawObject, folder: string): Promise<SuiteResult> {
     document: 1,
     object,
     position: () => START,
-    lines: [],
+    text: "",
+    lines: () => [],
   };
   return runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
 }

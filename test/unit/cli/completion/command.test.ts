@@ -31,7 +31,10 @@ const CASES: Record<string, { words: string[]; offers: string[] }> = {
     words: ["hookpolicy", "--no-color", "windows", "--z"],
     offers: ["--zone"],
   },
-  "a value of a flag": { words: ["hookpolicy", "validate", "-o", ""], offers: ["text", "json", "github"] },
+  "a value of a flag": {
+    words: ["hookpolicy", "validate", "-o", ""],
+    offers: ["text", "json", "github", "sarif"],
+  },
   "a value behind =": { words: ["hookpolicy", "validate", "--output", "=", "j"], offers: ["json"] },
   "nothing for a value that cannot be guessed": { words: ["hookpolicy", "windows", "--at", ""], offers: [] },
   "a shell": { words: ["hookpolicy", "completion", "f"], offers: ["fish"] },
@@ -63,7 +66,7 @@ test("kubectl is told commands, flags and values in the way of cobra, each with 
   ]);
   assert.deepEqual(await answered("explain", "--hook", "BeforeClusterD"), ["BeforeClusterDelete", ":4"]);
   assert.deepEqual(await answered("simulate", "--hook=AfterW"), ["--hook=AfterWorkersUpgrade", ":4"]);
-  assert.deepEqual(await answered("validate", "-o", ""), ["text", "json", "github", ":4"]);
+  assert.deepEqual(await answered("validate", "-o", ""), ["text", "json", "github", "sarif", ":4"]);
   assert.deepEqual(await answered("--no-color", "help", "wind"), ["windows", ":4"]);
 });
 
@@ -111,7 +114,14 @@ for (const shell of ["zsh", "fish"] as const) {
 test("every command and every choice is in the scripts of the other shells", async () => {
   for (const shell of ["zsh", "fish"]) {
     const { stdout } = await hookpolicy(["completion", shell]);
-    for (const word of ["validate", "windows", "completion", "text json github", "bash zsh fish", "strict"]) {
+    for (const word of [
+      "validate",
+      "windows",
+      "completion",
+      "text json github sarif",
+      "bash zsh fish",
+      "strict",
+    ]) {
       assert.ok(stdout.includes(word), `${shell}: ${word}`);
     }
   }

@@ -48,12 +48,12 @@ const BAD: Record<string, { content: string | Uint8Array; says: RegExp; at?: [nu
   "an alias bomb": { content: BOMB, says: /^aliases \(\*\) expand to too much/ },
   "a key that stands twice": {
     content: `${CONFIG}kind: Secret\n`,
-    says: /^duplicate key in a mapping/,
+    says: /^duplicate key "kind" in a mapping: two documents without --- between them\?$/,
     at: [4, 1],
   },
   "a key that stands twice in JSON": {
     content: '{"apiVersion": "v1",\n"kind": "A",\n"kind": "B"}',
-    says: /^duplicate key in a mapping/,
+    says: /^duplicate key "kind" in a mapping$/,
     at: [3, 1],
   },
   "YAML nested too deeply": { content: `a: ${"[".repeat(100_000)}`, says: /^is nested too deeply$/ },
@@ -228,10 +228,61 @@ for (const [path, [line, column]] of Object.entries(PLACES)) {
   });
 }
 
+const LETTERS: Readonly<
+  Record<string, readonly [text: string, letter: string, line: number, column: number]>
+> = {
+  "a plain scalar": ["a == Z", "Z", 4, 11],
+  "a plain scalar over two lines": ["a ==\n    Z", "Z", 5, 5],
+  "double quotes with escapes": ['"\\"a\\x41\\u0042\\t\\"\\\n    c == Z"', "Z", 5, 10],
+  "single quotes": ["'''a'' == Z'", "Z", 4, 16],
+  "a literal block": ["|\n    a ==\n\n    Z", "Z", 7, 5],
+  "a folded block": [">- # folded\n    a ==\n      Z &&\n    b", "b", 7, 5],
+  "a block that begins further in": [">2-\n      a == Z", "Z", 5, 12],
+};
+for (const [style, [text, letter, line, column]] of Object.entries(LETTERS)) {
+  test(`the place of a letter is known in ${style}`, async (t) => {
+    const source = await only(t, `apiVersion: v1\nkind: A\nspec:\n  x: ${text}\n`);
+    const value: unknown = Object(source.object["spec"])["x"];
+    assert.ok(typeof value === "string");
+    assert.deepEqual(source.position("spec.x", value.indexOf(letter)), { line, column });
+  });
+}
+
+test("documents are the same whether they are cut or not, with their numbers and places", async (t) => {
+  const text = [
+    "# nothing\n\n",
+    "--- # one\napiVersion: v1\nkind: A\nx: |\n  ----\n  --- no document\n",
+    "---\n",
+    "---\t\n# a comment\napiVersion: v1\nkind: B\n",
+    "--- {apiVersion: v1, kind: C}\n",
+    "---\napiVersion: v1\nkind: D\n",
+  ].join("");
+  const seen = async (content: string): Promise<unknown> => {
+    const { objects, problems } = await loaded(t, { "a.yaml": content });
+    assert.deepEqual(problems, []);
+    return objects.map((each) => [each.document, each.object, each.position("kind")]);
+  };
+  const cut = await seen(text);
+  // A document whose end is written out keeps the text in one piece.
+  assert.deepEqual(await seen(`${text}...\n`), cut);
+  assert.deepEqual(await seen(text.replaceAll("\n", "\r\n")), cut);
+});
+
+const SPACES: Readonly<Record<string, readonly [text: string, line: number, column: number]>> = {
+  "after a colon": ["apiVersion:\u00A0v1\nkind: A\n", 1, 12],
+};
+for (const [where, [text, line, column]] of Object.entries(SPACES)) {
+  test(`a no-break space ${where} is named and placed`, async (t) => {
+    const { problems } = await loaded(t, { "a.yaml": text });
+    const message = "has a no-break space (U+00A0), which is no space in YAML: write a space";
+    assert.deepEqual(problems, [{ file: "a.yaml", line, column, message }]);
+  });
+}
+
 test("the place of a field's name is known, too", async (t) => {
   const source = await only(t, POLICY);
   assert.deepEqual(source.position("spec.rules[1].name", "key"), { line: 12, column: 7 });
-  assert.equal(source.lines[11], "      name: second");
+  assert.equal(source.lines()[11], "      name: second");
 });
 
 test("places in JSON are known, with tabs and escapes, and with line ends of Windows", async (t) => {
@@ -239,7 +290,7 @@ test("places in JSON are known, with tabs and escapes, and with line ends of Win
   const source = await only(t, json, "a.json");
   assert.equal(source.object["kind"], 'A"b:');
   assert.deepEqual(source.position("spec.x[1]"), { line: 4, column: 20 });
-  assert.equal(source.lines.length, 5);
+  assert.equal(source.lines().length, 5);
 });
 
 test("what is no regular file is skipped in a folder and by a pattern, and an error where it is named", async (t) => {

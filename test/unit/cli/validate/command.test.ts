@@ -132,15 +132,18 @@ for (const [name, [text, says]] of Object.entries(UNKNOWN)) {
   });
 }
 
-test("what cannot be read is one line each on stderr, and exits 2, whatever else was found", async (t) => {
+test("what cannot be read is one line each on stderr, a file with an error has a frame, and both exit 2", async (t) => {
   const cwd = await folder(t, { "a.yaml": MISSPELT, "b.yaml": "a: b: c" });
   const { code, stdout, stderr } = await hookpolicy(["validate", "a.yaml", "b.yaml", "c.yaml", "-"], { cwd });
   assert.equal(code, 2);
   assert.match(stdout, /1 HookPolicy: 1 error, 3 problems with files\n$/);
+  assert.match(
+    stdout,
+    /^b\.yaml:1:4: error: is not YAML: Nested mappings are not allowed in compact mappings\n> 1 \| a: b: c\n {4}\| {4}\^\n\n/,
+  );
   assert.deepEqual(stderr.split("\n"), [
-    "error: c.yaml: no such file or folder",
-    "error: b.yaml:1:4: is not YAML: Nested mappings are not allowed in compact mappings",
-    "error: standard input: is empty",
+    "c.yaml: error: no such file or folder",
+    "standard input: error: is empty",
     "",
   ]);
 });
@@ -217,7 +220,7 @@ const USAGE: Record<string, { args: string[]; says: string }> = {
   },
   "a format that does not exist": {
     args: ["-o", "jsn", "."],
-    says: "error: option '-o, --output <format>' argument 'jsn' is invalid. Allowed: text, json, github (did you mean json?); see 'hookpolicy validate --help'\n",
+    says: "error: option '-o, --output <format>' argument 'jsn' is invalid. Allowed: text, json, github, sarif (did you mean json?); see 'hookpolicy validate --help'\n",
   },
   "a Cluster API version that makes no sense": {
     args: ["--capi-version=two", "."],
@@ -319,4 +322,30 @@ test("a message that a comment cuts short is a warning, in quotes it is none", a
   assert.equal(code, 0);
   assert.match(stdout, /^a\.yaml:10:16: warning: spec\.rules\[0\]\.message: ends before "#platform"/m);
   assert.match((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, /no errors\n$/);
+});
+
+test("two documents without --- between them are told apart, with a frame", async (t) => {
+  const cwd = await folder(t, { "a.yaml": GOOD + GOOD });
+  const { code, stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.equal(code, 2);
+  assert.match(
+    stdout,
+    /^a\.yaml:10:1: error: duplicate key "apiVersion" in a mapping: two documents without --- between them\?\n.*\n> 10 \| apiVersion: .*\n {5}\| \^\n/,
+  );
+});
+
+test("one error hides none of the others, in the same rule either", async (t) => {
+  const second = "\n        - {name: second, expression: cluster.foo == 'a'}";
+  const cwd = await folder(t, {
+    "a.yaml": `${GOOD.replace("annotation: {key: a,", "annotation: {kye: a,").trimEnd()}${second}\n`,
+  });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  assert.match(
+    stdout,
+    /^a\.yaml:9:\d+: error: spec\.rules\[0\]\.until\[0\]\.annotation\.kye: unknown field/m,
+  );
+  assert.match(
+    stdout,
+    /^a\.yaml:10:45: error: spec\.rules\[0\]\.until\[1\]\.expression: cluster\.foo: unknown field/m,
+  );
 });

@@ -172,17 +172,24 @@ const WITHOUT_RESULT: Readonly<Record<string, string>> = {
     "cluster.status.conditions lacks a key or element that is looked at",
   "cluster.topology.variables.zones.exists(z, z.name == 'a')":
     'z has no field "name"; ask first, as in has(z.name) && …',
-  "cluster.topology.variables.replicas + 'a' == 'b'": "+ does not take (int, string)",
-  "cluster.topology.variables.replicas.startsWith('a')": "startsWith() does not take int.(string)",
-  "cluster.topology.variables.replicas && true": "&&: expected bool, got int",
-  "int(cluster.metadata.annotations.empty) == 0": "int() has no result for what it is given",
-  "double(cluster.metadata.annotations.empty) < 1.0": "double() has no result for what it is given",
-  "int(cluster.metadata.annotations.date) == 0": "int() has no result for what it is given",
-  "timestamp(cluster.metadata.annotations.empty) < now": "timestamp() has no result for what it is given",
+  "cluster.topology.variables.replicas + 'a' == 'b'":
+    "cluster.topology.variables.replicas is an int, and + takes a string there: write string(cluster.topology.variables.replicas)",
+  "cluster.topology.variables.replicas.startsWith('a')":
+    "cluster.topology.variables.replicas is an int, and startsWith() takes a string there: write string(cluster.topology.variables.replicas)",
+  "cluster.topology.variables.replicas && true": "one side of && is an int, expected a bool",
+  "int(cluster.metadata.annotations.empty) == 0":
+    'int() cannot read cluster.metadata.annotations.empty, expected an integer such as "3"',
+  "double(cluster.metadata.annotations.empty) < 1.0":
+    'double() cannot read cluster.metadata.annotations.empty, expected a number such as "0.5"',
+  "int(cluster.metadata.annotations.date) == 0":
+    'int() cannot read cluster.metadata.annotations.date, expected an integer such as "3"',
+  "timestamp(cluster.metadata.annotations.empty) < now":
+    'timestamp() cannot read cluster.metadata.annotations.empty, expected a time such as "2026-11-21T12:00:00Z"',
   "cluster.metadata.name.satisfies('>=1.0.0')": "satisfies() has no result for what it is given",
   "cluster.topology.version.satisfies(cluster.metadata.annotations.empty)":
     "satisfies() has no result for what it is given",
-  "semver(cluster.metadata.name).major() == 1": "semver() has no result for what it is given",
+  "semver(cluster.metadata.name).major() == 1":
+    'semver() cannot read cluster.metadata.name, expected a version such as "v1.34.0"',
   "1 / (cluster.metadata.generation - 4) == 1": "/ has no result for what it is given",
 };
 

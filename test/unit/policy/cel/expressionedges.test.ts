@@ -36,7 +36,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
     "cluster.topology.variables lacks a key or element that is looked at",
   "cluster.topology.variables.text[0] == 'a'":
     "cluster.topology.variables.text lacks a key or element that is looked at",
-  "int(cluster.topology.variables.text) == 1": "int() has no result for what it is given",
+  "int(cluster.topology.variables.text) == 1":
+    'int() cannot read cluster.topology.variables.text, expected an integer such as "3"',
   "cluster.topology.variables.version.major() == 1": "major() has no result for what it is given",
   "[1, 2][5] == 1": "(…) lacks a key or element that is looked at",
 };

@@ -240,6 +240,20 @@ describe("absence", () => {
     },
   });
 
+  test("says what was wrong with an object, the same whatever their order", () => {
+    const gate = { selector: {}, expression: "now - object.status.phase > duration('1h')" };
+    const late = backup("a", "2026-01-01T00:00:00Z");
+    const says = (...objects: readonly WatchedObject[]): string => judged(gate, backups(...objects)).observed;
+    const text =
+      'the expression cannot be evaluated for an object: object has no field "status"; ask first, as in has(object.status) && …';
+    assert.equal(says(late, backup("b")), text);
+    assert.equal(says(backup("b"), late), text);
+    assert.equal(
+      says(late),
+      "the expression cannot be evaluated for an object: object.status.phase is a string, and - takes a timestamp there: write timestamp(object.status.phase)",
+    );
+  });
+
   test("is no matter of presence: an object there holds in a namespace that is being deleted", () => {
     assert.equal(judged({ name: "final" }, { ...backups(backup("final")), ...terminating }).holds, true);
   });

@@ -163,6 +163,33 @@ describe("a rule is suspicious", () => {
   }
 });
 
+describe("a field of the call that can be missing", () => {
+  const warned = (
+    hooks: RuleSpec["hooks"],
+    expression = "request.fromKubernetesVersion == 'v1.34.0'",
+  ): string[] =>
+    checkRules([rule({ hooks, until: [{ name: "e", expression }] })], [])
+      .warnings.map(({ id, message }) => `${id}: ${message}`)
+      .filter((text) => text.includes("request."));
+
+  test("is no matter on hooks that always send it", () => {
+    assert.deepEqual(warned(["BeforeClusterUpgrade", "BeforeWorkersUpgrade"]), []);
+    assert.deepEqual(warned(["AfterClusterUpgrade"], "request.targetVersion == 'v1.34.0'"), []);
+  });
+
+  test("is asked for first where one of the hooks lacks it", () => {
+    assert.deepEqual(warned(["BeforeClusterUpgrade", "AfterClusterUpgrade"]), [
+      "field-may-be-missing: column 8: request.fromKubernetesVersion is missing for AfterClusterUpgrade, and then the rule cannot be evaluated: ask first, as in has(request.fromKubernetesVersion) && …",
+    ]);
+  });
+
+  test("is left out where none of them has it", () => {
+    assert.deepEqual(warned(["BeforeClusterDelete"]), [
+      "field-always-missing: column 8: BeforeClusterDelete has no request.fromKubernetesVersion, so the rule cannot be evaluated: leave it out",
+    ]);
+  });
+});
+
 describe("a clock of a rule that reads the version that an upgrade comes from", () => {
   const from = "request.fromKubernetesVersion.startsWith('v1.32')";
   const soak: GateSpec = { name: "soak", wait: { duration: "30m" } };

@@ -1,0 +1,64 @@
+/** Checks metadata.namespace, which no schema of a CRD covers. */
+
+import { isFields } from "../../api/fields.ts";
+import { found } from "../../policy/validation/fieldmessage.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { ownKind, type RawObject } from "../fleet/kinds.ts";
+
+export interface NamespaceFindings {
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly FieldError[];
+}
+
+const PATH = "metadata.namespace";
+/** apimachinery: IsDNS1123Label. */
+const LABEL = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** An object in another namespace than its author means protects other Clusters, or none. */
+export function namespaceFindings(object: RawObject): NamespaceFindings {
+  const kind = ownKind(object);
+  const metadata = object["metadata"];
+  if (kind === undefined || !isFields(metadata)) return { errors: [], warnings: [] };
+  const namespace = metadata["namespace"];
+  const absent = namespace === undefined || namespace === null || namespace === "";
+  if (!absent) {
+    const problem = nameProblem(namespace);
+    if (problem !== undefined) return { errors: [{ path: PATH, message: problem }], warnings: [] };
+  }
+  const message = kind === "HookPolicy" ? (absent ? MISSING : undefined) : absent ? undefined : dropped(kind);
+  const id = absent ? "namespace-missing" : "namespace-ignored";
+  return { errors: [], warnings: message === undefined ? [] : [{ path: PATH, id, message }] };
+}
+
+const MISSING =
+  "is missing, so that kubectl chooses it (-n, or its context); here it is taken as default. Write the namespace whose Clusters are meant";
+
+function dropped(kind: string): string {
+  const reach =
+    kind === "ClusterHookPolicy"
+      ? "the policy is about every namespace that spec.namespaceSelector selects"
+      : "spec.clusterRef names the namespace of the Cluster";
+  return `a ${kind} has no namespace, and the API server drops it: ${reach}. Remove it`;
+}
+
+function nameProblem(namespace: unknown): string | undefined {
+  const expected = "expected the name of a namespace: lower-case letters, digits and '-', at most 63";
+  if (typeof namespace === "string") {
+    if (LABEL.test(namespace)) return undefined;
+    return /\{\{|\$\{|\$\(|<[^>]*>/.test(namespace)
+      ? `found ${found(namespace)}, which is a template: render it first, as in helm template … | hookpolicy validate -`
+      : `found ${found(namespace)}, ${expected}`;
+  }
+  if (isTemplate(namespace)) {
+    return "found {{ … }}, which is a template: render it first, as in helm template … | hookpolicy validate -";
+  }
+  const quotes = typeof namespace === "number" || typeof namespace === "boolean";
+  return `found ${found(namespace)}, expected a string${quotes ? `: write it in quotes, "${namespace}"` : ""}`;
+}
+
+/** YAML reads {{ .Values.team }} as a map whose key is a map. */
+function isTemplate(value: unknown): boolean {
+  return (
+    isFields(value) && Object.keys(value).some((key) => key.startsWith("{") || key === "[object Object]")
+  );
+}

@@ -1,0 +1,85 @@
+/** SARIF 2.1.0 (docs.oasis-open.org/sarif), which code scanning of GitHub, GitLab and Azure reads. */
+
+import { isAbsolute } from "node:path";
+import { pathToFileURL } from "node:url";
+import { VERSION } from "../../version.ts";
+import { printable } from "../../api/printable.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import type { ValidationReport } from "./report.ts";
+import type { Finding } from "./validation.ts";
+
+interface Result {
+  readonly ruleId: string;
+  readonly level: Finding["severity"];
+  readonly message: { readonly text: string };
+  readonly locations: readonly object[];
+}
+
+/** Errors have no id of their own: each is about one field. */
+const INVALID = "invalid-field";
+const SUSPICIOUS = "suspicious";
+const UNREADABLE = "unreadable-file";
+
+export function validationSarif({ findings, problems }: ValidationReport): string {
+  const results = [
+    ...problems.map(({ file, line, column, message }) =>
+      resultOf(UNREADABLE, "error", message, { uri: uriOf(file), line, column }),
+    ),
+    ...findings.map(findingResult),
+  ];
+  const rules = [...new Set(results.map(({ ruleId }) => ruleId))].toSorted();
+  const driver = {
+    name: "hookpolicy",
+    version: VERSION,
+    rules: rules.map((id) => ({ id, name: id, shortDescription: { text: id.replaceAll("-", " ") } })),
+  };
+  const indexed = results.map((result) => ({ ...result, ruleIndex: rules.indexOf(result.ruleId) }));
+  const run = { tool: { driver }, columnKind: "utf16CodeUnits", results: indexed };
+  const log = { $schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] };
+  return `${JSON.stringify(log, undefined, 2)}\n`;
+}
+
+function findingResult({ severity, id, source, line, column, path, message, suggestion }: Finding): Result {
+  const ruleId = id ?? (severity === "error" ? INVALID : SUSPICIOUS);
+  const told = [
+    path === "" ? message : `${path}: ${message}`,
+    ...(suggestion === undefined ? [] : [suggestion]),
+  ];
+  const { name, namespace } = viewMetadata(source.object["metadata"]);
+  const object = [String(source.object["kind"]), ...(namespace === undefined ? [] : [namespace]), name].join(
+    "/",
+  );
+  return resultOf(ruleId, severity, told.join("; "), {
+    uri: uriOf(source.file),
+    line,
+    column,
+    name: path === "" ? object : `${object}: ${path}`,
+  });
+}
+
+interface Where {
+  readonly uri: string;
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
+  readonly name?: string;
+}
+
+function resultOf(
+  ruleId: string,
+  level: Result["level"],
+  text: string,
+  { uri, line, column, name }: Where,
+): Result {
+  const region = line === undefined ? {} : { region: { startLine: line, startColumn: column ?? 1 } };
+  const location = {
+    physicalLocation: { artifactLocation: { uri }, ...region },
+    ...(name !== undefined && { logicalLocations: [{ fullyQualifiedName: printable(name) }] }),
+  };
+  return { ruleId, level, message: { text: printable(text) }, locations: [location] };
+}
+
+function uriOf(file: string): string {
+  if (file === "-") return "stdin";
+  if (isAbsolute(file)) return pathToFileURL(file).href;
+  return file.split(/[\\/]/).map(encodeURIComponent).join("/");
+}

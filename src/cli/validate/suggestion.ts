@@ -1,0 +1,132 @@
+/** What to type instead of a value that does not fit the schema. */
+
+import type { CrdSchema } from "../../api/crdschema.ts";
+import { isFields } from "../../api/fields.ts";
+import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { lookalike } from "../files/spaces.ts";
+import type { OwnKind } from "../fleet/kinds.ts";
+import { stepsOf, valueAt } from "./valueat.ts";
+
+/** `undefined`: nothing is certain enough. */
+export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {
+  const value = valueAt(object, path);
+  const odd = lookalike(typeof value === "string" ? value : path);
+  if (odd !== undefined) return `it has ${odd}`;
+  const schema = schemaAt(CRD_SCHEMAS[kind], path);
+  return schema === undefined || value === undefined || value === null
+    ? undefined
+    : toType(schema, value, path);
+}
+
+function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
+  switch (schema.type) {
+    case "integer":
+      return typeof value === "string" ? wholeNumber(value, path) : undefined;
+    case "boolean":
+      return value === "true" || value === "false" ? `write ${value}, without quotes` : undefined;
+    case "string":
+      return isDuration(path) ? duration(value) : undefined;
+    case "array":
+      return listOf(value);
+    case "object":
+      return mapOf(schema, value);
+    default:
+      return undefined; // A number or a percentage: both are right.
+  }
+}
+
+function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
+  let schema: CrdSchema | undefined = root;
+  for (const step of stepsOf(path)) {
+    const { properties = {}, additionalProperties, items }: CrdSchema = schema ?? root;
+    schema = items ?? (Object.hasOwn(properties, step) ? properties[step] : additionalProperties);
+    if (schema === undefined) return undefined;
+  }
+  return schema;
+}
+
+function wholeNumber(text: string, path: string): string | undefined {
+  if (/^\d{1,9}$/.test(text)) return `write ${Number(text)}, without quotes`;
+  const ms = path.endsWith("Seconds") ? parseDuration(text) : undefined;
+  return ms === undefined ? undefined : `write ${ms / 1000}: the number of seconds`;
+}
+
+function isDuration(path: string): boolean {
+  return /\.(?:duration|after)$/.test(path);
+}
+
+/** Units that Go's durations do not have, and their length in hours. */
+const HOURS: Readonly<Record<string, number>> = { d: 24, day: 24, days: 24, w: 168, week: 168, weeks: 168 };
+const SHORT: Readonly<Record<string, string>> = {
+  hour: "h",
+  hours: "h",
+  hr: "h",
+  hrs: "h",
+  min: "m",
+  mins: "m",
+  minute: "m",
+  minutes: "m",
+  sec: "s",
+  secs: "s",
+  second: "s",
+  seconds: "s",
+};
+
+function duration(value: unknown): string | undefined {
+  const text = String(value).trim();
+  if (/^\d+$/.test(text)) return `write its unit: ${text}h, ${text}m or ${text}s`;
+  const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
+  const hours = HOURS[unit.toLowerCase()] ?? (unit.toLowerCase() === "h" ? 1 : undefined);
+  if (hours !== undefined) return writeMinutes(Number(count) * hours * 60);
+  const compact = text
+    .toLowerCase()
+    .replaceAll(/\s+/g, "")
+    .replaceAll(/[a-z]+/g, (word) => SHORT[word] ?? word);
+  return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
+}
+
+function writeMinutes(minutes: number): string | undefined {
+  const [whole, rest] = [Math.floor(minutes / 60), Math.round(minutes % 60)];
+  const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
+  return parseDuration(text) === undefined ? undefined : `write ${text}`;
+}
+
+/** Words that need no quotes in a list or map in brackets. */
+const PLAIN = /^[A-Za-z][\w./:=-]*$/;
+
+function listOf(value: unknown): string | undefined {
+  if (isFields(value)) return 'write a list: begin each item with "- "';
+  return typeof value === "string" && PLAIN.test(value) ? `write a list: [${value}]` : undefined;
+}
+
+function mapOf(
+  { properties = {}, required = [], additionalProperties }: CrdSchema,
+  value: unknown,
+): string | undefined {
+  if (Array.isArray(value)) return mapOfList(additionalProperties !== undefined, value);
+  if (typeof value !== "string" || value === "") return undefined;
+  const pair = /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(value);
+  if (additionalProperties !== undefined) {
+    return pair === null ? undefined : `write a map: { ${pair[1]}: ${quoted(pair[2] ?? "")} }`;
+  }
+  const field = required.find((each) => properties[each]?.type === "string");
+  return field === undefined ? undefined : `write a map: { ${field}: ${quoted(value)} }`;
+}
+
+function mapOfList(hasKeys: boolean, items: readonly unknown[]): string | undefined {
+  const pairs = items.map((item) =>
+    typeof item === "string" ? /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(item) : null,
+  );
+  if (hasKeys && items.length > 0 && pairs.every((pair) => pair !== null)) {
+    return `write a map: { ${pairs.map((pair) => `${pair[1]}: ${quoted(pair[2] ?? "")}`).join(", ")} }`;
+  }
+  return items.every(isFields) ? 'write a map: leave out "- "' : undefined;
+}
+
+/** YAML 1.1 reads more words than true and false as booleans. */
+const NO_TEXT = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
+
+function quoted(text: string): string {
+  return PLAIN.test(text) && !NO_TEXT.test(text) ? text : JSON.stringify(text);
+}

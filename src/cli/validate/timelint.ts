@@ -1,0 +1,175 @@
+/** Finds windows that open at another time than their author means, or never, in the next two years. */
+
+import type { RuleSpec } from "../../api/hookpolicy.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { compileWindow, type Window, windowProblems, type WindowSpec } from "../../policy/window/window.ts";
+import { offsetReader } from "../../policy/window/zone.ts";
+import { dateText } from "../terminal/timetext.ts";
+import { type Opening, openingsOf } from "../windows/openings.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const AHEAD = 2 * 366 * DAY;
+
+/** For rules without errors. */
+export function timeWarnings(rules: readonly RuleSpec[], now: Date): readonly FieldError[] {
+  return rules.flatMap((rule, index) => ruleWarnings(rule, `spec.rules[${index}]`, now));
+}
+
+interface PlacedWindow {
+  readonly name: string;
+  readonly path: string;
+  readonly spec: WindowSpec;
+}
+
+function ruleWarnings({ until = [] }: RuleSpec, path: string, now: Date): readonly FieldError[] {
+  const alone = until.flatMap(({ name, window: spec }, i) =>
+    spec === undefined ? [] : [{ name, path: `${path}.until[${i}].window`, spec }],
+  );
+  const members = until.flatMap(({ anyOf = [] }, i) =>
+    anyOf.flatMap(({ name, window: spec }, j) =>
+      spec === undefined ? [] : [{ name, path: `${path}.until[${i}].anyOf[${j}].window`, spec }],
+    ),
+  );
+  const each = [...alone, ...members]
+    .filter(isUsable)
+    .flatMap(({ path: at, spec }) =>
+      windowWarnings(spec, now).map(({ id, message }) => ({ path: at, id, message })),
+    );
+  return [...each, ...neverTogether(alone.filter(isUsable), now)];
+}
+
+function isUsable({ spec }: PlacedWindow): boolean {
+  return windowProblems(spec).length === 0;
+}
+
+interface Warning {
+  readonly id: string;
+  readonly message: string;
+}
+
+/** Generated files have thousands of policies with the same few windows. */
+const known = new Map<string, readonly Warning[]>();
+const MAX_KNOWN = 1000;
+
+function windowWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
+  const key = JSON.stringify([now.getTime(), spec]);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const never = neverOpens(spec, now);
+  const warnings = never === undefined ? clockWarnings(spec, now) : [never];
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(key, warnings);
+  return warnings;
+}
+
+function neverOpens({ deny = [], ...spec }: WindowSpec, now: Date): Warning | undefined {
+  if (compileWindow({ ...spec, deny }).nextOpen(now) !== undefined) return undefined;
+  const isDenied = deny.length > 0 && (spec.allow === undefined || opens(spec, now));
+  return isDenied
+    ? { id: "deny-covers-allow", message: "never opens again, because deny covers all of allow" }
+    : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+}
+
+function opens(spec: WindowSpec, now: Date): boolean {
+  return compileWindow(spec).nextOpen(now) !== undefined;
+}
+
+/** The notes of `hookpolicy windows` that mean another number or length of openings, not only another hour. */
+const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
+  ["clock-change-repeats", /^opens once more/],
+  ["clock-change-moves", /^opens at \S+ instead of/],
+  ["clock-change-length", /^lasts /],
+];
+
+function clockWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
+  const { timeZone } = spec;
+  if (timeZone === undefined) return [];
+  const found = changesOfClocks(timeZone, now).flatMap((change) => {
+    return openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
+      notes.flatMap((note) => warningOf(note, opensAt, timeZone)),
+    );
+  });
+  const byId = Map.groupBy(found, ({ id }) => id);
+  return [...byId].map(([id, all]) => {
+    const others = all.length > 1 ? `, and ${all.length - 1} more within two years` : "";
+    return { id, message: `${all[0]?.message}${others}: see \`hookpolicy windows\`` };
+  });
+}
+
+/** More openings around one change say no more. */
+const MAX_OPENINGS = 128;
+
+/** Few at first: a weekly window has one, and each costs a search. */
+function openingsAround(spec: WindowSpec, change: number, now: Date): readonly Opening[] {
+  const from = new Date(Math.max(now.getTime(), change - DAY));
+  for (let count = 2; ; count *= 4) {
+    const openings = openingsOf(spec, from, count);
+    const inside = openings.filter(({ opensAt }) => opensAt.getTime() < change + DAY);
+    if (inside.length < count || count >= MAX_OPENINGS) return inside;
+  }
+}
+
+function warningOf(note: string, opensAt: Date, timeZone: string): Warning[] {
+  return CHANGES.flatMap(([id, pattern]) => {
+    const match = pattern.exec(note);
+    if (match === null) return [];
+    return [
+      {
+        id,
+        message: `on ${dateText(opensAt, timeZone)}, where clocks change, it ${note.replace(/: clocks .*$/, "")}`,
+      },
+    ];
+  });
+}
+
+const changes = new Map<string, readonly number[]>();
+
+/** Each instant at which the clocks of the zone change, to the hour. */
+function changesOfClocks(timeZone: string, now: Date): readonly number[] {
+  const start = Math.floor(now.getTime() / DAY) * DAY;
+  const key = `${timeZone} ${start}`;
+  const before = changes.get(key);
+  if (before !== undefined) return before;
+  const offsetAt = offsetReader(timeZone);
+  const found: number[] = [];
+  for (let day = start; day < start + AHEAD; day += DAY) {
+    const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
+    if (from === to) continue;
+    let hour = day;
+    while (offsetAt(hour) === from) hour += HOUR;
+    found.push(hour);
+  }
+  changes.set(key, found);
+  return found;
+}
+
+/** How often a search goes from one window to the next. */
+const MAX_STEPS = 3000;
+
+/** All gates of a rule must hold at the same time. */
+function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
+  const [first, ...others] = windows;
+  const compiled = windows.map(({ spec }) => compileWindow(spec));
+  // A window that never opens is told on its own.
+  if (first === undefined || others.length === 0) return [];
+  if (compiled.some((window) => window.nextOpen(now) === undefined) || meets(compiled, now) !== false)
+    return [];
+  const names = windows.map(({ name }) => name).join(", ");
+  const message = `the windows ${names} of the rule are never open at the same time in the next two years, so the rule holds until then: make them overlap, or put them into anyOf`;
+  return [{ path: first.path, id: "windows-never-meet", message }];
+}
+
+/** `undefined`: not found out. */
+function meets(windows: readonly Window[], now: Date): boolean | undefined {
+  let at = now;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const openings = windows.map((window) => window.nextOpen(at));
+    if (openings.some((opening) => opening === undefined)) return false;
+    const latest = new Date(Math.max(...openings.map((opening) => opening?.getTime() ?? 0)));
+    if (latest.getTime() > now.getTime() + AHEAD) return false;
+    if (windows.every((window) => window.isOpen(latest))) return true;
+    at = latest;
+  }
+  return undefined;
+}

@@ -1,0 +1,154 @@
+/** Finds the value that keeps a call from having a result, and the function that converts it. */
+
+import { pathKey, pathText } from "./guards.ts";
+import { CONVERSIONS, displayName } from "./calls.ts";
+import { fits, isJson, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
+import type { Call, Expr } from "./syntax.ts";
+
+/** From which types the function named like the wanted type converts. */
+const CONVERTS: Readonly<Record<string, readonly string[]>> = {
+  timestamp: ["string"],
+  duration: ["string"],
+  semver: ["string"],
+  double: ["string", "int", "uint"],
+  int: ["string", "uint"],
+  bool: ["string"],
+  string: ["int", "uint", "double", "bool", "timestamp", "duration"],
+};
+
+/** The types that a value of an object in JSON can have. */
+const JSON_KINDS: readonly string[] = ["string", "bool", "int", "double", "null_type", "list", "map", "dyn"];
+
+interface Misfit {
+  readonly expr: Expr | undefined;
+  readonly given: Type;
+  readonly wanted: Type;
+  readonly isTarget: boolean;
+  readonly position: number;
+}
+
+/** What a call is given: the type of its target, and those of its arguments. */
+export interface Given {
+  readonly target: Type | undefined;
+  readonly args: readonly Type[];
+}
+
+/** Why the call has no result for values of these types, if one value is the reason. */
+export function describeMisfit(call: Call, given: Given): string | undefined {
+  const [best] = misfits(call, given, fits);
+  if (best === undefined) return undefined;
+  const { expr, given: type, wanted } = best;
+  const subject = subjectOf(best, call);
+  const name = displayName(call.function);
+  const text = pathKey(expr) === undefined ? undefined : pathText(expr);
+  if (type.kind === "null_type") {
+    return `${subject} is null, and ${name} does not take it${text === undefined ? "" : `: ask first, as in ${text} != null && …`}`;
+  }
+  return `${subject} is ${withArticle(type.kind)}, and ${name} takes ${withArticle(wanted.kind)} there${advice(best, call)}`;
+}
+
+/** Why the call can never have a result: JSON has no value of the type that it takes. */
+export function describeNeverJson(call: Call, given: Given): string | undefined {
+  const [best] = misfits(call, given, (type, taken) =>
+    isJson(type) ? JSON_KINDS.includes(taken.kind) : fits(type, taken),
+  );
+  if (best === undefined || !isJson(best.given)) return undefined;
+  const { wanted } = best;
+  const how = conversion("string", wanted.kind) === undefined ? "" : `: ${write(best)}`;
+  return `${subjectOf(best, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so ${displayName(call.function)} cannot be evaluated${how}`;
+}
+
+/** The same for a comparison, which has a result: the two are never equal. */
+export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string | undefined {
+  if (a === undefined || b === undefined) return undefined;
+  const pairs: readonly [Type, Type, number][] = [
+    [a, b, 0],
+    [b, a, 1],
+  ];
+  const [given, wanted, position] =
+    pairs.find(([one, other]) => isJson(one) && conversion("string", other.kind) === other.kind) ?? [];
+  if (given === undefined || wanted === undefined || position === undefined) return undefined;
+  if (JSON_KINDS.includes(wanted.kind)) return undefined;
+  const misfit = { expr: call.args[position], given, wanted, isTarget: false, position };
+  return `${subjectOf(misfit, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so the two are never equal: ${write(misfit)}`;
+}
+
+type Accepts = (given: Type, taken: Type) => boolean;
+
+/** One for each signature that a single other type would fit, the most useful first; none if one fits as it is. */
+function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] {
+  const signatures = (SIGNATURES.get(call.function) ?? []).filter(
+    ({ target, args }) =>
+      (target === undefined) === (given.target === undefined) && args.length === given.args.length,
+  );
+  const bySignature = signatures.map((signature) => wrongValues(signature, call, given, accepts));
+  if (bySignature.some(({ length }) => length === 0)) return [];
+  return bySignature
+    .flatMap((wrong) => (wrong.length === 1 ? wrong : []))
+    .toSorted((a, b) => usefulness(b, given) - usefulness(a, given));
+}
+
+function wrongValues({ target, args }: Signature, call: Call, given: Given, accepts: Accepts): Misfit[] {
+  const values = [
+    ...(target === undefined
+      ? []
+      : [{ expr: call.target, given: given.target, wanted: target, isTarget: true, position: 0 }]),
+    ...args.map((wanted, position) => ({
+      expr: call.args[position],
+      given: given.args[position],
+      wanted,
+      isTarget: false,
+      position,
+    })),
+  ];
+  return values.flatMap(({ given: type, ...rest }) =>
+    type === undefined || accepts(type, rest.wanted) ? [] : [{ ...rest, given: type }],
+  );
+}
+
+/** A value with a path can be converted where it stands, and two values of one type are what is usually meant. */
+function usefulness(misfit: Misfit, { target, args }: Given): number {
+  const kind = isJson(misfit.given) ? "string" : misfit.given.kind;
+  const others = [...(misfit.isTarget || target === undefined ? [] : [target]), ...args].filter(
+    (type) => type !== misfit.given,
+  );
+  return (
+    8 * Number(conversion(kind, misfit.wanted.kind) !== undefined) +
+    4 * Number(pathKey(misfit.expr) !== undefined) +
+    Number(misfit.wanted.kind === "timestamp") +
+    2 * Number(others.every(({ kind: other }) => other === misfit.wanted.kind))
+  );
+}
+
+function conversion(given: string, wanted: string): string | undefined {
+  return CONVERTS[wanted]?.includes(given) === true ? wanted : undefined;
+}
+
+/** No text of a value is a size or a time. */
+function advice(misfit: Misfit, { function: name }: Call): string {
+  const isOfText = name === "size" || Object.hasOwn(CONVERSIONS, name);
+  return isOfText || conversion(misfit.given.kind, misfit.wanted.kind) === undefined
+    ? ""
+    : `: ${write(misfit)}`;
+}
+
+function write({ expr, wanted }: Misfit): string {
+  return pathKey(expr) === undefined
+    ? `convert it with ${wanted.kind}(…)`
+    : `write ${wanted.kind}(${pathText(expr)})`;
+}
+
+function subjectOf({ expr, isTarget, position }: Misfit, { function: name }: Call): string {
+  if (pathKey(expr) !== undefined) return pathText(expr);
+  const shown = displayName(name);
+  if (isTarget) return `the value before .${shown}`;
+  if (/^\w/.test(shown) && shown !== "in") return `argument ${position + 1} of ${shown}`;
+  return name.startsWith("_") && name.endsWith("_") && name !== "-_" && name !== "!_"
+    ? `the ${position === 0 ? "left" : "right"} side of ${shown}`
+    : `the operand of ${shown}`;
+}
+
+export function withArticle(kind: string): string {
+  if (kind === "null_type") return "null";
+  return `${/^[aeiou]/.test(kind) && kind !== "uint" ? "an" : "a"} ${kind}`;
+}

@@ -1,0 +1,42 @@
+/** What to type instead of a value that does not fit. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { suggestionFor } from "../../../../src/cli/validate/suggestion.ts";
+
+const RULE = "spec.rules[0]";
+const CASES: readonly (readonly [path: string, value: unknown, suggestion: string | undefined])[] = [
+  [`${RULE}.retryAfterSeconds`, "30", "write 30, without quotes"],
+  [`${RULE}.retryAfterSeconds`, "5m", "write 300: the number of seconds"],
+  [`${RULE}.retryAfterSeconds`, "soon", undefined],
+  [`${RULE}.deadline.after`, "3d", "write 72h"],
+  [`${RULE}.deadline.after`, "1.5h", "write 1h30m"],
+  [`${RULE}.deadline.after`, "2 weeks", "write 336h"],
+  [`${RULE}.deadline.after`, "1h 30min", "write 1h30m"],
+  [`${RULE}.deadline.after`, 60, "write its unit: 60h, 60m or 60s"],
+  [`${RULE}.deadline.after`, "soon", undefined],
+  [`${RULE}.hooks`, "BeforeClusterDelete", "write a list: [BeforeClusterDelete]"],
+  [`${RULE}.until`, { name: "a" }, 'write a list: begin each item with "- "'],
+  [`${RULE}.until[0].annotation`, "a.b/c", "write a map: { key: a.b/c }"],
+  [`${RULE}.until[0].wait`, "30m", 'write a map: { duration: "30m" }'],
+  [`${RULE}.until[0].annotation`, [{ key: "a" }], 'write a map: leave out "- "'],
+  [`${RULE}.until[0].object.absent`, "true", "write true, without quotes"],
+  ["spec.clusterSelector.matchLabels", "tier=production", "write a map: { tier: production }"],
+  ["spec.clusterSelector.matchLabels", ["tier=yes", "a/b:c"], 'write a map: { tier: "yes", a/b: c }'],
+  [`${RULE}.name`, "a\u00A0b", "it has a no-break space (U+00A0): write a space"],
+  [`${RULE}.name`, "“a”", `it has curly quotes: write ' or "`],
+  [`${RULE}.name`, "A", undefined],
+  ["spec.nowhere.at.all", "x", undefined],
+];
+
+/** An object with the value at the path. */
+function objectWith(path: string, value: unknown): unknown {
+  const steps = path.replaceAll("[0]", ".0").split(".");
+  return steps.reduceRight<unknown>((below, step) => (step === "0" ? [below] : { [step]: below }), value);
+}
+
+for (const [path, value, suggestion] of CASES) {
+  test(`${path}: ${JSON.stringify(value)} gives ${suggestion ?? "no suggestion"}`, () => {
+    assert.equal(suggestionFor("HookPolicy", objectWith(path, value), path), suggestion);
+  });
+}

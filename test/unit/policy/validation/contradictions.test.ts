@@ -1,0 +1,69 @@
+/** Gates that nothing makes hold, and a deadline that no wait outlasts. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { GateSpec, RuleSpec } from "../../../../src/api/hookpolicy.ts";
+import { contradictions } from "../../../../src/policy/validation/contradictions.ts";
+import { rule } from "../../builders.ts";
+
+const wait = (duration: string): GateSpec => ({ name: "soak", wait: { duration } });
+const version = (name: string, range: string): GateSpec => ({ name, version: { range } });
+const label = (name: string, value: string, from?: "Namespace"): GateSpec => ({
+  name,
+  label: { key: "tier", value, ...(from !== undefined && { from }) },
+});
+
+const CASES: Readonly<
+  Record<string, { readonly over: Partial<RuleSpec>; readonly warns: readonly RegExp[] }>
+> = {
+  "a deadline that releases before a wait has passed": {
+    over: { until: [wait("2h")], deadline: { after: "90m", onExpiry: "Allow" } },
+    warns: [
+      /^deadline\.after deadline-before-wait: the deadline releases the operation before gate soak has waited 2h/,
+    ],
+  },
+  "a deadline as long as a wait": {
+    over: { until: [wait("60m")], deadline: { after: "1h", onExpiry: "KeepBlocking" } },
+    warns: [/ deadline-before-wait: the deadline passes before gate soak has waited 60m/],
+  },
+  "a deadline that is longer": {
+    over: { until: [wait("30m")], deadline: { after: "1h", onExpiry: "Allow" } },
+    warns: [],
+  },
+  "a range of no version": {
+    over: { until: [version("v", ">=1.36.0 <1.35.0")] },
+    warns: [/^until\[0\]\.version\.range gate-never-holds: the gate never holds: no version lies in/],
+  },
+  "two ranges without a common version": {
+    over: { until: [version("old", "<1.34.0"), version("new", ">=1.35.0")] },
+    warns: [/^until\[1\]\.version\.range gate-never-holds: .* and in the range of gate old$/],
+  },
+  "two ranges that overlap": {
+    over: { until: [version("a", ">=1.34.0"), version("b", "<1.36.0")] },
+    warns: [],
+  },
+  "two ranges of which one is enough": {
+    over: { until: [{ name: "any", anyOf: [version("old", "<1.34.0"), version("new", ">=1.35.0")] }] },
+    warns: [],
+  },
+  "two values of one label": {
+    over: { until: [label("a", "x"), label("b", "y")] },
+    warns: [
+      /^until\[1\]\.label\.value gate-never-holds: .*gate a wants another value of the same label, tier$/,
+    ],
+  },
+  "one value of a Cluster and another of its Namespace": {
+    over: { until: [label("a", "x"), label("b", "y", "Namespace")] },
+    warns: [],
+  },
+};
+
+for (const [name, { over, warns }] of Object.entries(CASES)) {
+  test(`contradictions: ${name}`, () => {
+    const told = contradictions(rule(over), "spec.rules[0]").map(
+      ({ path, id, message }) => `${path.replace("spec.rules[0].", "")} ${id}: ${message}`,
+    );
+    assert.equal(told.length, warns.length, told.join("\n"));
+    for (const [index, pattern] of warns.entries()) assert.match(told[index] ?? "", pattern);
+  });
+}
