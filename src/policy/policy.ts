@@ -143,6 +143,8 @@ export interface GateResult {
    * cannot be computed (CEL with `now`).
    */
   readonly changesAt?: Date | "Unknown";
+  /** Nothing is known to change at `changesAt`: the search for an edge ended there. */
+  readonly isSearchEnd?: true;
   /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
   readonly members?: readonly (GateResult & { readonly gate: string })[];
 }
