@@ -78,6 +78,8 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
+  /** The parts of the Cluster that its expressions read; absent: not known. */
+  readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
   /** The kinds of objects that the gate looks at. */

@@ -16,6 +16,7 @@ import {
   version,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { Progress } from "../terminal/progress.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { SourceObject } from "../files/load.ts";
 import type { ChangeKind, Simulation } from "./simulation.ts";
@@ -195,25 +196,21 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
-  const { looksAtClock } = await import("../fleet/looksatclock.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
   const served = servedHooks(options.capiVersion.minor);
-  const policies = [...pair.before.policies, ...pair.after.policies];
   const run = simulate(pair, {
     ...times,
     served,
     hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
-    usesNow: looksAtClock(policies.map(({ raw }) => raw)),
     ...(flags.toVersion !== undefined && { version: flags.toVersion }),
   });
-  const terminal = process.stderr.isTTY;
+  const progress = new Progress();
   let step = run.next();
-  for (let shown = 0; step.done !== true; step = run.next()) {
-    const percent = Math.floor((100 * step.value.done) / step.value.total);
-    if (terminal && percent > shown) stderr.status(`${step.value.done} of ${step.value.total} Clusters`);
-    shown = percent;
+  for (; step.done !== true; step = run.next()) {
+    const { done, total } = step.value;
+    progress.tell(() => `simulated ${done} of ${total} Clusters`);
   }
-  if (terminal) stderr.status("");
+  progress.end();
   return step.value;
 }
 

@@ -14,7 +14,8 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
 import { decidingGates, findings, reasonOf } from "../test/expect.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
-import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+import { type Look, lookAt, type Operation } from "../../operations/timeline.ts";
+import { decisionAt, readsClock, type Turn, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
@@ -28,8 +29,6 @@ export interface SimulationOptions {
   readonly to?: Date;
   /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
   readonly version?: string;
-  /** Whether some expression reads the clock. */
-  readonly usesNow: boolean;
 }
 
 /** The answer to Cluster API, with the rules that caused it. */
@@ -94,16 +93,17 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
   const changes: Change[] = [];
   const notEvaluable = new Map<string, NotEvaluableRule>();
-  const end = endOf(options);
+  const comparison = new Comparison((options.to ?? options.from).getTime());
+  const walks = { before: new Walks(answerOf, keyOf), after: new Walks(answerOf, keyOf) };
   let [blockedBefore, blockedAfter] = [0, 0];
   for (const [index, cluster] of clusters.entries()) {
-    const sides = sidesOf(pair, cluster);
+    const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
       const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
-      blockedBefore += Number(answered.before[0]?.answer.holds === true);
-      blockedAfter += Number(answered.after[0]?.answer.holds === true);
+      blockedBefore += Number(answered.before.first.decision.holds);
+      blockedAfter += Number(answered.after.first.decision.holds);
       for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
-      const different = compareAnswers(answered.before, answered.after, end);
+      const different = comparison.changes(answered.before, answered.after);
       changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
     }
     yield { done: index + 1, total: clusters.length };
@@ -121,12 +121,8 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
-function endOf({ from, to }: SimulationOptions): number {
-  return (to ?? from).getTime();
-}
-
-function notEvaluableIn([first]: readonly Answered[]): NotEvaluableRule[] {
-  return (first?.trace ?? []).flatMap(({ policy, rules }) =>
+function notEvaluableIn({ first }: Answered): NotEvaluableRule[] {
+  return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
       .filter(({ verdict }) => verdict === "NotEvaluable")
       .map(({ rule, message }) => ({ policy: policyName(policy), rule, message, operations: 1 })),
@@ -139,17 +135,20 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
   found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
 }
 
+/** The answers of one side to an operation. */
 interface Answered {
-  readonly at: number;
-  readonly trace: Decision["trace"];
-  readonly answer: Answer;
-  readonly key: string;
+  readonly first: Look;
+  /** Wherever the answer changes, from the beginning on. */
+  readonly turns: readonly Turn<Answer>[];
+  /** With the names of this operation. */
+  readonly answerAt: (turn: Turn<Answer>) => Answer;
 }
 
 interface Side {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly asked: readonly Ask[];
+  readonly walks: Walks<Answer>;
 }
 
 interface Sides {
@@ -158,14 +157,18 @@ interface Sides {
   readonly sameWorld: boolean;
 }
 
-function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluster): Sides {
+function sidesOf(
+  { before, after, sameWorld, edits }: FleetPair,
+  cluster: Cluster,
+  walks: { readonly before: Walks<Answer>; readonly after: Walks<Answer> },
+): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
   // The present state still counts when the policies change.
   const asked = before.asked(known);
   return {
-    before: { fleet: before, cluster: known, asked },
-    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)) },
+    before: { fleet: before, cluster: known, asked, walks: walks.before },
+    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)), walks: walks.after },
     sameWorld,
   };
 }
@@ -181,7 +184,7 @@ function answerBoth(
   changed: readonly CompiledPolicy[],
   hook: HookName,
   options: SimulationOptions,
-): { readonly before: readonly Answered[]; readonly after: readonly Answered[] } {
+): { readonly before: Answered; readonly after: Answered } {
   const world = after.fleet.world(after.cluster);
   if (sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
     const { to: _, ...now } = options;
@@ -191,23 +194,28 @@ function answerBoth(
   return { before: answers(before, hook, options), after: answers(after, hook, options) };
 }
 
-/** The answers from the start, and wherever they change. */
-function answers(side: Side, hook: HookName, options: SimulationOptions): Answered[] {
+function answers(side: Side, hook: HookName, options: SimulationOptions): Answered {
   const operation = operationOf(side, hook, options);
   const { from, to } = options;
-  const looks = to === undefined ? [lookAt(operation, from)] : walk(operation, from, to);
-  const result: Answered[] = [];
-  for (const look of looks) {
-    const answered = answeredOf(look);
-    if (result.at(-1)?.key !== answered.key) result.push(answered);
-  }
-  return result;
+  const first = lookAt(operation, from);
+  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+  const followed = readsClock(operation, first) ? { ...operation, lookAgain: () => seconds } : operation;
+  return {
+    first,
+    turns: side.walks.turns(followed, first, to),
+    answerAt: (turn) => ({
+      ...turn.answer,
+      // Only one of the outputs has it.
+      get message() {
+        return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
+      },
+    }),
+  };
 }
 
-function answeredOf({ at, decision }: Look): Answered {
-  const answer = answerOf(decision);
-  const { verdict, holds, rules } = answer;
-  return { at: at.getTime(), trace: decision.trace, answer, key: JSON.stringify([verdict, holds, rules]) };
+/** Answers with the same key have no difference that is reported. */
+function keyOf({ verdict, holds, rules }: Answer): string {
+  return JSON.stringify([verdict, holds, rules]);
 }
 
 function answerOf(decision: Decision): Answer {
@@ -232,40 +240,63 @@ const SAMPLE_SECONDS = 60;
 function operationOf(
   { fleet, cluster, asked }: Side,
   hook: HookName,
-  { from, to, usesNow, version }: SimulationOptions,
+  { from, version }: SimulationOptions,
 ): Operation {
   const known = asked.find(({ call }) => call.hook === hook);
   const call = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
-  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
   return {
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
     world: fleet.world(cluster),
     call,
     asked: newAsk(call, cluster, from, known),
-    ...(usesNow && { lookAgain: () => seconds }),
   };
 }
 
-type Difference = Omit<Change, "cluster" | "hook">;
+/** A kind of change, with the first turns that make it. */
+interface Difference {
+  readonly change: ChangeKind;
+  readonly old: Turn<Answer>;
+  readonly now: Turn<Answer>;
+  readonly from: Date;
+  readonly seconds: number;
+}
+
+type Turns = Answered["turns"];
+
+/** Operations that nothing tells apart have the same turns, which are compared once. */
+class Comparison {
+  readonly #end: number;
+  readonly #known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
+
+  constructor(end: number) {
+    this.#end = end;
+  }
+
+  changes(before: Answered, after: Answered): readonly Omit<Change, "cluster" | "hook">[] {
+    return this.#differences(before.turns, after.turns).map(({ old, now, ...difference }) => ({
+      ...difference,
+      before: before.answerAt(old),
+      after: after.answerAt(now),
+    }));
+  }
+
+  #differences(before: Turns, after: Turns): readonly Difference[] {
+    const known = this.#known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
+    this.#known.set(before, known);
+    const found = known.get(after) ?? differences(before, after, this.#end);
+    known.set(after, found);
+    return found;
+  }
+}
 
 /** One entry per kind of change: its first instant and its total duration. */
-function compareAnswers(before: readonly Answered[], after: readonly Answered[], end: number): Difference[] {
+function differences(before: Turns, after: Turns, end: number): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
-  const starts = [...new Set([...before, ...after].map(({ at }) => at))].toSorted((a, b) => a - b);
-  for (const [index, start] of starts.entries()) {
-    const old = before.findLast(({ at }) => at <= start);
-    const now = after.findLast(({ at }) => at <= start);
-    if (old === undefined || now === undefined || old.key === now.key) continue;
+  for (const { from, to, old, now } of periods(before, after, end)) {
+    if (old.key === now.key) continue;
     const change = kindOf(old.answer, now.answer);
-    const seconds = ((starts[index + 1] ?? end) - start) / 1000;
-    const first = found.get(change) ?? {
-      change,
-      before: old.answer,
-      after: now.answer,
-      from: new Date(start),
-      seconds: 0,
-    };
-    found.set(change, { ...first, seconds: first.seconds + seconds });
+    const first = found.get(change) ?? { change, old, now, from: new Date(from), seconds: 0 };
+    found.set(change, { ...first, seconds: first.seconds + (to - from) / 1000 });
   }
   return [...found.values()];
 }
@@ -273,6 +304,27 @@ function compareAnswers(before: readonly Answered[], after: readonly Answered[],
 function kindOf(before: Answer, after: Answer): ChangeKind {
   if (before.holds === after.holds) return "changed-reason";
   return after.holds ? "newly-blocked" : "newly-allowed";
+}
+
+interface Period {
+  readonly from: number;
+  readonly to: number;
+  readonly old: Turn<Answer>;
+  readonly now: Turn<Answer>;
+}
+
+/** The times between any two turns; both sides begin at the same instant. */
+function* periods(before: Turns, after: Turns, end: number): Generator<Period> {
+  let [i, j] = [0, 0];
+  for (;;) {
+    const [old, now] = [before[i], after[j]];
+    if (old === undefined || now === undefined) return;
+    const from = Math.max(old.at.getTime(), now.at.getTime());
+    const [nextOld = end, nextNow = end] = [before[i + 1], after[j + 1]].map((turn) => turn?.at.getTime());
+    yield { from, to: Math.min(nextOld, nextNow), old, now };
+    if (nextOld <= nextNow) i += 1;
+    if (nextNow <= nextOld) j += 1;
+  }
 }
 
 export function countOf({ changes }: Simulation, kind: ChangeKind): number {

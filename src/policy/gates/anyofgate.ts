@@ -11,15 +11,19 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
     .flatMap((member) => member.windows ?? [])
     .map((window) => ({ ...window, alone: false }));
   const demands = members.flatMap((member) => member.demands ?? []);
+  const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
+    ...(clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
+      clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
+    }),
     evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
     ...(windows.length > 0 && { windows }),
     ...(demands.length > 0 && {
       demands,
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
-    ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
+    ...(clocked.length > 0 && { usesNow: true }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) => firstOpening(members, now),
     }),
