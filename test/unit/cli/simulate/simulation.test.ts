@@ -146,5 +146,6 @@ for (const index of policies("4h").keys()) {
 test("a message counts a wait from the instant at which it began", () => {
   const [first] = changesOf(CLUSTERS, (_, index) => index === 0);
   assert.equal(first?.from.toISOString(), "2026-11-22T01:00:00.000Z");
+  assert.deepEqual([first.before.verdict, first.before.message], ["Allowed", ""]);
   assert.match(first.after.message, /6h to pass \(at 2026-11-22T03:00:00Z\)/);
 });
