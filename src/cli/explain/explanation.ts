@@ -1,7 +1,7 @@
 /** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
@@ -11,8 +11,8 @@ import { forecast } from "../../operations/forecast.ts";
 import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../../policy/policy.ts";
 import { remember } from "../../operations/timers.ts";
 import { timerKey, type World } from "../../policy/world.ts";
-import { notCalled, omittedRows } from "../fleet/caveats.ts";
-import { expectedCall } from "../../operations/call.ts";
+import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -99,6 +99,7 @@ export interface ExplainedRule {
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, hook, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
+  const found = subjects(fleet, options);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
@@ -106,8 +107,9 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       notCalled(cluster),
       ...unread.map(({ text }) => text),
       hook === undefined ? omittedRows(fleet, cluster) : undefined,
+      found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
-    operations: subjects(fleet, options).map((subject) => explainOperation(fleet, subject, options)),
+    operations: found.map((subject) => explainOperation(fleet, subject, options)),
   };
 }
 
@@ -137,22 +139,16 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   if (hook === undefined) {
     return asks
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
-      .map((asked) => ({ call: withFrom(asked.call, options), asked, isAsked: true }));
+      .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isAsked: true }));
   }
   const known = asks.find(({ call }) => call.hook === hook);
   const call =
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const asked = newAsk(withFrom(call, options), cluster, options.at ?? now, known);
+  const asked = newAsk(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
   const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: asked.call, asked, isAsked }];
-}
-
-/** Which version an upgrade comes from is known as far as the Cluster shows it, or where it is said. */
-function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
-  const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
-  return has ? { ...call, fromKubernetesVersion: fromVersion } : call;
 }
 
 function explainOperation(

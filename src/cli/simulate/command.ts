@@ -1,6 +1,6 @@
 /** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
@@ -26,6 +26,7 @@ import { type Options, parseOptions, UsageError } from "../../operator/options.t
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -41,6 +42,7 @@ interface Flags extends ConnectionFlags {
   readonly to?: Date;
   readonly hook?: readonly HookName[];
   readonly toVersion?: string;
+  readonly fromVersion?: string;
   readonly prune?: true;
   readonly failOn: (typeof FAIL_ON)[number];
   readonly output: (typeof FORMATS)[number];
@@ -70,7 +72,12 @@ export function addSimulate(program: Command): void {
       "files, folders and patterns to apply; - is standard input",
       collect,
     )
-    .option("--against <live|path>", "the fleet: the API server's, or that of files", LIVE)
+    .option(
+      "--against <live|path>",
+      "the fleet: the API server's, or that of files and folders",
+      once(),
+      LIVE,
+    )
     .option("--prune", "policies that are not among the applied objects are deleted")
     .option("--at <time>", "the instant of the calls; default: now", instant)
     .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
@@ -81,6 +88,11 @@ export function addSimulate(program: Command): void {
       "the version that upgrades go to; default: what each Cluster shows, else what its topology wants",
       version,
     )
+    .option(
+      "--from-version <version>",
+      "the version that upgrades come from, for expressions that read it; default: what each Cluster shows",
+      version,
+    )
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
@@ -89,6 +101,17 @@ export function addSimulate(program: Command): void {
   command.action(async (_: unknown, self: Command) => {
     await runSimulation(self.optsWithGlobals<Flags>());
   });
+}
+
+/** Two fleets cannot be meant, and the first one would be lost. */
+function once(): (value: string) => string {
+  let given: string | undefined;
+  return (value) => {
+    if (given !== undefined)
+      throw new InvalidArgumentError(`already given as ${given}: put files of one fleet in one folder`);
+    given = value;
+    return value;
+  };
 }
 
 function addHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
@@ -203,6 +226,7 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
     served,
     hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
     ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+    ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
   });
   const progress = new Progress();
   let step = run.next();
@@ -216,7 +240,7 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
 
 const MAX_WARNINGS = 5;
 
-function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulation): void {
+function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMinor }: Simulation): void {
   const lines: string[] = [];
   const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
   const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
@@ -234,6 +258,7 @@ function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulati
   }
   if (notEvaluable.length > MAX_WARNINGS)
     lines.push(`${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable`);
+  if (skippingMinor > 0) lines.push(MINOR_STEPS);
   if (clusters === 0)
     lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
   for (const line of lines) stderr.line(`warning: ${line}`);

@@ -149,7 +149,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
 
 /** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): string {
-  const { changes, notEvaluable: _, ...counted } = simulation;
+  const { changes, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   const report = {
     from: timestamp(from),

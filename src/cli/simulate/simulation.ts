@@ -1,8 +1,8 @@
 /** Compares the old and the new policies over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookName } from "../../api/runtimehooks.ts";
-import { expectedCall } from "../../operations/call.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
@@ -29,6 +29,8 @@ export interface SimulationOptions {
   readonly to?: Date;
   /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
   readonly version?: string;
+  /** What upgrade hooks come from; default: what the Cluster shows, else unknown. */
+  readonly fromVersion?: string;
 }
 
 /** The answer to Cluster API, with the rules that caused it. */
@@ -72,6 +74,8 @@ export interface NotEvaluableRule {
 export interface Simulation {
   readonly changes: readonly Change[];
   readonly notEvaluable: readonly NotEvaluableRule[];
+  /** Calls that Cluster API never makes, because they leave out a minor version. */
+  readonly skippingMinor: number;
   readonly clusters: number;
   /** Clusters for which Cluster API calls no hook: without topology, or paused. */
   readonly skipped: number;
@@ -95,13 +99,14 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const notEvaluable = new Map<string, NotEvaluableRule>();
   const comparison = new Comparison((options.to ?? options.from).getTime());
   const walks = { before: new Walks(answerOf, keyOf), after: new Walks(answerOf, keyOf) };
-  let [blockedBefore, blockedAfter] = [0, 0];
+  let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
     const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
       const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
       blockedBefore += Number(answered.before.first.decision.holds);
       blockedAfter += Number(answered.after.first.decision.holds);
+      skippingMinor += Number(skipsMinor(answered.after.call));
       for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
       const different = comparison.changes(answered.before, answered.after);
       changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
@@ -113,6 +118,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   return {
     changes,
     notEvaluable: [...notEvaluable.values()],
+    skippingMinor,
     clusters: clusters.length,
     skipped,
     operations,
@@ -137,6 +143,7 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
 
 /** The answers of one side to an operation. */
 interface Answered {
+  readonly call: HookCall;
   readonly first: Look;
   /** Wherever the answer changes, from the beginning on. */
   readonly turns: readonly Turn<Answer>[];
@@ -201,6 +208,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
   const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
   const followed = readsClock(operation, first) ? { ...operation, lookAgain: () => seconds } : operation;
   return {
+    call: operation.call,
     first,
     turns: side.walks.turns(followed, first, to),
     answerAt: (turn) => ({
@@ -240,10 +248,11 @@ const SAMPLE_SECONDS = 60;
 function operationOf(
   { fleet, cluster, asked }: Side,
   hook: HookName,
-  { from, version }: SimulationOptions,
+  { from, version, fromVersion }: SimulationOptions,
 ): Operation {
   const known = asked.find(({ call }) => call.hook === hook);
-  const call = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
+  const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
+  const call = comingFrom(expected, fromVersion);
   return {
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
     world: fleet.world(cluster),
