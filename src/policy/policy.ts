@@ -136,6 +136,8 @@ export interface GateResult {
   readonly reason: string;
   /** What the gate waits for, without any observed value: used in messages. */
   readonly wanted: string;
+  /** `wanted` in full, where messages have a shorter form: for the trace only. */
+  readonly wantedInFull?: string;
   /** What was found: for the trace only, never for a message. If the gate is not evaluable: the reason, for both. */
   readonly observed: string;
   /** The command or action that makes the gate hold. */

@@ -94,6 +94,8 @@ export interface ExplainedRule {
   readonly release: Release;
   /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
+  /** How long the deadline is. */
+  readonly deadlineMs?: number;
 }
 
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
@@ -232,6 +234,7 @@ function explainPolicy(
       release:
         trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
       isSinceKnown: isSinceKnown(policy, rule, situation),
+      ...deadlineOf(policy, rule),
     })),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
     ...(status !== undefined && { status }),
@@ -241,6 +244,11 @@ function explainPolicy(
 
 function isSinceKnown({ uid }: CompiledPolicy, { rule }: RuleTrace, { before }: Situation): boolean {
   return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
+}
+
+function deadlineOf({ rules }: CompiledPolicy, { rule }: RuleTrace): Pick<ExplainedRule, "deadlineMs"> {
+  const deadline = rules.find(({ name }) => name === rule)?.deadline;
+  return deadline === undefined ? {} : { deadlineMs: deadline.afterMs };
 }
 
 function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
@@ -278,14 +286,16 @@ function releaseOf(
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
 }
 
+/** First what somebody can act on: a rule that cannot be evaluated is not what a Blocked verdict is about. */
 function stepsOf({ trace }: Decision, situation: Situation): Step[] {
-  return trace.flatMap((policy, index) =>
-    policy.holds
-      ? policy.rules
-          .filter(({ holds }) => holds)
-          .flatMap((rule) => stepsOfRule(policy, rule, situation.policies[index]))
-      : [],
+  const held = trace.flatMap((policy, index) =>
+    policy.rules
+      .filter(({ holds }) => policy.holds && holds)
+      .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
   );
+  return held
+    .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
+    .flatMap(({ steps }) => steps);
 }
 
 function stepsOfRule(
@@ -295,7 +305,9 @@ function stepsOfRule(
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
-  const open = rule.gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  const open = rule.gates
+    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted")
+    .toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
   if (open.length === 0) {
     return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
   }
@@ -305,13 +317,13 @@ function stepsOfRule(
     wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
     evaluable: gate.holds !== undefined,
     commands: commandsOf(gate),
-    release: gate.changesAt,
+    release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
   }));
 }
 
 /** Leaves out the commands, which are printed next to it. */
-function wantedOf({ wanted, members }: GateTrace): string {
-  return members === undefined ? wanted : `one of: ${members.map((member) => member.wanted).join("; or ")}`;
+function wantedOf({ wanted, wantedInFull = wanted, members }: GateTrace): string {
+  return members === undefined ? wantedInFull : `one of: ${members.map(wantedOf).join("; or ")}`;
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {

@@ -25,7 +25,7 @@ import type { Times } from "./report.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import { addConnectionFlags, columnsOf, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -238,7 +238,7 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
   return step.value;
 }
 
-const MAX_WARNINGS = 5;
+const MAX_WARNINGS = 20;
 
 function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMinor }: Simulation): void {
   const lines: string[] = [];
@@ -249,7 +249,7 @@ function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMi
   );
   if (clusterWide && missing.length > 0) {
     lines.push(
-      `the Namespace of Clusters is not among the objects: ${missing.slice(0, 5).join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
+      `the Namespace of Clusters is not among the objects: ${missing.join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
     );
   }
   for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
@@ -257,7 +257,9 @@ function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMi
     lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
   }
   if (notEvaluable.length > MAX_WARNINGS)
-    lines.push(`${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable`);
+    lines.push(
+      `${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable: 'hookpolicy explain' names those of one Cluster`,
+    );
   if (skippingMinor > 0) lines.push(MINOR_STEPS);
   if (clusters === 0)
     lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
@@ -269,5 +271,10 @@ async function report(simulation: Simulation, times: Times, flags: Flags): Promi
   if (flags.output === "json") stdout.document(writers.simulationJson(simulation, times));
   else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
   else
-    stdout.lines(writers.simulationLines(simulation, times, colourFor(process.stdout, flags, process.env)));
+    stdout.lines(
+      writers.simulationLines(simulation, times, {
+        colour: colourFor(process.stdout, flags, process.env),
+        ...columnsOf(process.stdout),
+      }),
+    );
 }

@@ -228,7 +228,9 @@ function keyOf({ verdict, holds, rules }: Answer): string {
 
 function answerOf(decision: Decision): Answer {
   const { verdict, holds, retryAfterSeconds, message } = decision;
-  const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
+  const decides = (holds || verdict !== "Allowed" ? findings(decision) : []).toSorted(
+    (a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"),
+  );
   const rules = decides.map((finding): AnswerRule => {
     const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
     return {
