@@ -40,7 +40,7 @@ export interface AnnotationGateSpec {
    */
   key: string;
   /**
-   * Where the annotation is looked up, on the Cluster or on its Namespace.
+   * Where the annotation is looked up, on the Cluster (the default) or on its Namespace.
    */
   from?: "Cluster" | "Namespace";
   /**
@@ -65,7 +65,7 @@ export interface LabelGateSpec {
    */
   key: string;
   /**
-   * Where the label is looked up, on the Cluster or on its Namespace.
+   * Where the label is looked up, on the Cluster (the default) or on its Namespace.
    */
   from?: "Cluster" | "Namespace";
   /**
@@ -874,8 +874,8 @@ export interface RuleSpec {
    */
   message?: string;
   /**
-   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
-   * is no longer held still waits.
+   * How long Cluster API waits before it asks again, in seconds; 10 by default. It also bounds how long an
+   * operation that is no longer held still waits.
    */
   retryAfterSeconds?: number;
 }

@@ -273,8 +273,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -321,8 +320,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -762,8 +760,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -810,8 +807,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -1245,8 +1241,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "type": "integer",
                   "format": "int32",
                   "minimum": 5,
-                  "maximum": 300,
-                  "default": 10
+                  "maximum": 300
                 }
               },
               "x-kubernetes-validations": [
@@ -1941,8 +1936,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -1989,8 +1983,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -2442,8 +2435,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -2490,8 +2482,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -2937,8 +2928,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "type": "integer",
                   "format": "int32",
                   "minimum": 5,
-                  "maximum": 300,
-                  "default": 10
+                  "maximum": 300
                 }
               },
               "x-kubernetes-validations": [
