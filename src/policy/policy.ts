@@ -78,7 +78,7 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** The parts of the Cluster that its expressions read; absent: not known. */
+  /** The parts of the Cluster that its expressions with the clock read; absent: not known. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];

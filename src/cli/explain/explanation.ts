@@ -286,7 +286,7 @@ function releaseOf(
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
 }
 
-/** First what somebody can act on: a rule that cannot be evaluated is not what a Blocked verdict is about. */
+/** What a user can act on comes first: a Blocked verdict is not about a rule that cannot be evaluated. */
 function stepsOf({ trace }: Decision, situation: Situation): Step[] {
   const held = trace.flatMap((policy, index) =>
     policy.rules

@@ -14,9 +14,6 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
   const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
-    ...(clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
-      clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
-    }),
     evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
     ...(windows.length > 0 && { windows }),
     ...(demands.length > 0 && {
@@ -24,6 +21,10 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
     ...(clocked.length > 0 && { usesNow: true }),
+    ...(clocked.length > 0 &&
+      clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
+        clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
+      }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) => firstOpening(members, now),
     }),

@@ -15,8 +15,11 @@ export function expressionGate(name: string, source: string): CompiledGate {
   return {
     name,
     evaluate: (world, call, now) => evaluate(expression, world, call, now),
-    clusterPaths: expression.clusterPaths,
-    ...(expression.usesNow && { usesNow: true, opensAt: () => "Unknown" }),
+    ...(expression.usesNow && {
+      usesNow: true,
+      clusterPaths: expression.clusterPaths,
+      opensAt: () => "Unknown",
+    }),
   };
 }
 
