@@ -19,7 +19,8 @@ import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { SourceObject } from "../files/load.ts";
-import type { ChangeKind, Simulation } from "./simulation.ts";
+import type { ChangeKind } from "./comparison.ts";
+import type { Simulation } from "./simulation.ts";
 import type { FleetPair } from "./changedfleet.ts";
 import type { Times } from "./report.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
@@ -134,7 +135,8 @@ async function runSimulation(flags: Flags): Promise<void> {
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
   await report(simulation, times, flags);
-  const { countOf, CHANGES } = await import("./simulation.ts");
+  const { CHANGES } = await import("./comparison.ts");
+  const { countOf } = await import("./simulation.ts");
   const failing: readonly ChangeKind[] = CHANGES.filter(
     (kind) => flags.failOn === "any" || flags.failOn === kind,
   );

@@ -3,15 +3,8 @@
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import {
-  type Answer,
-  type AnswerRule,
-  type Change,
-  type ChangeKind,
-  CHANGES,
-  countOf,
-  type Simulation,
-} from "./simulation.ts";
+import { type Answer, type AnswerRule, type Change, type ChangeKind, CHANGES } from "./comparison.ts";
+import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
 

@@ -1,12 +1,12 @@
 /** Compares the old and the new policies over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
-import type { Decision, Verdict } from "../../policy/decision.ts";
+import type { Decision } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
@@ -14,12 +14,17 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
 import { decidingGates, findings, reasonOf } from "../test/expect.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
-import { type Look, lookAt, type Operation } from "../../operations/timeline.ts";
-import { decisionAt, readsClock, type Turn, Walks } from "./walks.ts";
+import { lookAt, type Operation } from "../../operations/timeline.ts";
+import {
+  type Answer,
+  type Answered,
+  type AnswerRule,
+  type Change,
+  type ChangeKind,
+  Comparison,
+} from "./comparison.ts";
+import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
-
-export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
-export type ChangeKind = (typeof CHANGES)[number];
 
 export interface SimulationOptions {
   readonly served: ServedHooks;
@@ -31,35 +36,6 @@ export interface SimulationOptions {
   readonly version?: string;
   /** What upgrade hooks come from; default: what the Cluster shows, else unknown. */
   readonly fromVersion?: string;
-}
-
-/** The answer to Cluster API, with the rules that caused it. */
-export interface Answer {
-  readonly verdict: Verdict;
-  readonly holds: boolean;
-  readonly retryAfterSeconds: number;
-  readonly message: string;
-  /** If the answer releases: only the rules of Audit policies and those that only observe. */
-  readonly rules: readonly AnswerRule[];
-}
-
-export interface AnswerRule {
-  readonly policy: string;
-  readonly rule: string;
-  readonly gate?: string;
-  readonly reason: string;
-}
-
-export interface Change {
-  readonly change: ChangeKind;
-  readonly cluster: string;
-  readonly hook: HookName;
-  readonly before: Answer;
-  readonly after: Answer;
-  /** The first instant of the change within a time range. */
-  readonly from: Date;
-  /** The total duration of the change within the range. */
-  readonly seconds: number;
 }
 
 /** A rule of which nothing can be said, at the beginning and with the new policies. */
@@ -139,16 +115,6 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
   const key = JSON.stringify([rule.policy, rule.rule]);
   const known = found.get(key);
   found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
-}
-
-/** The answers of one side to an operation. */
-interface Answered {
-  readonly call: HookCall;
-  readonly first: Look;
-  /** Wherever the answer changes, from the beginning on. */
-  readonly turns: readonly Turn<Answer>[];
-  /** With the names of this operation. */
-  readonly answerAt: (turn: Turn<Answer>) => Answer;
 }
 
 interface Side {
@@ -261,81 +227,6 @@ function operationOf(
     call,
     asked: newAsk(call, cluster, from, known),
   };
-}
-
-/** A kind of change, with the first turns that make it. */
-interface Difference {
-  readonly change: ChangeKind;
-  readonly old: Turn<Answer>;
-  readonly now: Turn<Answer>;
-  readonly from: Date;
-  readonly seconds: number;
-}
-
-type Turns = Answered["turns"];
-
-/** Operations that nothing tells apart have the same turns, which are compared once. */
-class Comparison {
-  readonly #end: number;
-  readonly #known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
-
-  constructor(end: number) {
-    this.#end = end;
-  }
-
-  changes(before: Answered, after: Answered): readonly Omit<Change, "cluster" | "hook">[] {
-    return this.#differences(before.turns, after.turns).map(({ old, now, ...difference }) => ({
-      ...difference,
-      before: before.answerAt(old),
-      after: after.answerAt(now),
-    }));
-  }
-
-  #differences(before: Turns, after: Turns): readonly Difference[] {
-    const known = this.#known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
-    this.#known.set(before, known);
-    const found = known.get(after) ?? differences(before, after, this.#end);
-    known.set(after, found);
-    return found;
-  }
-}
-
-/** One entry per kind of change: its first instant and its total duration. */
-function differences(before: Turns, after: Turns, end: number): readonly Difference[] {
-  const found = new Map<ChangeKind, Difference>();
-  for (const { from, to, old, now } of periods(before, after, end)) {
-    if (old.key === now.key) continue;
-    const change = kindOf(old.answer, now.answer);
-    const first = found.get(change) ?? { change, old, now, from: new Date(from), seconds: 0 };
-    found.set(change, { ...first, seconds: first.seconds + (to - from) / 1000 });
-  }
-  return [...found.values()];
-}
-
-function kindOf(before: Answer, after: Answer): ChangeKind {
-  if (before.holds === after.holds) return "changed-reason";
-  return after.holds ? "newly-blocked" : "newly-allowed";
-}
-
-interface Period {
-  readonly from: number;
-  readonly to: number;
-  readonly old: Turn<Answer>;
-  readonly now: Turn<Answer>;
-}
-
-/** The times between any two turns; both sides begin at the same instant. */
-function* periods(before: Turns, after: Turns, end: number): Generator<Period> {
-  let [i, j] = [0, 0];
-  for (;;) {
-    const [old, now] = [before[i], after[j]];
-    if (old === undefined || now === undefined) return;
-    const from = Math.max(old.at.getTime(), now.at.getTime());
-    const [nextOld = end, nextNow = end] = [before[i + 1], after[j + 1]].map((turn) => turn?.at.getTime());
-    yield { from, to: Math.min(nextOld, nextNow), old, now };
-    if (nextOld <= nextNow) i += 1;
-    if (nextNow <= nextOld) j += 1;
-  }
 }
 
 export function countOf({ changes }: Simulation, kind: ChangeKind): number {

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hookcatalog.ts";
 import { fleetPair } from "../../../../src/cli/simulate/changedfleet.ts";
-import { type Change, simulate } from "../../../../src/cli/simulate/simulation.ts";
+import type { Change } from "../../../../src/cli/simulate/comparison.ts";
+import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 
 const FROM = new Date("2026-11-21T12:00:00Z");
 const TO = new Date("2026-11-26T12:00:00Z");
