@@ -361,8 +361,8 @@ export interface HookRolloutSpec {
    */
   orderLabelKey?: string;
   /**
-   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
-   * is no longer held still waits.
+   * How long Cluster API waits before it asks again, in seconds; 10 by default. It also bounds how long an
+   * operation that is no longer held still waits.
    */
   retryAfterSeconds?: number;
   /**

@@ -3900,8 +3900,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
             "type": "integer",
             "format": "int32",
             "minimum": 5,
-            "maximum": 300,
-            "default": 10
+            "maximum": 300
           },
           "progressDeadline": {
             "type": "string",
@@ -4250,8 +4249,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -4298,8 +4296,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -4731,8 +4728,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -4779,8 +4775,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
