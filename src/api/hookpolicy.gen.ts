@@ -26,7 +26,7 @@ export interface AnnotationGateSpec {
    */
   key: string;
   /**
-   * Where the annotation is looked up, on the Cluster or on its Namespace.
+   * Where the annotation is looked up, on the Cluster (the default) or on its Namespace.
    */
   from?: "Cluster" | "Namespace";
   /**
@@ -51,7 +51,7 @@ export interface LabelGateSpec {
    */
   key: string;
   /**
-   * Where the label is looked up, on the Cluster or on its Namespace.
+   * Where the label is looked up, on the Cluster (the default) or on its Namespace.
    */
   from?: "Cluster" | "Namespace";
   /**
@@ -344,8 +344,8 @@ export interface RuleSpec {
    */
   message?: string;
   /**
-   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
-   * is no longer held still waits.
+   * How long Cluster API waits before it asks again, in seconds; 10 by default. It also bounds how long an
+   * operation that is no longer held still waits.
    */
   retryAfterSeconds?: number;
 }
@@ -865,8 +865,8 @@ export interface HookRolloutSpec {
    */
   orderLabelKey?: string;
   /**
-   * How long Cluster API waits before it asks again, in seconds. It also bounds how long an operation that
-   * is no longer held still waits.
+   * How long Cluster API waits before it asks again, in seconds; 10 by default. It also bounds how long an
+   * operation that is no longer held still waits.
    */
   retryAfterSeconds?: number;
   /**

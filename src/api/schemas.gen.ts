@@ -273,8 +273,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -321,8 +320,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -786,8 +784,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -834,8 +831,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -1314,8 +1310,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "type": "integer",
                   "format": "int32",
                   "minimum": 5,
-                  "maximum": 300,
-                  "default": 10
+                  "maximum": 300
                 }
               },
               "x-kubernetes-validations": [
@@ -2010,8 +2005,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -2058,8 +2052,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -2627,8 +2620,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -2675,8 +2667,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -3259,8 +3250,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "type": "integer",
                   "format": "int32",
                   "minimum": 5,
-                  "maximum": 300,
-                  "default": 10
+                  "maximum": 300
                 }
               },
               "x-kubernetes-validations": [
@@ -4232,8 +4222,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
             "type": "integer",
             "format": "int32",
             "minimum": 5,
-            "maximum": 300,
-            "default": 10
+            "maximum": 300
           },
           "progressDeadline": {
             "type": "string",
@@ -4582,8 +4571,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -4630,8 +4618,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                             "enum": [
                               "Cluster",
                               "Namespace"
-                            ],
-                            "default": "Cluster"
+                            ]
                           },
                           "value": {
                             "type": "string",
@@ -5087,8 +5074,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",
@@ -5135,8 +5121,7 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                                   "enum": [
                                     "Cluster",
                                     "Namespace"
-                                  ],
-                                  "default": "Cluster"
+                                  ]
                                 },
                                 "value": {
                                   "type": "string",

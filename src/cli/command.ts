@@ -88,6 +88,11 @@ export function version(text: string): string {
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
 }
 
+/** "team-a/prod-1", or "prod-1" of the namespace that -n or the context names. */
+export function shortClusterName(text: string): { readonly namespace?: string; readonly name: string } {
+  return text !== "" && !text.includes("/") ? { name: text } : clusterName(text);
+}
+
 /** "team-a/prod-1": the name of a Cluster on the command line. */
 export function clusterName(text: string): { readonly namespace: string; readonly name: string } {
   const [namespace = "", name = "", ...rest] = text.split("/");

@@ -107,7 +107,9 @@ function nextTransition(
   now: Date,
 ): Pick<HookPolicyStatus, "nextTransitionTime"> {
   const edges = [
-    ...windowsOf(policy).map(({ window }) => window.at(now).changesAt),
+    ...windowsOf(policy)
+      .map(({ window }) => window.at(now))
+      .map(({ changesAt, isSearchEnd }) => (isSearchEnd ? undefined : changesAt)),
     ...held.map(({ changesAt }) => changesAt),
   ];
   const known = mayHideRows(stored) ? new Date(stored?.nextTransitionTime ?? NaN) : undefined;

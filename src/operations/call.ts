@@ -37,6 +37,23 @@ export function about(call: HookCall, version: string | undefined): HookCall {
   return version === undefined || field === undefined ? call : { ...call, [field]: version };
 }
 
+/** The call that comes from `version`, where the Cluster does not show it; hooks without such a field keep their call. */
+export function comingFrom(call: HookCall, version: string | undefined): HookCall {
+  const has = version !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
+  return has ? { ...call, fromKubernetesVersion: version } : call;
+}
+
+/** Whether the call leaves out a minor version, which Cluster API never does in one step of a control plane. */
+export function skipsMinor({
+  hook,
+  fromKubernetesVersion: from,
+  toKubernetesVersion: to,
+}: HookCall): boolean {
+  if (hook !== "BeforeControlPlaneUpgrade" || from === undefined || to === undefined) return false;
+  const [a, b] = [from, to].map((version) => /^v?(\d+)\.(\d+)\./.exec(version));
+  return a?.[1] !== b?.[1] || Number(b?.[2]) - Number(a?.[2]) > 1;
+}
+
 /**
  * The call after which the Cluster proceeded, where nothing had held it. The marks of a step come and go, more than once,
  * while the status still shows the plan of before, so the upgrade's version stands for that of its steps.

@@ -28,7 +28,7 @@ export interface HeldRow extends DecisionRow {
 /** The bound of names in the CRD. */
 const MAX_NAME = 63;
 const MAX_TIMERS = 16;
-const DEADLINE_PASSED = "the deadline has passed: it goes on when Cluster API asks again";
+const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
 
 /** `undefined`: the policy has nothing to report about it. `before` keeps `since` while the row says the same. */
 export function heldRow(

@@ -207,6 +207,7 @@ function broken(source: string): Expression {
     source,
     usesNow: false,
     readsWholeObject: false,
+    clusterPaths: [],
     requestFields: new Set(),
     prepared: [],
     evaluate: () => result,

@@ -80,6 +80,8 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
+  /** The parts of the Cluster that its expressions with the clock read; absent: not known. */
+  readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
   /** The kinds of objects that the gate looks at. */
@@ -146,6 +148,8 @@ export interface GateResult {
   readonly reason: string;
   /** What the gate waits for, without any observed value: used in messages. */
   readonly wanted: string;
+  /** `wanted` in full, where messages have a shorter form: for the trace only. */
+  readonly wantedInFull?: string;
   /** What was found: for the trace only, never for a message. If the gate is not evaluable: the reason, for both. */
   readonly observed: string;
   /** The command or action that makes the gate hold. */
@@ -155,6 +159,8 @@ export interface GateResult {
    * cannot be computed (CEL with `now`).
    */
   readonly changesAt?: Date | "Unknown";
+  /** Nothing is known to change at `changesAt`: the search for an edge ended there. */
+  readonly isSearchEnd?: true;
   /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
   readonly members?: readonly (GateResult & { readonly gate: string })[];
 }

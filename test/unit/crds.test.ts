@@ -63,6 +63,16 @@ function schemas(schema: CrdSchema, path = "", all = new Map<string, CrdSchema>(
   return all;
 }
 
+test("nothing in a list has a default, which would make kubectl apply see a change where there is none", () => {
+  for (const crd of [own, fleet, override]) {
+    const within = [...schemas(schemaOf(crd))].filter(([path]) => path.includes("[]"));
+    assert.deepEqual(
+      within.filter(([, schema]) => "default" in schema).map(([path]) => path),
+      [],
+    );
+  }
+});
+
 /** Without what is below, and without what names fields and differs for that reason. */
 function leaf({ properties: _, items: __, required: ___, ...schema }: CrdSchema): object {
   return { ...schema, description: undefined };

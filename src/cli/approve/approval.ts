@@ -57,7 +57,7 @@ export interface OperationPlan extends Operation {
   readonly approvals: readonly Approval[];
   readonly obstacles: readonly Obstacle[];
   /** When it proceeds by time alone after the approval; absent: never. */
-  readonly goesOnAt?: Date;
+  readonly releasedAt?: Date;
   /** How long Cluster API waits until its next call. */
   readonly retryAfterSeconds: number;
 }
@@ -258,17 +258,17 @@ function prospects(
   scene: Scene,
   operation: Operation,
   marks: Marked,
-): Pick<OperationPlan, "obstacles" | "goesOnAt"> {
+): Pick<OperationPlan, "obstacles" | "releasedAt"> {
   const world = worldOf(scene, operation, marks);
   const { trace } = decide(scene.policies, world, operation.call, scene.now);
-  const goesOnAt = forecast(scene.policies, world, operation.call, scene.now);
+  const releasedAt = forecast(scene.policies, world, operation.call, scene.now);
   return {
     obstacles: trace.flatMap((policy, index) => {
       const compiled = scene.policies[index];
       if (!policy.holds || compiled === undefined) return [];
       return obstaclesOf(policy, forecast([compiled], world, operation.call, scene.now));
     }),
-    ...(goesOnAt !== undefined && { goesOnAt }),
+    ...(releasedAt !== undefined && { releasedAt }),
   };
 }
 

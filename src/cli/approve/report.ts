@@ -146,7 +146,7 @@ export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): stri
 }
 
 function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
-  const { call, ask, approvals, obstacles, goesOnAt } = operation;
+  const { call, ask, approvals, obstacles, releasedAt } = operation;
   const version = targetVersion(call);
   return {
     hook: call.hook,
@@ -158,7 +158,11 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
       ...obstacle,
       ...(release !== undefined && { earliestRelease: timestamp(release) }),
     })),
-    ...(goesOnAt !== undefined && { goesOnAt: timestamp(goesOnAt) }),
+    // goesOnAt is the former name, for one release.
+    ...(releasedAt !== undefined && {
+      earliestRelease: timestamp(releasedAt),
+      goesOnAt: timestamp(releasedAt),
+    }),
   };
 }
 

@@ -41,8 +41,8 @@ export async function waitForEnd(
 }
 
 /** Also true if that is unknown, for example for objects that only the operator may read. */
-function endsWithin({ goesOnAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
-  if (goesOnAt !== undefined) return goesOnAt.getTime() <= Date.now() + timeoutMs;
+function endsWithin({ releasedAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
+  if (releasedAt !== undefined) return releasedAt.getTime() <= Date.now() + timeoutMs;
   return obstacles.every(({ unknown }) => unknown);
 }
 

@@ -59,6 +59,12 @@ function isNamed({ long, short }: Flag, word: string): boolean {
 
 function offerValues(values: Values, typed: string, prefix: string): Answer {
   if (values === "file") return { candidates: [], directive: FILES };
+  if (values === "fleet") {
+    return {
+      ...offer([{ value: `${prefix}live`, description: "the API server's" }], typed),
+      directive: FILES,
+    };
+  }
   if (isLive(values)) return { candidates: [], directive: NO_FILES, live: { kind: values, prefix } };
   if (values === undefined || values === "text") return { candidates: [], directive: NO_FILES };
   return offer(

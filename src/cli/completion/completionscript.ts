@@ -10,8 +10,8 @@ export type Shell = (typeof SHELLS)[number];
 export const LIVE = ["cluster", "policy", "policyref", "namespace"] as const;
 export type Live = (typeof LIVE)[number];
 
-/** The possible values at a position: one of some words, a file, a name, free text; absent: none. */
-export type Values = readonly string[] | "file" | "text" | Live | undefined;
+/** The possible values at a position: one of some words, a file, "live" or a file, a name, free text; absent: none. */
+export type Values = readonly string[] | "file" | "fleet" | "text" | Live | undefined;
 
 export interface Flag {
   /** "--output" */
@@ -82,6 +82,7 @@ function valuesOf(long: string | undefined, flags: string): Values {
   if (long === "--hook") return HOOK_NAMES;
   if (long === "--namespace") return "namespace";
   if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
+  if (long === "--against") return "fleet";
   return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }
 
@@ -166,6 +167,7 @@ complete -F _hookpolicy ${NAMES.join(" ")}
 
 function bashReply(values: Values): string {
   if (values === "file") return "_hookpolicy_files";
+  if (values === "fleet") return '_hookpolicy_words "live"; _hookpolicy_files';
   if (isLive(values)) return "_hookpolicy_names";
   return values === undefined || values === "text" ? ":" : `_hookpolicy_words "${values.join(" ")}"`;
 }
@@ -219,6 +221,7 @@ function zshFlag(flag: Flag): string {
 
 function zshAction(values: Values): string {
   if (values === "file") return "_files";
+  if (values === "fleet") return "{_alternative words\\:fleet\\:(live) files\\:file\\:_files}";
   if (isLive(values)) return "_hookpolicy_names";
   return values === undefined || values === "text" ? " " : `(${values.join(" ")})`;
 }
@@ -251,6 +254,7 @@ function fishFlag({ long, short, description, values }: Flag): string {
 function fishValues(values: Values): readonly string[] {
   if (values === undefined) return [];
   if (values === "file") return ["-r", "-F"];
+  if (values === "fleet") return ["-r", "-F", "-a live"];
   if (isLive(values)) return ["-x", `-a ${FISH_NAMES}`];
   return values === "text" ? ["-x"] : ["-x", `-a ${fishQuoted(values.join(" "))}`];
 }
@@ -259,9 +263,9 @@ const FISH_NAMES = fishQuoted(
   "(hookpolicy __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null | string match -v ':*')",
 );
 
-function fishOperand(operand: readonly string[] | "file" | Live): string {
+function fishOperand(operand: readonly string[] | "file" | "fleet" | Live): string {
   if (isLive(operand)) return `-a ${FISH_NAMES}`;
-  return operand === "file" ? "-F" : `-a ${fishQuoted(operand.join(" "))}`;
+  return operand === "file" || operand === "fleet" ? "-F" : `-a ${fishQuoted(operand.join(" "))}`;
 }
 
 function fishQuoted(text: string): string {

@@ -7,11 +7,11 @@ import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
   choice,
-  clusterName,
   collect,
   hookName,
   instant,
   programName,
+  shortClusterName,
   version,
 } from "../command.ts";
 import type { ExplainOptions, Explanation } from "./explanation.ts";
@@ -38,6 +38,7 @@ interface Flags extends ConnectionFlags {
   readonly toVersion?: string;
   readonly fromVersion?: string;
   readonly capiVersion?: string;
+  readonly namespace?: string;
   readonly output: (typeof FORMATS)[number];
   readonly color: boolean;
 }
@@ -56,7 +57,7 @@ const EXAMPLES = `\
 export function addExplain(program: Command): void {
   const command = program
     .command("explain")
-    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+    .argument("<cluster>", "NAMESPACE/NAME, or NAME", shortClusterName)
     .summary("explain why a Cluster is held and how to release it")
     .description(
       "Explains what every policy, rule and gate says about an operation of a Cluster, and how to release it. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
@@ -83,12 +84,31 @@ export function addExplain(program: Command): void {
       version,
     )
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
+    .option(
+      "-n, --namespace <name>",
+      "of a Cluster that is named without one; default: that of the kubeconfig's context",
+    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
-  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
-    await explainCluster(cluster, self.optsWithGlobals<Flags>(), programName(self));
+  command.action(async (given: ShortName, _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    await explainCluster(await inNamespace(given, flags), flags, programName(self));
   });
+}
+
+type ShortName = ReturnType<typeof shortClusterName>;
+
+/** As kubectl: the namespace of the context, and "default" where files have no context. */
+async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promise<ClusterName> {
+  if (namespace !== undefined) {
+    if (flags.namespace === undefined || flags.namespace === namespace) return { namespace, name };
+    throw new UsageError(`${namespace}/${name} is not in namespace ${flags.namespace}, which -n says`);
+  }
+  if (flags.namespace !== undefined) return { namespace: flags.namespace, name };
+  if (flags.filename !== undefined) return { namespace: "default", name };
+  const { contextNamespace } = await import("../get/followheld.ts");
+  return { namespace: await reading(Promise.try(() => contextNamespace(connectionOf(flags)))), name };
 }
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {

@@ -1,7 +1,7 @@
 /** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
@@ -11,8 +11,8 @@ import { forecast } from "../../operations/forecast.ts";
 import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../../policy/policy.ts";
 import { remember } from "../../operations/timers.ts";
 import { timerKey, type World } from "../../policy/world.ts";
-import { notCalled, omittedRows } from "../fleet/caveats.ts";
-import { expectedCall } from "../../operations/call.ts";
+import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -94,11 +94,14 @@ export interface ExplainedRule {
   readonly release: Release;
   /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
+  /** How long the deadline is. */
+  readonly deadlineMs?: number;
 }
 
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, hook, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
+  const found = subjects(fleet, options);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
@@ -106,8 +109,9 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       notCalled(cluster),
       ...unread.map(({ text }) => text),
       hook === undefined ? omittedRows(fleet, cluster) : undefined,
+      found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
-    operations: subjects(fleet, options).map((subject) => explainOperation(fleet, subject, options)),
+    operations: found.map((subject) => explainOperation(fleet, subject, options)),
   };
 }
 
@@ -137,22 +141,16 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   if (hook === undefined) {
     return asks
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
-      .map((asked) => ({ call: withFrom(asked.call, options), asked, isAsked: true }));
+      .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isAsked: true }));
   }
   const known = asks.find(({ call }) => call.hook === hook);
   const call =
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const asked = newAsk(withFrom(call, options), cluster, options.at ?? now, known);
+  const asked = newAsk(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
   const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: asked.call, asked, isAsked }];
-}
-
-/** Which version an upgrade comes from is known as far as the Cluster shows it, or where it is said. */
-function withFrom(call: HookCall, { fromVersion }: ExplainOptions): HookCall {
-  const has = fromVersion !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
-  return has ? { ...call, fromKubernetesVersion: fromVersion } : call;
 }
 
 function explainOperation(
@@ -236,6 +234,7 @@ function explainPolicy(
       release:
         trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
       isSinceKnown: isSinceKnown(policy, rule, situation),
+      ...deadlineOf(policy, rule),
     })),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
     ...(status !== undefined && { status }),
@@ -245,6 +244,11 @@ function explainPolicy(
 
 function isSinceKnown({ uid }: CompiledPolicy, { rule }: RuleTrace, { before }: Situation): boolean {
   return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
+}
+
+function deadlineOf({ rules }: CompiledPolicy, { rule }: RuleTrace): Pick<ExplainedRule, "deadlineMs"> {
+  const deadline = rules.find(({ name }) => name === rule)?.deadline;
+  return deadline === undefined ? {} : { deadlineMs: deadline.afterMs };
 }
 
 function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
@@ -282,14 +286,16 @@ function releaseOf(
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
 }
 
+/** What a user can act on comes first: a Blocked verdict is not about a rule that cannot be evaluated. */
 function stepsOf({ trace }: Decision, situation: Situation): Step[] {
-  return trace.flatMap((policy, index) =>
-    policy.holds
-      ? policy.rules
-          .filter(({ holds }) => holds)
-          .flatMap((rule) => stepsOfRule(policy, rule, situation.policies[index]))
-      : [],
+  const held = trace.flatMap((policy, index) =>
+    policy.rules
+      .filter(({ holds }) => policy.holds && holds)
+      .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
   );
+  return held
+    .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
+    .flatMap(({ steps }) => steps);
 }
 
 function stepsOfRule(
@@ -299,7 +305,9 @@ function stepsOfRule(
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
-  const open = rule.gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  const open = rule.gates
+    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted")
+    .toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
   if (open.length === 0) {
     return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
   }
@@ -309,13 +317,13 @@ function stepsOfRule(
     wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
     evaluable: gate.holds !== undefined,
     commands: commandsOf(gate),
-    release: gate.changesAt,
+    release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
   }));
 }
 
 /** Leaves out the commands, which are printed next to it. */
-function wantedOf({ wanted, members }: GateTrace): string {
-  return members === undefined ? wanted : `one of: ${members.map((member) => member.wanted).join("; or ")}`;
+function wantedOf({ wanted, wantedInFull = wanted, members }: GateTrace): string {
+  return members === undefined ? wantedInFull : `one of: ${members.map(wantedOf).join("; or ")}`;
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {

@@ -57,10 +57,18 @@ function ruleJson({ trace, release, isSinceKnown }: ExplainedRule): Record<strin
   };
 }
 
-function gateJson({ changesAt, members, ...rest }: GateTrace): Record<string, unknown> {
+function gateJson({
+  changesAt,
+  isSearchEnd,
+  members,
+  wanted,
+  wantedInFull = wanted,
+  ...rest
+}: GateTrace): Record<string, unknown> {
   return {
     ...rest,
-    ...releaseJson("changesAt", changesAt),
+    wanted: wantedInFull,
+    ...releaseJson("changesAt", isSearchEnd === true ? "Unknown" : changesAt),
     ...(members !== undefined && { members: members.map(gateJson) }),
   };
 }

@@ -13,6 +13,7 @@ import type {
   Step,
 } from "./explanation.ts";
 import type { StatusComparison } from "./storedstatus.ts";
+import { durationText } from "../terminal/timetext.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 export interface TextOptions {
@@ -36,7 +37,9 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
   const all = blocks.length === 0 ? [none] : blocks;
-  const warnings = notes.map((note) => options.colour.yellow(`note: ${note}`));
+  const warnings = notes.flatMap((note) =>
+    wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
+  );
   return paragraphs([warnings, ...all]);
 }
 
@@ -161,12 +164,15 @@ function outlook(
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
-  if (!holds) return [{ label: "goes on", text: goesOn(verdict, firstAsked !== undefined) }];
+  if (!holds) {
+    const within = firstAsked === undefined ? undefined : longestRetry(policies);
+    return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
+  }
   const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
   const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
   return [
     {
-      label: "goes on",
+      label: "released",
       text: `${byTime(
         release,
         policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
@@ -176,8 +182,18 @@ function outlook(
   ];
 }
 
-function goesOn(verdict: Verdict, isAsked: boolean): string {
-  const when = isAsked ? "when Cluster API asks again, within 5 minutes" : "when Cluster API asks";
+/** Cluster API asks again after what the last answer that held said, which one of the rules had said. */
+function longestRetry(policies: readonly ExplainedPolicy[]): number | undefined {
+  const retries = policies
+    .filter(({ trace }) => trace.matched && trace.mode === "Enforce")
+    .flatMap(({ trace }) => trace.rules.filter(({ gates }) => gates.length > 0))
+    .map(({ retryAfterSeconds }) => retryAfterSeconds);
+  return retries.length === 0 ? undefined : Math.max(...retries);
+}
+
+function proceeds(verdict: Verdict, isAsked: boolean, within: number | undefined): string {
+  const soon = within === undefined ? "" : `, within ${within} s`;
+  const when = isAsked ? `when Cluster API asks again${soon}` : "when Cluster API asks";
   return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
 }
 
@@ -186,7 +202,7 @@ function byTime(release: Release, rules: readonly ExplainedRule[]): string {
     const isCounted = rules.some(
       ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
     );
-    return `at an unknown time: ${isCounted ? "a deadline counts from a first block whose time is unknown" : "an expression looks at the clock"}`;
+    return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
   }
   return release === undefined
     ? "only after a user has acted"
@@ -215,7 +231,7 @@ function policyBranch(
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
       ...mismatch.map((text) => ({ label: "because", text })),
-      ...(rules.length > 1 && trace.holds ? [{ label: "goes on", text: byTime(release, rules) }] : []),
+      ...(rules.length > 1 && trace.holds ? [{ label: "released", text: byTime(release, rules) }] : []),
       ...statusDetails(status, colour),
     ],
     branches: rules.map((rule) =>
@@ -246,15 +262,15 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
 
 function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted } = options;
-  const { trace, release, isSinceKnown } = explained;
+  const { trace, release, isSinceKnown, deadlineMs = 0 } = explained;
   const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
     ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
-    ...(trace.holds && !isLifted ? [{ label: "goes on", text: byTime(release, [explained]) }] : []),
+    ...(trace.holds && !isLifted ? [{ label: "released", text: byTime(release, [explained]) }] : []),
     ...(deadlineAt === undefined
       ? []
-      : [deadline(isSinceKnown ? deadlineAt : undefined, deadlineReleases === true)]),
+      : [deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true)]),
   ];
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
@@ -268,15 +284,20 @@ function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
-function deadline(at: Date | undefined, releases: boolean): Detail {
+/** `at`: the instant; or how long after the first block it is, if that is not known. */
+function deadline(at: Date | number, releases: boolean): Detail {
   const when =
-    at === undefined ? "counted from the rule's first block, whose time is unknown" : timestamp(at);
-  return { label: "deadline", text: `${when}, which ${releases ? "releases it" : "does not release it"}` };
+    at instanceof Date
+      ? timestamp(at)
+      : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
+  const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
+  return { label: "deadline", text: `${when}: ${then}` };
 }
 
 function gateBranch(gate: GateTrace, options: TextOptions): Branch {
   const { colour } = options;
-  const { holds, wanted, observed, remedy, members = [] } = gate;
+  const { holds, observed, remedy, members = [] } = gate;
+  const wanted = gate.wantedInFull ?? gate.wanted;
   const marks = {
     true: colour.green("holds"),
     false: colour.red("waits"),

@@ -119,7 +119,7 @@ function noCluster(
   others: readonly { readonly namespace?: string; readonly name: string }[],
 ): CommandError {
   const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
-  const meant = nearest(`${namespace}/${name}`, names);
+  const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
   const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
   return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${hint}`);
 }

@@ -109,7 +109,7 @@ async function print({ policies }: PolicyView, namespace: string | undefined, pl
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
   const fleet = heldBy(policies, namespace);
-  if (place.flags.output === "json") stdout.document(heldJson(fleet));
+  if (place.flags.output === "json") stdout.document(heldJson(fleet, new Date()));
   else {
     if (isEmpty(fleet)) stderr.line(`nothing is held${inNamespace(namespace)}`);
     stdout.lines(heldLines(fleet, viewFor(place)));

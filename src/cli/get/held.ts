@@ -20,6 +20,23 @@ export interface HeldFleet {
   readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
   /** Clusters that Audit policies would hold, counted once per policy. */
   readonly wouldBlock: number;
+  /** When the operator is going to write the status of a policy again, at the latest. */
+  readonly due: readonly Due[];
+}
+
+export interface Due {
+  readonly policy: PolicyRef;
+  readonly since: string;
+}
+
+/** A status is written soon after an instant that it names. */
+const OVERDUE_MS = 60_000;
+
+/** Policies whose status the operator should have written, and has not: their rows can be out of date. */
+export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
+  return due
+    .filter(({ since }) => Date.parse(since) < now.getTime() - OVERDUE_MS)
+    .toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
 }
 
 /** `namespace`: only its Clusters. Operations that a status leaves out are counted for every namespace. */
@@ -31,6 +48,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
     wouldBlock: policies
       .flatMap(({ rows }) => rows)
       .filter((row) => row.verdict === "WouldBlock" && isIn(row, namespace)).length,
+    due: policies.flatMap(({ ref, due }) => (due === undefined ? [] : [{ policy: ref, since: due }])),
   };
 }
 
@@ -39,6 +57,7 @@ interface Policy {
   readonly spec: unknown;
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
+  readonly due: string | undefined;
 }
 
 function policyOf(raw: RawObject): Policy[] {
@@ -48,7 +67,7 @@ function policyOf(raw: RawObject): Policy[] {
   const { name, namespace } = metadata;
   const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
-  return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0 }];
+  return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
 }
 
 function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Held[] {

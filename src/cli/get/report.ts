@@ -3,10 +3,10 @@
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { type Colour, width } from "../terminal/colour.ts";
-import type { Held, HeldFleet } from "./held.ts";
+import { type Due, type Held, type HeldFleet, overdue } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
-import { type Detail, detailLines } from "../terminal/tree.ts";
+import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 
 /** What each line stands for. */
 export type Grouping = "operation" | "policy" | "cluster";
@@ -29,7 +29,7 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const [wide, narrow] = tablesOf(fleet, view);
   const fits = (lines: readonly string[]): boolean =>
     lines.every((line) => width(line) <= (view.columns ?? Infinity));
-  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet)];
+  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet, view)];
 }
 
 /** The table with the column of commands, and the one without; blocks are for operations only. */
@@ -142,19 +142,32 @@ function releases(rows: readonly Held[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
-function notes({ omitted, wouldBlock }: HeldFleet): string[] {
+function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[] {
+  const { omitted, wouldBlock } = fleet;
   return [
+    ...overdueNote(overdue(fleet, now), now),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
     ),
     ...(wouldBlock === 0
       ? []
       : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
+  ].flatMap((note) => wrapped(note, columns, "  "));
+}
+
+/** The first instant that was missed: what has happened since then is in no row. */
+function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : ` (and ${others.length} more policies)`;
+  return [
+    `the operator should have updated the status of ${policyName(first.policy)} ${since(first.since, now)} ago${more}: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor'`,
   ];
 }
 
-export function heldJson({ held, omitted, wouldBlock }: HeldFleet): string {
-  return `${JSON.stringify({ held: held.map(heldObject), omitted, wouldBlock }, null, 2)}\n`;
+export function heldJson(fleet: HeldFleet, now: Date): string {
+  const { held, omitted, wouldBlock } = fleet;
+  const report = { held: held.map(heldObject), omitted, wouldBlock, overdue: overdue(fleet, now) };
+  return `${JSON.stringify(report, null, 2)}\n`;
 }
 
 /** The JSON form. */

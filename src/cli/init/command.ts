@@ -40,12 +40,23 @@ async function init(dir: string): Promise<void> {
     } catch (error) {
       if (!isSystemError(error)) throw error;
       if (error.code !== "EEXIST" || error.syscall !== "open") {
-        throw new CommandError(FAILED, `cannot write ${path} (${error.code})`);
+        throw new CommandError(FAILED, `cannot write ${path}: ${REASONS[error.code] ?? error.code}`);
       }
       stderr.line(`${path} exists: left as it is`);
     }
   }
 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "you may not write there; name another folder (EACCES)",
+  EPERM: "you may not write there; name another folder (EPERM)",
+  ENOENT: "its folder cannot be made; name another folder (ENOENT)",
+  EROFS: "the file system is read-only; name another folder (EROFS)",
+  ENOTDIR: "a part of the path is a file; name another folder (ENOTDIR)",
+  EEXIST: "a part of the path is a file; name another folder (EEXIST)",
+  EISDIR: "it is a folder; move it away (EISDIR)",
+  ENOSPC: "the disk is full (ENOSPC)",
+};
 
 /** Node's own recursive mkdir never ends on a file system without room for folders, such as /proc. */
 async function makeFolder(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
@@ -16,15 +16,18 @@ import {
   version,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import { Progress } from "../terminal/progress.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { SourceObject } from "../files/load.ts";
-import type { ChangeKind, Simulation } from "./simulation.ts";
+import type { ChangeKind } from "./comparison.ts";
+import type { Simulation } from "./simulation.ts";
 import type { FleetPair } from "./changedfleet.ts";
 import type { Times } from "./report.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import { addConnectionFlags, columnsOf, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -40,6 +43,7 @@ interface Flags extends ConnectionFlags {
   readonly to?: Date;
   readonly hook?: readonly HookName[];
   readonly toVersion?: string;
+  readonly fromVersion?: string;
   readonly prune?: true;
   readonly failOn: (typeof FAIL_ON)[number];
   readonly output: (typeof FORMATS)[number];
@@ -69,7 +73,12 @@ export function addSimulate(program: Command): void {
       "files, folders and patterns to apply; - is standard input",
       collect,
     )
-    .option("--against <live|path>", "the fleet: the API server's, or that of files", LIVE)
+    .option(
+      "--against <live|path>",
+      "the fleet: the API server's, or that of files and folders",
+      once(),
+      LIVE,
+    )
     .option("--prune", "policies that are not among the applied objects are deleted")
     .option("--at <time>", "the instant of the calls; default: now", instant)
     .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
@@ -80,6 +89,11 @@ export function addSimulate(program: Command): void {
       "the version that upgrades go to; default: what each Cluster shows, else what its topology wants",
       version,
     )
+    .option(
+      "--from-version <version>",
+      "the version that upgrades come from, for expressions that read it; default: what each Cluster shows",
+      version,
+    )
     .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
@@ -88,6 +102,17 @@ export function addSimulate(program: Command): void {
   command.action(async (_: unknown, self: Command) => {
     await runSimulation(self.optsWithGlobals<Flags>());
   });
+}
+
+/** Two fleets cannot be meant, and the first one would be lost. */
+function once(): (value: string) => string {
+  let given: string | undefined;
+  return (value) => {
+    if (given !== undefined)
+      throw new InvalidArgumentError(`already given as ${given}: put files of one fleet in one folder`);
+    given = value;
+    return value;
+  };
 }
 
 function addHook(text: string, before: readonly HookName[] = []): readonly HookName[] {
@@ -110,7 +135,8 @@ async function runSimulation(flags: Flags): Promise<void> {
   const simulation = await compare(pair, { flags, options, times });
   warn(pair, simulation);
   await report(simulation, times, flags);
-  const { countOf, CHANGES } = await import("./simulation.ts");
+  const { CHANGES } = await import("./comparison.ts");
+  const { countOf } = await import("./simulation.ts");
   const failing: readonly ChangeKind[] = CHANGES.filter(
     (kind) => flags.failOn === "any" || flags.failOn === kind,
   );
@@ -195,31 +221,28 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
-  const { looksAtClock } = await import("../fleet/looksatclock.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
   const served = servedHooks(options.capiVersion.minor);
-  const policies = [...pair.before.policies, ...pair.after.policies];
   const run = simulate(pair, {
     ...times,
     served,
     hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
-    usesNow: looksAtClock(policies.map(({ raw }) => raw)),
     ...(flags.toVersion !== undefined && { version: flags.toVersion }),
+    ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
   });
-  const terminal = process.stderr.isTTY;
+  const progress = new Progress();
   let step = run.next();
-  for (let shown = 0; step.done !== true; step = run.next()) {
-    const percent = Math.floor((100 * step.value.done) / step.value.total);
-    if (terminal && percent > shown) stderr.status(`${step.value.done} of ${step.value.total} Clusters`);
-    shown = percent;
+  for (; step.done !== true; step = run.next()) {
+    const { done, total } = step.value;
+    progress.tell(() => `simulated ${done} of ${total} Clusters`);
   }
-  if (terminal) stderr.status("");
+  progress.end();
   return step.value;
 }
 
-const MAX_WARNINGS = 5;
+const MAX_WARNINGS = 20;
 
-function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulation): void {
+function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMinor }: Simulation): void {
   const lines: string[] = [];
   const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
   const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
@@ -228,7 +251,7 @@ function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulati
   );
   if (clusterWide && missing.length > 0) {
     lines.push(
-      `the Namespace of Clusters is not among the objects: ${missing.slice(0, 5).join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
+      `the Namespace of Clusters is not among the objects: ${missing.join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
     );
   }
   for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
@@ -236,7 +259,10 @@ function warn({ after, before }: FleetPair, { clusters, notEvaluable }: Simulati
     lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
   }
   if (notEvaluable.length > MAX_WARNINGS)
-    lines.push(`${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable`);
+    lines.push(
+      `${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable: 'hookpolicy explain' names those of one Cluster`,
+    );
+  if (skippingMinor > 0) lines.push(MINOR_STEPS);
   if (clusters === 0)
     lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
   for (const line of lines) stderr.line(`warning: ${line}`);
@@ -247,5 +273,10 @@ async function report(simulation: Simulation, times: Times, flags: Flags): Promi
   if (flags.output === "json") stdout.document(writers.simulationJson(simulation, times));
   else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
   else
-    stdout.lines(writers.simulationLines(simulation, times, colourFor(process.stdout, flags, process.env)));
+    stdout.lines(
+      writers.simulationLines(simulation, times, {
+        colour: colourFor(process.stdout, flags, process.env),
+        ...columnsOf(process.stdout),
+      }),
+    );
 }

@@ -3,17 +3,10 @@
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import {
-  type Answer,
-  type AnswerRule,
-  type Change,
-  type ChangeKind,
-  CHANGES,
-  countOf,
-  type Simulation,
-} from "./simulation.ts";
+import { type Answer, type AnswerRule, type Change, type ChangeKind, CHANGES } from "./comparison.ts";
+import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
-import { paragraphs } from "../terminal/tree.ts";
+import { paragraphs, wrapped } from "../terminal/tree.ts";
 
 /** The simulated time. */
 export interface Times {
@@ -30,9 +23,28 @@ interface Group {
 const MAX_NAMED = 5;
 
 /** Blocks that fit a narrow terminal, then the totals by hook. */
-export function simulationLines(simulation: Simulation, times: Times, colour: Colour): string[] {
-  const blocks = groupsOf(simulation).map((group) => groupLines(group, times, colour));
-  return paragraphs([...blocks, hookTable(simulation), totals(simulation, times)]);
+export function simulationLines(
+  simulation: Simulation,
+  times: Times,
+  { colour, columns = Infinity }: { readonly colour: Colour; readonly columns?: number },
+): string[] {
+  const groups = groupsOf(simulation);
+  const fitting = (lines: readonly string[], indent: string): string[] =>
+    lines.flatMap((line) => wrapped(line, columns, indent));
+  return paragraphs([
+    ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
+    hookTable(simulation),
+    fitting([...totals(simulation, times), ...leftOut(groups)], "  "),
+  ]);
+}
+
+/** Where to find what the text shortens. */
+function leftOut(groups: readonly Group[]): string[] {
+  const isShort = groups.some(
+    ({ first, clusters }) =>
+      clusters.length > MAX_NAMED || first.before.rules.length > 1 || first.after.rules.length > 1,
+  );
+  return isShort ? ["-o json lists every Cluster and every rule"] : [];
 }
 
 function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): string[] {
@@ -82,7 +94,7 @@ function answerText({ verdict, rules }: Answer, other: Answer): string {
   const [own] = rules.filter((rule) => !has.has(ruleText(rule)));
   const [first] = rules;
   if (first === undefined) return verdict;
-  if (own === undefined && rules.length > 1) return `${verdict} by ${rules.length} of these`;
+  if (own === undefined && rules.length > 1) return `${verdict} by ${rules.length} of the same rules`;
   const more = rules.length > 1 ? `, and ${rules.length - 1} more` : "";
   return `${verdict} by ${ruleText(own ?? first)}${more}`;
 }
@@ -131,7 +143,8 @@ function totals(simulation: Simulation, { from, to }: Times): readonly [string, 
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
   const [first, second] = totals(simulation, times);
-  const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n`;
+  const more = leftOut(groups).map((line) => `${line}\n\n`);
+  const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
   if (groups.length === 0) return head;
   const time = times.to === undefined ? [] : ["When"];
   const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
@@ -149,7 +162,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
 
 /** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): string {
-  const { changes, notEvaluable: _, ...counted } = simulation;
+  const { changes, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   const report = {
     from: timestamp(from),

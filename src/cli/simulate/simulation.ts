@@ -2,11 +2,11 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
-import { expectedCall } from "../../operations/call.ts";
+import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
-import type { Decision, Verdict } from "../../policy/decision.ts";
+import type { Decision } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
@@ -14,11 +14,17 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
 import { decidingGates, findings, reasonOf } from "../test/expect.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
-import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+import { lookAt, type Operation } from "../../operations/timeline.ts";
+import {
+  type Answer,
+  type Answered,
+  type AnswerRule,
+  type Change,
+  type ChangeKind,
+  Comparison,
+} from "./comparison.ts";
+import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
-
-export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
-export type ChangeKind = (typeof CHANGES)[number];
 
 export interface SimulationOptions {
   readonly served: ServedHooks;
@@ -28,37 +34,8 @@ export interface SimulationOptions {
   readonly to?: Date;
   /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
   readonly version?: string;
-  /** Whether some expression reads the clock. */
-  readonly usesNow: boolean;
-}
-
-/** The answer to Cluster API, with the rules that caused it. */
-export interface Answer {
-  readonly verdict: Verdict;
-  readonly holds: boolean;
-  readonly retryAfterSeconds: number;
-  readonly message: string;
-  /** If the answer releases: only the rules of Audit policies and those that only observe. */
-  readonly rules: readonly AnswerRule[];
-}
-
-export interface AnswerRule {
-  readonly policy: string;
-  readonly rule: string;
-  readonly gate?: string;
-  readonly reason: string;
-}
-
-export interface Change {
-  readonly change: ChangeKind;
-  readonly cluster: string;
-  readonly hook: HookName;
-  readonly before: Answer;
-  readonly after: Answer;
-  /** The first instant of the change within a time range. */
-  readonly from: Date;
-  /** The total duration of the change within the range. */
-  readonly seconds: number;
+  /** What upgrade hooks come from; default: what the Cluster shows, else unknown. */
+  readonly fromVersion?: string;
 }
 
 /** A rule of which nothing can be said, at the beginning and with the new policies. */
@@ -73,6 +50,8 @@ export interface NotEvaluableRule {
 export interface Simulation {
   readonly changes: readonly Change[];
   readonly notEvaluable: readonly NotEvaluableRule[];
+  /** Calls that Cluster API never makes, because they leave out a minor version. */
+  readonly skippingMinor: number;
   readonly clusters: number;
   /** Clusters for which Cluster API calls no hook: without topology, or paused. */
   readonly skipped: number;
@@ -94,16 +73,18 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
   const changes: Change[] = [];
   const notEvaluable = new Map<string, NotEvaluableRule>();
-  const end = endOf(options);
-  let [blockedBefore, blockedAfter] = [0, 0];
+  const comparison = new Comparison((options.to ?? options.from).getTime());
+  const walks = { before: new Walks(answerOf, keyOf), after: new Walks(answerOf, keyOf) };
+  let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
-    const sides = sidesOf(pair, cluster);
+    const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
       const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
-      blockedBefore += Number(answered.before[0]?.answer.holds === true);
-      blockedAfter += Number(answered.after[0]?.answer.holds === true);
+      blockedBefore += Number(answered.before.first.decision.holds);
+      blockedAfter += Number(answered.after.first.decision.holds);
+      skippingMinor += Number(skipsMinor(answered.after.call));
       for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
-      const different = compareAnswers(answered.before, answered.after, end);
+      const different = comparison.changes(answered.before, answered.after);
       changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
     }
     yield { done: index + 1, total: clusters.length };
@@ -113,6 +94,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   return {
     changes,
     notEvaluable: [...notEvaluable.values()],
+    skippingMinor,
     clusters: clusters.length,
     skipped,
     operations,
@@ -121,12 +103,8 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
-function endOf({ from, to }: SimulationOptions): number {
-  return (to ?? from).getTime();
-}
-
-function notEvaluableIn([first]: readonly Answered[]): NotEvaluableRule[] {
-  return (first?.trace ?? []).flatMap(({ policy, rules }) =>
+function notEvaluableIn({ first }: Answered): NotEvaluableRule[] {
+  return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
       .filter(({ verdict }) => verdict === "NotEvaluable")
       .map(({ rule, message }) => ({ policy: policyName(policy), rule, message, operations: 1 })),
@@ -139,17 +117,11 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
   found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
 }
 
-interface Answered {
-  readonly at: number;
-  readonly trace: Decision["trace"];
-  readonly answer: Answer;
-  readonly key: string;
-}
-
 interface Side {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly asked: readonly Ask[];
+  readonly walks: Walks<Answer>;
 }
 
 interface Sides {
@@ -158,14 +130,18 @@ interface Sides {
   readonly sameWorld: boolean;
 }
 
-function sidesOf({ before, after, sameWorld, edits }: FleetPair, cluster: Cluster): Sides {
+function sidesOf(
+  { before, after, sameWorld, edits }: FleetPair,
+  cluster: Cluster,
+  walks: { readonly before: Walks<Answer>; readonly after: Walks<Answer> },
+): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
   // The present state still counts when the policies change.
   const asked = before.asked(known);
   return {
-    before: { fleet: before, cluster: known, asked },
-    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)) },
+    before: { fleet: before, cluster: known, asked, walks: walks.before },
+    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)), walks: walks.after },
     sameWorld,
   };
 }
@@ -181,7 +157,7 @@ function answerBoth(
   changed: readonly CompiledPolicy[],
   hook: HookName,
   options: SimulationOptions,
-): { readonly before: readonly Answered[]; readonly after: readonly Answered[] } {
+): { readonly before: Answered; readonly after: Answered } {
   const world = after.fleet.world(after.cluster);
   if (sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
     const { to: _, ...now } = options;
@@ -191,28 +167,36 @@ function answerBoth(
   return { before: answers(before, hook, options), after: answers(after, hook, options) };
 }
 
-/** The answers from the start, and wherever they change. */
-function answers(side: Side, hook: HookName, options: SimulationOptions): Answered[] {
+function answers(side: Side, hook: HookName, options: SimulationOptions): Answered {
   const operation = operationOf(side, hook, options);
   const { from, to } = options;
-  const looks = to === undefined ? [lookAt(operation, from)] : walk(operation, from, to);
-  const result: Answered[] = [];
-  for (const look of looks) {
-    const answered = answeredOf(look);
-    if (result.at(-1)?.key !== answered.key) result.push(answered);
-  }
-  return result;
+  const first = lookAt(operation, from);
+  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+  const followed = readsClock(operation, first) ? { ...operation, lookAgain: () => seconds } : operation;
+  return {
+    call: operation.call,
+    first,
+    turns: side.walks.turns(followed, first, to),
+    answerAt: (turn) => ({
+      ...turn.answer,
+      // Only one of the outputs has it.
+      get message() {
+        return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
+      },
+    }),
+  };
 }
 
-function answeredOf({ at, decision }: Look): Answered {
-  const answer = answerOf(decision);
-  const { verdict, holds, rules } = answer;
-  return { at: at.getTime(), trace: decision.trace, answer, key: JSON.stringify([verdict, holds, rules]) };
+/** Answers with the same key have no difference that is reported. */
+function keyOf({ verdict, holds, rules }: Answer): string {
+  return JSON.stringify([verdict, holds, rules]);
 }
 
 function answerOf(decision: Decision): Answer {
   const { verdict, holds, retryAfterSeconds, message } = decision;
-  const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
+  const decides = (holds || verdict !== "Allowed" ? findings(decision) : []).toSorted(
+    (a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"),
+  );
   const rules = decides.map((finding): AnswerRule => {
     const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
     return {
@@ -232,47 +216,17 @@ const SAMPLE_SECONDS = 60;
 function operationOf(
   { fleet, cluster, asked }: Side,
   hook: HookName,
-  { from, to, usesNow, version }: SimulationOptions,
+  { from, version, fromVersion }: SimulationOptions,
 ): Operation {
   const known = asked.find(({ call }) => call.hook === hook);
-  const call = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
-  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+  const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
+  const call = comingFrom(expected, fromVersion);
   return {
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
     world: fleet.world(cluster),
     call,
     asked: newAsk(call, cluster, from, known),
-    ...(usesNow && { lookAgain: () => seconds }),
   };
-}
-
-type Difference = Omit<Change, "cluster" | "hook">;
-
-/** One entry per kind of change: its first instant and its total duration. */
-function compareAnswers(before: readonly Answered[], after: readonly Answered[], end: number): Difference[] {
-  const found = new Map<ChangeKind, Difference>();
-  const starts = [...new Set([...before, ...after].map(({ at }) => at))].toSorted((a, b) => a - b);
-  for (const [index, start] of starts.entries()) {
-    const old = before.findLast(({ at }) => at <= start);
-    const now = after.findLast(({ at }) => at <= start);
-    if (old === undefined || now === undefined || old.key === now.key) continue;
-    const change = kindOf(old.answer, now.answer);
-    const seconds = ((starts[index + 1] ?? end) - start) / 1000;
-    const first = found.get(change) ?? {
-      change,
-      before: old.answer,
-      after: now.answer,
-      from: new Date(start),
-      seconds: 0,
-    };
-    found.set(change, { ...first, seconds: first.seconds + seconds });
-  }
-  return [...found.values()];
-}
-
-function kindOf(before: Answer, after: Answer): ChangeKind {
-  if (before.holds === after.holds) return "changed-reason";
-  return after.holds ? "newly-blocked" : "newly-allowed";
 }
 
 export function countOf({ changes }: Simulation, kind: ChangeKind): number {

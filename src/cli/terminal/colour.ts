@@ -44,10 +44,12 @@ interface Wish {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** `stream` is the output stream. */
+/** `stream` is the output stream. The flag comes first, then NO_COLOR, then FORCE_COLOR (https://force-color.org). */
 export function colourFor(stream: { readonly isTTY?: boolean }, { color }: Wish, env: Env): Colour {
-  const wanted = color !== false && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
-  return stream.isTTY === true && wanted ? ANSI : PLAIN;
+  if (color === false || (env["NO_COLOR"] ?? "") !== "") return PLAIN;
+  const forced = env["FORCE_COLOR"] ?? "";
+  if (forced !== "") return ["0", "false"].includes(forced) ? PLAIN : ANSI;
+  return stream.isTTY === true && env["TERM"] !== "dumb" ? ANSI : PLAIN;
 }
 
 /** A line for a terminal: with the program's own colours, and everything else printable. */

@@ -121,7 +121,16 @@ function comparedText(field: string, expected: string | undefined, actual = NONE
 /** When time alone changes the result of a policy. */
 function nextChange({ trace }: Decision): string {
   const at = earliest(trace.map(({ changesAt }) => changesAt));
-  return at instanceof Date ? timestamp(at) : (at ?? "Never");
+  if (at === undefined) return "Never";
+  return at === "Unknown" || isSearchEnd(trace, at) ? "Unknown" : timestamp(at);
+}
+
+/** Whether a window's search ended there: it is not known whether anything changes. */
+function isSearchEnd(trace: Decision["trace"], at: Date): boolean {
+  return trace
+    .flatMap(({ rules }) => rules)
+    .flatMap(({ gates }) => gates.flatMap((gate) => [gate, ...(gate.members ?? [])]))
+    .some((gate) => gate.isSearchEnd === true && Number(gate.changesAt) === at.getTime());
 }
 
 /** The same instant with an offset or a fraction compares as equal. */

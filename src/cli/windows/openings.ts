@@ -1,6 +1,12 @@
 /** Computes when a window opens and closes, and the effect of clock changes. */
 
-import { compileWindow, type Window, type WindowEntry, type WindowSpec } from "../../policy/window/window.ts";
+import {
+  compileWindow,
+  MAX_ASKS,
+  type Window,
+  type WindowEntry,
+  type WindowSpec,
+} from "../../policy/window/window.ts";
 import { clockText, durationText, wallTime } from "../terminal/timetext.ts";
 
 export interface Opening {
@@ -14,18 +20,26 @@ export interface Opening {
 }
 
 const HOUR = 3_600_000;
-/** How often a search that gives up is resumed. */
-const SEARCHES = 100;
+/** A command may search for longer than the operator. */
+const ASKS = 100 * MAX_ASKS;
 /** Clocks change by less, in every zone since 1970 except a few that moved across the date line. */
 const NEAR = 4 * HOUR;
 
 /** The next `count` openings from `from` on, including a current one. */
 export function openingsOf(spec: WindowSpec, from: Date, count: number): readonly Opening[] {
   const explain = clockChanges(spec);
-  return stretches(compileWindow(spec), from)
+  return stretches(compileWindow(spec, ASKS), from)
     .take(count)
     .map((stretch) => ({ ...stretch, notes: stretch.isOpen ? [] : explain(stretch) }))
     .toArray();
+}
+
+/** Where the search for what comes after the openings gives up; absent: nothing comes. */
+export function searchEndOf(spec: WindowSpec, from: Date, openings: readonly Opening[]): Date | undefined {
+  const last = openings.at(-1);
+  if (last?.closesAt !== undefined) return undefined;
+  const { changesAt, isSearchEnd } = compileWindow(spec, ASKS).at(last?.opensAt ?? from);
+  return isSearchEnd === true ? changesAt : undefined;
 }
 
 type Stretch = Omit<Opening, "notes">;
@@ -33,23 +47,17 @@ type Stretch = Omit<Opening, "notes">;
 function* stretches(window: Window, from: Date): IteratorObject<Stretch, undefined> {
   const isOpen = window.at(from).open;
   for (let at: Date | undefined = from; at !== undefined;) {
-    const opensAt: Date | undefined = window.at(at).open ? at : changeAfter(window, at);
+    const opensAt: Date | undefined = window.at(at).open ? at : edgeAfter(window, at);
     if (opensAt === undefined) return;
-    const closesAt = changeAfter(window, opensAt);
+    const closesAt = edgeAfter(window, opensAt);
     yield { opensAt, isOpen: isOpen && opensAt === from, ...(closesAt !== undefined && { closesAt }) };
     at = closesAt;
   }
 }
 
-function changeAfter(window: Window, at: Date): Date | undefined {
-  const { open, changesAt: first } = window.at(at);
-  let next = first;
-  for (let i = 0; i < SEARCHES && next !== undefined; i += 1) {
-    const state = window.at(next);
-    if (state.open !== open) return next;
-    next = state.changesAt;
-  }
-  return undefined;
+function edgeAfter(window: Window, at: Date): Date | undefined {
+  const { changesAt, isSearchEnd } = window.at(at);
+  return isSearchEnd === true ? undefined : changesAt;
 }
 
 /** Compares with the same window on a clock that never changes. */

@@ -8,7 +8,7 @@ import { checkRules } from "../../policy/validation/semantics.ts";
 import type { WindowSpec } from "../../policy/window/window.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
-import { type Opening, openingsOf } from "./openings.ts";
+import { type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
 import { dateText, durationText } from "../terminal/timetext.ts";
 import { paragraphs } from "../terminal/tree.ts";
@@ -75,6 +75,8 @@ export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean
 
 export interface ListedWindow extends PolicyWindow {
   readonly openings: readonly Opening[];
+  /** The search gave up here: what comes after is not known. */
+  readonly searchedUntil?: Date;
 }
 
 export function listOpenings(
@@ -82,7 +84,11 @@ export function listOpenings(
   from: Date,
   count: number,
 ): readonly ListedWindow[] {
-  return windows.map((window) => ({ ...window, openings: openingsOf(window.spec, from, count) }));
+  return windows.map((window) => {
+    const openings = openingsOf(window.spec, from, count);
+    const searchedUntil = searchEndOf(window.spec, from, openings);
+    return { ...window, openings, ...(searchedUntil !== undefined && { searchedUntil }) };
+  });
 }
 
 /** `zone`: the zone to print in; by default each window's own. */
@@ -95,18 +101,20 @@ export function windowsLines(
 }
 
 function windowLines(
-  { policy, rule, gate, spec, openings }: ListedWindow,
+  { policy, rule, gate, spec, openings, searchedUntil }: ListedWindow,
   zone: string | undefined,
   colour: Colour,
 ): string[] {
   const own = spec.timeZone ?? "UTC";
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
   const heading = `${colour.bold(policyName(policy))}, rule ${rule}, gate ${gate} (${shown})`;
-  if (openings.length === 0) return [heading, "never opens again"];
   const text = (instant: Date): string => dateText(instant, zone ?? own);
+  const notBefore = searchedUntil && `before ${text(searchedUntil)}`;
+  if (openings.length === 0)
+    return [heading, notBefore === undefined ? "never opens again" : `does not open ${notBefore}`];
   const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
     isOpen ? colour.green("open now") : text(opensAt),
-    closesAt === undefined ? "never" : text(closesAt),
+    closesAt === undefined ? (notBefore === undefined ? "never" : `not ${notBefore}`) : text(closesAt),
     closesAt === undefined || isOpen ? "" : durationText(closesAt.getTime() - opensAt.getTime()),
     ...(notes.length === 0 ? [] : [colour.yellow("*")]),
   ]);
@@ -118,7 +126,7 @@ function windowLines(
 
 /** Schema: schemas/output/windows.json. */
 export function windowsJson(listed: readonly ListedWindow[]): string {
-  const windows = listed.map(({ policy, rule, gate, spec: { timeZone }, openings }) => ({
+  const windows = listed.map(({ policy, rule, gate, spec: { timeZone }, openings, searchedUntil }) => ({
     policy,
     rule,
     gate,
@@ -128,6 +136,7 @@ export function windowsJson(listed: readonly ListedWindow[]): string {
       ...(closesAt !== undefined && { closesAt: timestamp(closesAt) }),
       ...rest,
     })),
+    ...(searchedUntil !== undefined && { searchedUntil: timestamp(searchedUntil) }),
   }));
   return `${JSON.stringify({ windows }, undefined, 2)}\n`;
 }

@@ -47,6 +47,8 @@ export type ExpressionResult =
 export interface Expression {
   readonly source: string;
   readonly usesNow: boolean;
+  /** The parts of the Cluster that the expression reads: two fields deep, or fewer if it reads more at once. */
+  readonly clusterPaths: readonly (readonly string[])[];
   /** For use "object": whether the expression reads more than metadata, so that whole objects must be watched. */
   readonly readsWholeObject: boolean;
   /** The fields of `request` that the expression reads or tests with has(). */
@@ -165,6 +167,7 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
   return {
     source,
     usesNow: used.includes("now"),
+    clusterPaths: clusterPathsIn(root),
     readsWholeObject: readsWholeObject(root),
     requestFields,
     prepared: preparedIn(root),
@@ -213,6 +216,20 @@ function requestFieldsIn(expr: Expr): readonly RequestField[] {
     return REQUEST_FIELDS.filter((field) => field === name);
   }
   return children(expr).flatMap(requestFieldsIn);
+}
+
+function clusterPathsIn(expr: Expr): readonly (readonly string[])[] {
+  const path = clusterPath(expr);
+  return path === undefined ? children(expr).flatMap(clusterPathsIn) : [path.slice(0, 2)];
+}
+
+/** The fields after `cluster`; `undefined`: the expression is not such a chain. */
+function clusterPath(expr: Expr | undefined): readonly string[] | undefined {
+  if (identifier(expr) === "cluster") return [];
+  if (expr?.exprKind.case !== "selectExpr") return undefined;
+  const { operand, field } = expr.exprKind.value;
+  const before = clusterPath(operand);
+  return before && [...before, field];
 }
 
 /** Without a prototype, so that no other names are found. */

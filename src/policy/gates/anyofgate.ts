@@ -11,6 +11,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
     .flatMap((member) => member.windows ?? [])
     .map((window) => ({ ...window, alone: false }));
   const demands = members.flatMap((member) => member.demands ?? []);
+  const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
     evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
@@ -20,7 +21,11 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
     ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
-    ...(members.some(({ usesNow }) => usesNow) && { usesNow: true }),
+    ...(clocked.length > 0 && { usesNow: true }),
+    ...(clocked.length > 0 &&
+      clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
+        clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
+      }),
     ...(members.some((member) => "opensAt" in member) && {
       opensAt: (now) => firstOpening(members, now),
     }),

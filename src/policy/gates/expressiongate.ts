@@ -15,19 +15,23 @@ export function expressionGate(name: string, source: string): CompiledGate {
   return {
     name,
     evaluate: (world, call, now) => evaluate(expression, world, call, now),
-    ...(expression.usesNow && { usesNow: true, opensAt: () => "Unknown" }),
+    ...(expression.usesNow && {
+      usesNow: true,
+      clusterPaths: expression.clusterPaths,
+      opensAt: () => "Unknown",
+    }),
   };
 }
 
 function evaluate(expression: Expression, world: World, call: HookCall, now: Date): GateResult {
   const { cluster, namespace } = world;
   const result = expression.evaluate({ cluster, namespace, call, now });
-  const wanted = quoted(expression.source);
+  const wanted = { wanted: quoted(expression.source), ...inFull(expression.source) };
   const changes = expression.usesNow ? ({ changesAt: "Unknown" } as const) : {};
-  if (!result.ok) return { ...unevaluable("ExpressionError", wanted, result.problem), ...changes };
+  if (!result.ok) return { ...unevaluable("ExpressionError", "", result.problem), ...wanted, ...changes };
   const holds = result.value === true;
   const reason = holds ? "Holds" : "ExpressionFalse";
-  return { holds, reason, wanted, observed: String(result.value), ...changes };
+  return { holds, reason, ...wanted, observed: String(result.value), ...changes };
 }
 
 function broken(source: string): GateResult {
@@ -36,5 +40,14 @@ function broken(source: string): GateResult {
 
 /** For messages: one line of limited length. */
 export function quoted(source: string): string {
-  return `expression ${truncate(source.replaceAll(/\s+/g, " ").trim(), MAX_QUOTED)}`;
+  return `expression ${truncate(oneLine(source), MAX_QUOTED)}`;
+}
+
+function inFull(source: string): Pick<GateResult, "wantedInFull"> {
+  const line = oneLine(source);
+  return line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
+}
+
+function oneLine(source: string): string {
+  return source.replaceAll(/\s+/g, " ").trim();
 }

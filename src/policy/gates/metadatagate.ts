@@ -57,6 +57,8 @@ function describeValue(value: string | undefined): string {
 
 /** The value that commands set if any value is accepted. */
 export const ANY_VALUE = "true";
+/** In a printed command: only a person knows the value of a label that has to be there. */
+const OWN_VALUE = "VALUE";
 
 export const MISSING = Symbol("missing");
 
@@ -97,7 +99,10 @@ function remedy(
   field: MetadataField,
   { from: on = "Cluster", key }: MetadataGateSpec,
   { metadata }: Cluster | Namespace,
-  { value = ANY_VALUE, overwrite }: { readonly value: string | undefined; readonly overwrite: boolean },
+  {
+    value = field === "label" ? OWN_VALUE : ANY_VALUE,
+    overwrite,
+  }: { readonly value: string | undefined; readonly overwrite: boolean },
 ): string {
   return commandToSet({ on, field, key, value, overwrite }, metadata);
 }

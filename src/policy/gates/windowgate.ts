@@ -19,19 +19,23 @@ export function windowGate(name: string, spec: WindowGateSpec, asks?: number): C
 
 function evaluate(window: Window, now: Date): GateResult {
   if (!affordWindow(window, now)) return exhausted();
-  const { open, changesAt } = window.at(now);
-  const edge = changesAt === undefined ? {} : { changesAt };
+  const { open, changesAt, isSearchEnd } = window.at(now);
+  const edge = changesAt === undefined ? {} : { changesAt, ...(isSearchEnd === true && { isSearchEnd }) };
   if (open) {
-    const until = changesAt === undefined ? "" : ` until ${timestamp(changesAt)}`;
+    const until =
+      changesAt === undefined ? "" : ` until ${isSearchEnd ? "at least " : ""}${timestamp(changesAt)}`;
     return { holds: true, reason: "Holds", wanted: "its window", observed: `open${until}`, ...edge };
   }
-  const opening =
-    changesAt === undefined ? "which does not open again" : `which opens at ${timestamp(changesAt)}`;
   return {
     holds: false,
     reason: "WindowClosed",
-    wanted: `its window, ${opening}`,
+    wanted: `its window, which ${opening(changesAt, isSearchEnd)}`,
     observed: "closed",
     ...edge,
   };
+}
+
+function opening(at: Date | undefined, isSearchEnd = false): string {
+  if (at === undefined) return "does not open again";
+  return isSearchEnd ? `does not open before ${timestamp(at)}` : `opens at ${timestamp(at)}`;
 }

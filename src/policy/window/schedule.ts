@@ -11,6 +11,10 @@ export interface Schedule {
   readonly next: (wall: number) => number | undefined;
   /** The last start that is reachable from `start` within its day by steps of at most `step`. */
   readonly lastOfRun: (start: number, step: number) => number;
+  /** The longest time between two starts on the wall clock; absent: a day can have none. */
+  readonly longestPause?: number;
+  /** The starts of all weeks are the same. */
+  readonly isWeekly: boolean;
 }
 
 interface Field {
@@ -77,13 +81,15 @@ export function scheduleWarning(text: string): string | undefined {
   return "starts on the days of the month and also on the days of the week, as cron does when both are given";
 }
 
-/** The longest time between two starts on the wall clock; `undefined` if a day can have none. */
-export function longestPause(text: string): number | undefined {
-  const fields = parseFields(text);
-  if (!fields.anyDay || !fields.anyWeekday || fields.months.length < 12) return undefined;
+function longestPause(fields: Fields): number | undefined {
+  if (!isWeekly(fields) || !fields.anyWeekday) return undefined;
   const starts = startsOfDay(fields);
   const first = starts[0] ?? 0;
   return Math.max(...starts.map((start, i) => (starts[i + 1] ?? first + DAY) - start));
+}
+
+function isWeekly({ anyDay, months }: Fields): boolean {
+  return anyDay && months.length === 12;
 }
 
 /** Returns one shared object per text. Throws for an invalid schedule. */
@@ -99,7 +105,10 @@ const MAX_MONTHS = 8 * 12 + 1;
 function newSchedule(fields: Fields): Schedule {
   const times = timesOfDay(fields);
   const monthAt = monthFinder(fields);
+  const pause = longestPause(fields);
   return {
+    ...(pause !== undefined && { longestPause: pause }),
+    isWeekly: isWeekly(fields),
     latest: (wall) => {
       let month = monthAt(wall);
       const today = Math.floor((wall - month.from) / DAY);

@@ -11,11 +11,10 @@ export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } fro
 
 export interface WindowState {
   readonly open: boolean;
-  /**
-   * The next instant at which `open` changes; absent: never. If that is too far away to be found, an instant before
-   * which it does not change.
-   */
+  /** The next instant at which `open` changes; absent: never. */
   readonly changesAt?: Date;
+  /** The search ended at `changesAt` without a result: the window does not change before, and perhaps not then. */
+  readonly isSearchEnd?: true;
 }
 
 /** Half-open: open at its start, closed at its end. Closed outside the years 1970 to 2899. */
@@ -37,6 +36,10 @@ interface Cover {
   readonly until: (instant: number) => number | undefined;
   /** The earliest start of an entry after `instant`. */
   readonly next: (instant: number) => number | undefined;
+  /** The instants at which entries that do not recur begin and end. */
+  readonly bounds: readonly number[];
+  /** Entries that do not recur, or only by the time of day and the day of week. */
+  readonly isWeekly: boolean;
 }
 
 /** A period in which nothing changes. */
@@ -53,8 +56,11 @@ const HOUR = 3_600_000;
 const END = Date.UTC(2900, 0);
 /** How often a search may ask an entry. */
 export const MAX_ASKS = 2000;
-/** How far a search goes from start to start: every schedule has one within eight years. */
-const HORIZON = 10 * 366 * 24 * HOUR;
+const DAY = 24 * HOUR;
+/** A week that repeats with every change of clocks in a year, which all are on a fixed day of the week, has no other edge. */
+const WEEKLY_HORIZON = 400 * DAY;
+/** 29 February falls on each day of the week within 40 years. */
+const HORIZON = 41 * 366 * DAY;
 /** The maximum number of consecutive searches. */
 const SEARCHES = 8;
 
@@ -86,8 +92,9 @@ function newWindow(key: string): Window {
   let far: { readonly from: number; readonly opening: Date | undefined } | undefined;
   return {
     at: (now) => {
-      const { open, until } = segmentAt(hourOf(now.getTime()), now.getTime());
-      return until === Infinity ? { open } : { open, changesAt: new Date(until) };
+      const { open, until, changes } = segmentAt(hourOf(now.getTime()), now.getTime());
+      if (until === Infinity) return { open };
+      return { open, changesAt: new Date(until), ...(!changes && { isSearchEnd: true }) };
     },
     isOpen: (now) => isKnown(now.getTime()) && isIn(covers, now.getTime()),
     nextOpen: (from) => {
@@ -151,6 +158,10 @@ function segmentsOf(start: number, segmentFrom: (instant: number) => Segment): S
 interface Covers {
   readonly allow: Cover;
   readonly deny: Cover;
+  /** Whether schedules alone decide about all that comes after `until`, and every edge of theirs would lie before it. */
+  readonly isSeen: (from: number, until: number) => boolean;
+  /** When an entry that does not recur begins or ends next; Infinity: never. */
+  readonly nextBound: (after: number) => number;
   readonly tally: Tally;
 }
 
@@ -161,9 +172,17 @@ interface Tally {
 
 function coversOf({ allow, deny = [], timeZone }: WindowSpec): Covers {
   const tally = { asks: 0 };
-  return {
+  const covers = {
     allow: allow === undefined ? ALWAYS : union(allow, timeZone, tally),
     deny: union(deny, timeZone, tally),
+  };
+  const bounds = [...covers.allow.bounds, ...covers.deny.bounds].toSorted((a, b) => a - b);
+  const horizon = covers.allow.isWeekly && covers.deny.isWeekly ? WEEKLY_HORIZON : HORIZON;
+  return {
+    ...covers,
+    isSeen: (from, until) =>
+      until >= Math.max(from, bounds.findLast((bound) => bound <= until) ?? -Infinity) + horizon,
+    nextBound: (after) => bounds.find((bound) => bound > after) ?? Infinity,
     tally,
   };
 }
@@ -176,30 +195,30 @@ function search(covers: Covers, from: number, rounds: number): Segment {
   return isIn(covers, from) ? searchEnd(covers, from, rounds) : searchStart(covers, from, rounds);
 }
 
-function searchEnd({ allow, deny }: Covers, from: number, rounds: number): Segment {
+function searchEnd({ allow, deny, isSeen }: Covers, from: number, rounds: number): Segment {
   const denied = deny.next(from) ?? Infinity;
   let until = from;
-  for (let i = 0; i < rounds && until < from + HORIZON; i++) {
+  for (let i = 0; i < rounds; i++) {
     const end = allow.until(until);
     if (end === undefined) return { open: true, until, changes: true };
-    if (end >= denied) return { open: true, until: denied, changes: true };
+    if (end >= denied || isSeen(from, end)) return { open: true, until: denied, changes: true };
     until = end;
   }
   return { open: true, until, changes: false };
 }
 
-function searchStart({ allow, deny }: Covers, from: number, rounds: number): Segment {
+function searchStart({ allow, deny, isSeen, nextBound }: Covers, from: number, rounds: number): Segment {
   let until = from;
-  for (let i = 0; i < rounds && until < from + HORIZON; i++) {
+  for (let i = 0; i < rounds && until < Infinity; i++) {
     const denied = deny.until(until);
     if (denied === undefined && allow.until(until) !== undefined)
       return { open: false, until, changes: true };
-    until = denied ?? allow.next(until) ?? Infinity;
+    until = isSeen(from, until) ? nextBound(until) : (denied ?? allow.next(until) ?? Infinity);
   }
   return { open: false, until, changes: false };
 }
 
-const ALWAYS: Cover = { until: () => Infinity, next: () => undefined };
+const ALWAYS: Cover = { until: () => Infinity, next: () => undefined, bounds: [], isWeekly: true };
 
 function union(entries: readonly WindowEntry[], timeZone: string | undefined, tally: Tally): Cover {
   const covers = entries.map((entry) => cover(entry, timeZone));
@@ -216,6 +235,8 @@ function union(entries: readonly WindowEntry[], timeZone: string | undefined, ta
       for (const { next } of covers) start = Math.min(start, next(instant) ?? Infinity);
       return start < Infinity ? start : undefined;
     },
+    bounds: covers.flatMap(({ bounds }) => bounds),
+    isWeekly: covers.every(({ isWeekly }) => isWeekly),
   };
 }
 
@@ -230,19 +251,25 @@ function once(from: number, to: number): Cover {
   return {
     until: (instant) => (from <= instant && instant < to ? to : undefined),
     next: (instant) => (instant < from ? from : undefined),
+    bounds: [from, to],
+    isWeekly: true,
   };
 }
 
 /** A start is read from the wall clock; the duration is elapsed time, even if clocks change meanwhile. */
 function recurring(schedule: string, duration: number, timeZone: string): Cover {
-  const { latest, next, lastOfRun } = compileSchedule(schedule);
+  const { latest, next, lastOfRun, longestPause, isWeekly } = compileSchedule(schedule);
   const clock = wallClock(timeZone);
+  const spare = duration - (longestPause ?? Infinity);
+  let endless = spare < 0 ? false : undefined;
   return {
     until: (instant) => {
       const wall = latest(clock.reached(instant));
       if (wall === undefined) return undefined;
       const start = clock.firstRead(wall);
       if (start + duration <= instant) return undefined;
+      endless ??= spare >= clock.largestSetBack();
+      if (endless) return Infinity;
       const last = lastOfRun(wall, duration);
       const lastStart = clock.firstRead(last);
       // Clocks that are set back in between can leave a pause.
@@ -252,5 +279,7 @@ function recurring(schedule: string, duration: number, timeZone: string): Cover 
       const wall = next(clock.reached(instant));
       return wall === undefined ? undefined : clock.firstRead(wall);
     },
+    bounds: [],
+    isWeekly,
   };
 }

@@ -3,7 +3,7 @@
 import { parseDuration } from "../duration.ts";
 import { found } from "../validation/fieldmessage.ts";
 import { isLocal, parseInstant, parseMoment } from "./moment.ts";
-import { longestPause, scheduleProblem, scheduleWarning } from "./schedule.ts";
+import { compileSchedule, scheduleProblem, scheduleWarning } from "./schedule.ts";
 import { zoneProblem } from "./zone.ts";
 
 /** Either a schedule with a duration, or two moments (moment.ts). */
@@ -146,7 +146,7 @@ function zoneWarnings({ timeZone = "" }: WindowSpec): WindowProblem[] {
 function pauseWarnings(spec: WindowSpec): WindowProblem[] {
   return entriesOf(spec).flatMap(({ path, entry: { schedule, duration } }) => {
     if (schedule === undefined || duration === undefined) return [];
-    const pause = longestPause(schedule);
+    const { longestPause: pause } = compileSchedule(schedule);
     if (pause === undefined || (parseDuration(duration) ?? 0) < pause) return [];
     const message =
       "is not shorter than the time between two starts: the entry pauses only where clocks go back, if at all";

@@ -19,6 +19,8 @@ export interface WallClock {
   readonly reached: (instant: number) => number;
   /** The earliest instant at which `wall` or a later wall time is shown. */
   readonly firstRead: (wall: number) => number;
+  /** By how much clocks are set back at most, by the zone's present rules. */
+  readonly largestSetBack: () => number;
 }
 
 const SECOND = 1000;
@@ -74,6 +76,9 @@ export function wallClock(zone: string): WallClock {
 /** Years whose changes a clock caches: windows look some ten years ahead. */
 const MAX_YEARS = 128;
 
+/** Zones that set their clocks back do so every year. */
+const RULED_YEARS = [2026, 2027, 2028, 2029, 2030];
+
 /** A period with one offset, far from every change. */
 interface Steady extends Offset {
   readonly to: number;
@@ -106,6 +111,10 @@ function newWallClock(zone: string): WallClock {
     },
     firstRead: (wall) =>
       isSteady(wall - steady.offset) ? wall - steady.offset : firstRead(near(wall), wall),
+    largestSetBack: () => {
+      const offsets = RULED_YEARS.flatMap(year);
+      return Math.max(0, ...offsets.slice(1).map(({ offset }, i) => (offsets[i]?.offset ?? offset) - offset));
+    },
   };
 }
 

@@ -107,7 +107,7 @@ for (const [name, { gate, mark }] of Object.entries(VALUES)) {
     const given = plan([policy("p", [gate])]);
     assert.deepEqual(marks(given), [mark]);
     assert.deepEqual(given.operations[0]?.obstacles, []);
-    assert.deepEqual(given.operations[0].goesOnAt, NOW);
+    assert.deepEqual(given.operations[0].releasedAt, NOW);
   });
 }
 
@@ -127,9 +127,9 @@ test("what cannot be approved is listed with the time at which it opens, and whe
       ["q", "never", undefined],
     ],
   );
-  assert.equal(given.operations[0].goesOnAt, undefined);
+  assert.equal(given.operations[0].releasedAt, undefined);
   const [alone] = plan([policy("p", [annotation(), later])]).operations;
-  assert.equal(alone?.goesOnAt?.toISOString(), "2026-11-21T18:00:00.000Z");
+  assert.equal(alone?.releasedAt?.toISOString(), "2026-11-21T18:00:00.000Z");
 });
 
 test("two gates that want different values of one key cannot both be approved", () => {

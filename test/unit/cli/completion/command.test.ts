@@ -55,6 +55,14 @@ async function answered(...words: readonly string[]): Promise<string[]> {
   return stdout.split("\n").slice(0, -1);
 }
 
+test("--against completes live and folders", async () => {
+  assert.deepEqual(await answered("simulate", "--against", "l"), ["live\tthe API server's", ":0"]);
+  assert.deepEqual(await answered("simulate", "--against=l"), ["--against=live\tthe API server's", ":0"]);
+  assert.deepEqual(await answered("simulate", "--against", "fleet/"), [":0"]);
+  const offered = completed(["hookpolicy", "simulate", "--against", ""]);
+  assert.ok(offered.includes("live") && offered.includes("src"), offered.join(" "));
+});
+
 test("kubectl is told commands, flags and values in the way of cobra, each with what it is", async () => {
   assert.deepEqual(await answered("expl"), [
     "explain\texplain why a Cluster is held and how to release it",

@@ -78,12 +78,12 @@ test("the first lines show the verdict and the command that releases, and the tr
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
   note          ask #platform
-  goes on       only after a user has acted; Cluster API asks again after 10 s
+  released      only after a user has acted; Cluster API asks again after 10 s
   override      hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
 
 HookPolicy team-a/protect: Blocked
 └─ rule confirmed: Blocked (WaitingForAnnotation)
-   │  goes on  only after a user has acted
+   │  released  only after a user has acted
    ├─ gate approved: waits
    │     wanted    annotation example.com/ok=5d2c on Cluster team-a/prod-1
    │     observed  absent
@@ -103,8 +103,74 @@ test("an operation that only waits for time shows when it proceeds", async (t) =
     cluster(DELETING),
     policy("nights", [deletion([night, { name: "settled", wait: { duration: "30m" } }])]),
   ]);
-  assert.match(stdout, /^ {2}goes on +at 2026-11-21T22:30:00Z, if nothing else changes; /m);
+  assert.match(stdout, /^ {2}released +at 2026-11-21T22:30:00Z, if nothing else changes; /m);
   assert.doesNotMatch(stdout, /^ {2}run |^ {2}(and )?wait for +30m/m);
+});
+
+test("an operation that is released proceeds within the time that its rules tell Cluster API", async (t) => {
+  const ok = { "example.com/ok": "5d2c" };
+  const rule = deletion([approved], { retryAfterSeconds: 60 });
+  const released = cluster({ ...DELETING, annotations: ok });
+  const stdout = await explained(t, [released, policy("protect", [rule])]);
+  assert.match(stdout, /^Allowed: .*\n {2}proceeds {2}when Cluster API asks again, within 60 s\n/);
+});
+
+test("an expression is shown whole, because its end can decide", async (t) => {
+  const names = Array.from({ length: 20 }, (_, i) => `'cluster-${i}'`).join(", ");
+  const listed = { name: "listed", expression: `cluster.metadata.name in [${names}, 'the-last-one']` };
+  const objects = [cluster(DELETING), policy("protect", [deletion([listed])])];
+  const [head = "", tree = ""] = (await explained(t, objects)).split("\n\n");
+  assert.match(head, /'the-last-one'\]/);
+  assert.match(tree, /wanted +expression .*'the-last-one'\]/);
+  assert.match(await explained(t, objects, "-o", "json"), /"wanted": "expression .*'the-last-one'\]"/);
+});
+
+test("what blocks is named before what cannot be evaluated, in explain and in simulate", async (t) => {
+  const broken = { name: "broken", expression: "cluster.metadata.labels['none'] == 'a'" };
+  const objects = [
+    cluster(DELETING),
+    policy("a", [deletion([broken])]),
+    policy("b", [deletion([broken, approved])]),
+  ];
+  const stdout = await explained(t, objects);
+  assert.match(stdout, /^Blocked: .*\n {2}run +kubectl annotate/);
+  const text = [NAMESPACE, cluster(DELETING)].map((object) => JSON.stringify(object)).join("\n---\n");
+  const policies = objects
+    .slice(1)
+    .map((object) => JSON.stringify(object))
+    .join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text, "new.yaml": policies });
+  const simulated = await hookpolicy(["simulate", "-f", "new.yaml", "--against", "fleet.yaml", "--at", NOW], {
+    cwd,
+  });
+  assert.match(
+    simulated.stdout,
+    /after +Blocked by HookPolicy team-a\/b confirmed\/\w+ \(WaitingForAnnotation\), and 1 more\n/,
+  );
+  assert.match(simulated.stdout, /^-o json lists every Cluster and every rule$/m);
+});
+
+test("a Cluster is named as by kubectl, too", async (t) => {
+  const text = [NAMESPACE, cluster({})].map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  const ask = async (...args: readonly string[]): Promise<readonly [number, string]> => {
+    const given = ["explain", ...args, "-f", "fleet.yaml", "--hook", "BeforeClusterDelete"];
+    const { code, stdout, stderr } = await hookpolicy(given, { cwd });
+    return [code, `${stdout}${stderr}`];
+  };
+  for (const args of [["prod-1", "-n", "team-a"], ["team-a/prod-1", "-n", "team-a"], ["team-a/prod-1"]]) {
+    const [code, output] = await ask(...args);
+    assert.equal(code, 0, args.join(" "));
+    assert.match(output, /of Cluster team-a\/prod-1,/);
+  }
+  assert.deepEqual(await ask("prod-1"), [
+    2,
+    "error: there is no Cluster default/prod-1 (did you mean team-a/prod-1?)\n",
+  ]);
+  assert.match(
+    (await ask("team-a/prod-1", "-n", "team-b"))[1],
+    /team-a\/prod-1 is not in namespace team-b, which -n says/,
+  );
 });
 
 test("an approval that is there, and one of several gates, are told as they are", async (t) => {
@@ -113,7 +179,7 @@ test("an approval that is there, and one of several gates, are told as they are"
   const stdout = await explained(t, [cluster(DELETING), policy("protect", rules)]);
   assert.match(
     stdout,
-    /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +kubectl label .*signed=true$/m,
+    /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +kubectl label .*signed=VALUE$/m,
   );
   assert.match(stdout, /├─ gate either: waits \(one of 2\)\n.*├─ gate approved: waits\n/);
   assert.match(stdout, /└─ gate tier: holds: label tier on Cluster team-a\/prod-1; present: "production"\n/);
@@ -144,13 +210,13 @@ test("why a policy says nothing is told: selectors, match conditions, modes and 
   ]);
   assert.match(
     stdout,
-    /^WouldBlock: .*\n {2}goes on {2}when Cluster API asks again.*: only policies of mode Audit/,
+    /^WouldBlock: .*\n {2}proceeds {2}when Cluster API asks again, within 10 s: only policies of mode Audit/,
   );
   assert.match(stdout, /because {2}namespaceSelector wants label env in \(prod, int\), and finds env=dev\n/);
   assert.match(stdout, /canaries: Allowed\n└─ rule confirmed: Skipped \(match condition canary is false\)\n/);
   assert.match(
     stdout,
-    /audit: WouldBlock, mode Audit, so it holds nothing\n.*\n.*goes on {2}at 2026-11-21T22:00:00Z/,
+    /audit: WouldBlock, mode Audit, so it holds nothing\n.*\n.*released {2}at 2026-11-21T22:00:00Z/,
   );
   assert.match(stdout, /lifted: Allowed, overridden by HookOverride let-go\n/);
 });
@@ -266,7 +332,7 @@ test("what a status remembers counts: since when, and waits that run", async (t)
     metadata: { namespace: "team-a", name: "protect", uid, generation: 2 },
     status: { observedGeneration: 2, decisions: [row] },
   };
-  assert.match(await explained(t, [cluster(DELETING), protect]), /goes on +at 2026-11-21T14:00:00Z/);
+  assert.match(await explained(t, [cluster(DELETING), protect]), /released +at 2026-11-21T14:00:00Z/);
 });
 
 test("-o json keeps to its schema, and has the commands", async (t) => {
@@ -296,7 +362,7 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
       ["team-a/prod-2", "-f", "fleet.yaml"],
       /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
     ],
-    [["prod-1", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
+    [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
     [
       ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],
       /did you mean BeforeClusterDelete\?/,
@@ -320,10 +386,10 @@ test("a deadline that counts from a block that no file tells is not made up", as
   const rule = deletion([approved], { deadline: { after: "72h", onExpiry: "Allow" } });
   const objects = [cluster(DELETING), policy("protect", [rule])];
   const text = await explained(t, objects);
-  assert.match(text, /goes on +at an unknown time: a deadline counts from a first block/);
+  assert.match(text, /released +at an unknown time: no status shows when the deadline began/);
   assert.match(
     text,
-    /deadline +counted from the rule's first block, whose time is unknown, which releases it/,
+    /deadline +72h after the rule first held the Cluster, at a time that no status shows: the rule releases the Cluster then/,
   );
   assert.doesNotMatch(text, /2026-11-24/);
   assert.doesNotMatch(await explained(t, objects, "-o", "json"), /": "2026-11-24/);
@@ -355,5 +421,5 @@ test("the first lines name an override that is in force and its end", async (t) 
     head,
     /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,
   );
-  assert.doesNotMatch(tree, /goes on/);
+  assert.doesNotMatch(tree, /released/);
 });

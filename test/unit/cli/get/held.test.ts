@@ -3,7 +3,7 @@ import test from "node:test";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { heldBy } from "../../../../src/cli/get/held.ts";
 import { ageText, until } from "../../../../src/cli/terminal/age.ts";
-import { type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
+import { heldJson, type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
 import { HeldStream } from "../../../../src/cli/get/heldstream.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { printed } from "../printed.ts";
@@ -74,6 +74,22 @@ test("what proceeds is not held: Audit, failurePolicy Ignore, a deadline that ha
   assert.deepEqual(names([policy("a", [row("c1", { verdict: "Allowed" })])]), []);
   const audit = heldBy([policy("a", [row("c1", { verdict: "WouldBlock" })], { mode: "Audit" })]);
   assert.deepEqual([audit.held, audit.wouldBlock], [[], 1]);
+});
+
+test("rows are out of date where the operator has missed what was due, and only there", () => {
+  const withDue = (nextTransitionTime: string): RawObject =>
+    policy("a", [row("c1")], {}, { nextTransitionTime });
+  const late = heldBy([withDue("2026-11-21T11:00:00Z")]);
+  assert.match(
+    heldText(late, view()),
+    /^the operator should have updated the status of HookPolicy team-a\/a 60m ago: it seems not to run, .*doctor'$/m,
+  );
+  assert.deepEqual(JSON.parse(heldJson(late, NOW)).overdue.length, 1);
+  for (const due of ["2026-11-21T11:59:30Z", "2026-11-21T13:00:00Z"]) {
+    const inTime = heldBy([withDue(due)]);
+    assert.doesNotMatch(heldText(inTime, view()), /operator/);
+    assert.deepEqual(JSON.parse(heldJson(inTime, NOW)).overdue, []);
+  }
 });
 
 test("of a namespace, only its Clusters are told", () => {

@@ -223,6 +223,55 @@ test("an upgrade comes from the version that the Cluster shows, else from an unk
   );
 });
 
+test("--from-version says where upgrades come from, and a step that leaves out a minor version is told", async (t) => {
+  const matchConditions = [{ name: "old", expression: "request.fromKubernetesVersion.startsWith('v1.34.')" }];
+  const hooks = ["BeforeControlPlaneUpgrade"];
+  const cwd = await folder(t, {
+    ...FLEET,
+    "new/p.yaml": many(policy("from", [{ ...nightly, hooks, matchConditions }])),
+  });
+  const versions = ["--from-version", "v1.34.0"];
+  const upgrades = ["team-a/prod-1", "team-a/prod-2"].map(
+    (name) => `newly-blocked ${name} BeforeControlPlaneUpgrade`,
+  );
+  assert.deepEqual(shown(await json(cwd, "-f", "new", ...versions)), upgrades);
+  assert.deepEqual(
+    shown(await json(cwd, "-f", "new", "--from-version", "v1.35.0", "--to-version", "v1.36.0")),
+    [],
+  );
+  const warned = await hookpolicy(simulate("-f", "new", ...AT, ...versions, "--to-version", "v1.36.0"), {
+    cwd,
+  });
+  assert.match(
+    warned.stderr,
+    /^warning: Cluster API upgrades a control plane by one minor version at a time/,
+  );
+  const explain = [
+    "explain",
+    "team-a/prod-1",
+    "--hook",
+    "BeforeControlPlaneUpgrade",
+    "-f",
+    "fleet",
+    "-f",
+    "new",
+  ];
+  const told = await hookpolicy([...explain, ...versions, "--to-version", "v1.36.0"], { cwd });
+  assert.match(told.stdout, /^note: Cluster API upgrades a control plane by one minor version at a time/);
+  const step = await hookpolicy([...explain, ...versions, "--to-version", "v1.35.0"], { cwd });
+  assert.match(step.stdout, /^Blocked: BeforeControlPlaneUpgrade \(v1\.35\.0\)/);
+});
+
+test("one fleet is compared: --against twice is refused", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const { code, stderr } = await hookpolicy(simulate("-f", "fleet", "--against", "live"), { cwd });
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /^error: option '--against .*already given as fleet: put files of one fleet in one folder/,
+  );
+});
+
 test("Markdown is ready for a comment, whatever stands in names and messages", async (t) => {
   const cwd = await folder(t, { ...FLEET, "new/p.yaml": many(policy("other", [nightly])) });
   const { stdout } = await hookpolicy(simulate("-f", "new", ...AT, "-o", "markdown"), { cwd });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { isPrintable } from "../../../../src/api/printable.ts";
 import { codeFrame } from "../../../../src/cli/validate/codeframe.ts";
+import { columnsOf } from "../../../../src/cli/fleet/connection.ts";
 import { colourFor, PLAIN, shown } from "../../../../src/cli/terminal/colour.ts";
 import { tableLines } from "../../../../src/cli/terminal/table.ts";
 
@@ -14,7 +15,18 @@ test("colour is for terminals whose owner wants it", () => {
   assert.equal(colourFor(TERMINAL, { color: false }, {}), PLAIN);
   assert.equal(colourFor(TERMINAL, {}, { NO_COLOR: "1" }), PLAIN);
   assert.equal(colourFor(TERMINAL, {}, { TERM: "dumb" }), PLAIN);
+  assert.equal(colourFor(TERMINAL, {}, { FORCE_COLOR: "0" }), PLAIN);
+  assert.notEqual(colourFor({}, {}, { FORCE_COLOR: "1", TERM: "dumb" }), PLAIN);
+  assert.equal(colourFor({}, {}, { FORCE_COLOR: "1", NO_COLOR: "1" }), PLAIN);
+  assert.equal(colourFor({}, { color: false }, { FORCE_COLOR: "1" }), PLAIN);
   assert.notEqual(colourFor(TERMINAL, { color: true }, { NO_COLOR: "" }), PLAIN);
+});
+
+test("a terminal that does not know its width has the usual one, and a pipe has none", () => {
+  assert.deepEqual(columnsOf({ isTTY: true, columns: 0 }), { columns: 80 });
+  assert.deepEqual(columnsOf({ isTTY: true }), { columns: 80 });
+  assert.deepEqual(columnsOf({ isTTY: true, columns: 60 }), { columns: 60 });
+  assert.deepEqual(columnsOf({ isTTY: false }), {});
 });
 
 test("columns are as wide as what they show, colours and wide letters aside", () => {

@@ -116,6 +116,17 @@ test("a wait counts from the instant at which the gates hold, also between the c
   assert.deepEqual(await statuses({ policies: [policy([NIGHT, SOAK])], steps }), Array(3).fill("passed"));
 });
 
+test("a window without an edge changes never, and one whose edge is not found at an unknown time", async () => {
+  const day = { schedule: "0 0 * * *", duration: "25h" };
+  const minutes = [{ schedule: "*/2 * * * *", duration: "1m" }];
+  const expected = { Never: { allow: [day] }, Unknown: { allow: minutes, deny: minutes } };
+  for (const [nextChange, window] of Object.entries(expected)) {
+    const gate = { name: "window", window: { timeZone: "UTC", ...window } };
+    const steps = [{ call: UPGRADE, expect: { nextChange } }];
+    assert.deepEqual(await statuses({ policies: [policy([gate])], steps }), ["passed"], nextChange);
+  }
+});
+
 test("a wait begins anew when a gate breaks, and for another target", async () => {
   const next = { kind: "Cluster", metadata: { name: "prod-1" }, spec: { topology: { version: "v1.36.0" } } };
   const steps = [

@@ -78,6 +78,20 @@ test("windows inside of anyOf are found, and those that never open or never clos
   assert.match(stdout, /gate either\/freeze \(UTC\)\nOPENS.*\nWed 2027-01-06 00:00 \+00:00 {3}never\n$/);
 });
 
+test("a window that is always open never closes, and a search that gives up says how far it came", async (t) => {
+  const minutes = '[{schedule: "*/2 * * * *", duration: 1m}]';
+  const cwd = await folder(t, {
+    "a.yaml":
+      policy(
+        "always",
+        '{name: day, window: {timeZone: Europe/Berlin, allow: [{schedule: "0 0 * * *", duration: 25h}]}}',
+      ) + policy("unseen", `{name: a, window: {timeZone: UTC, allow: ${minutes}, deny: ${minutes}}}`),
+  });
+  const { stdout } = await hookpolicy(["windows", "-f", "a.yaml", "--at", "2026-12-21T00:00:00Z"], { cwd });
+  assert.match(stdout, /gate day \(Europe\/Berlin\)\nOPENS.*\nopen now +never\n/);
+  assert.match(stdout, /gate a \(UTC\)\ndoes not open before \w+ 2027-/);
+});
+
 test("a name chooses policies, with a suggestion for one that is not there", async (t) => {
   const cwd = await folder(t, { "a.yaml": WEEKEND + PAST });
   for (const name of ["weekend", "team-a/weekend"]) {

@@ -137,7 +137,7 @@ describe("a rollout may be meant otherwise", () => {
     });
   }
 
-  test("but not because a gate reads the version that the upgrade leads to, which its call always has", () => {
+  test("but not because a gate reads the versions of the upgrade, which its call always has", () => {
     const object = {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -145,7 +145,7 @@ describe("a rollout may be meant otherwise", () => {
     };
     assert.deepEqual(checkRollout({ ...base, ...held({ object }) }, []), { errors: [], warnings: [] });
     const from = held({ expression: "request.fromKubernetesVersion != 'v1.34.0'" });
-    assert.equal(checkRollout({ ...base, ...from }, []).warnings.length, 1);
+    assert.deepEqual(checkRollout({ ...base, ...from }, []), { errors: [], warnings: [] });
   });
 
   test("but not one whose stages select by different labels or namespaces", () => {

@@ -227,9 +227,68 @@ test("a search that finds nothing ends, and says only what it has seen", () => {
   const { open, changesAt } = never.at(now);
   assert.equal(open, false);
   assert.ok(changesAt !== undefined && changesAt > now);
-  assert.deepEqual(never.at(new Date("2026-06-01T00:59:59Z")), { open, changesAt });
+  assert.deepEqual(never.at(new Date("2026-06-01T00:59:59Z")), { open, changesAt, isSearchEnd: true });
   assert.equal(never.nextOpen(now), undefined);
 });
+
+/** In words: what never changes has no edge, however often its entries begin and end. */
+const NEVER: Readonly<Record<string, readonly [spec: WindowSpec, shown: string]>> = {
+  "always open, because it lasts longer than the time between two starts": [
+    daily("0 0 * * *", "Europe/Berlin", "25h"),
+    "open until ever",
+  ],
+  "always open, because its zone never sets the clocks back": [
+    daily("0 * * * *", "Asia/Tokyo", "1h"),
+    "open until ever",
+  ],
+  "always open, from Monday to Monday": [daily("0 0 * * MON", "UTC", "168h"), "open until ever"],
+  "always open, from one month to the next": [daily("0 0 1 * *", "UTC", "745h"), "open until ever"],
+  "always open, by two entries together": [
+    {
+      timeZone: "UTC",
+      allow: [
+        { schedule: "0 0 * * *", duration: "12h" },
+        { schedule: "0 12 * * *", duration: "12h" },
+      ],
+    },
+    "open until ever",
+  ],
+  "never open, because another entry denies it": [
+    {
+      timeZone: "Europe/Berlin",
+      allow: [{ schedule: "0 22 * * FRI", duration: "8h" }],
+      deny: [{ schedule: "0 20 * * FRI", duration: "12h" }],
+    },
+    "closed until ever",
+  ],
+  "closed until the entry that does not recur, decades later": [
+    {
+      timeZone: "UTC",
+      allow: [
+        { schedule: "0 22 * * FRI", duration: "8h" },
+        once("2090-01-01T00:00:00Z", "2090-01-02T00:00:00Z"),
+      ],
+      deny: [{ schedule: "0 20 * * FRI", duration: "12h" }],
+    },
+    "closed until 2090-01-01T00:00:00Z",
+  ],
+  "closed until a 29th of February that is a Saturday": [
+    {
+      timeZone: "UTC",
+      allow: [{ schedule: "0 0 29 2 *", duration: "1h" }],
+      deny: [{ schedule: "0 0 * * SUN-FRI", duration: "24h" }],
+    },
+    "closed until 2048-02-29T00:00:00Z",
+  ],
+};
+
+for (const [name, [spec, expected]] of Object.entries(NEVER)) {
+  test(`a window that is ${name}`, () => {
+    assert.deepEqual(windowProblems(spec), []);
+    assert.equal(shown(compileWindow(spec), "2026-11-25T00:00:00Z"), expected);
+    assert.equal(compileWindow(spec).at(new Date("2026-11-25T00:00:00Z")).isSearchEnd, undefined);
+  });
+}
 
 test("no date makes a window throw, and outside of its years it is closed", () => {
   for (const spec of [WEEKEND, { deny: [once("0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59")] }]) {

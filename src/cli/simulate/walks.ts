@@ -1,0 +1,132 @@
+/** Follows operations through time, once for all that nothing tells apart. */
+
+import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import type { CompiledRule } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { Asked } from "../../policy/world.ts";
+import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+
+/** A look whose answer differs from the one before. */
+export interface Turn<T> {
+  readonly at: Date;
+  /** Of the first operation that was followed: others have the same one, except for the names in messages. */
+  readonly answer: T;
+  /** The same for the same answer. */
+  readonly key: string;
+  /** What was remembered before the look. */
+  readonly asked: Asked;
+}
+
+/** `keyOf`: answers with the same key are the same. */
+export class Walks<T> {
+  readonly #answerOf: (decision: Decision) => T;
+  readonly #keyOf: (answer: T) => string;
+  readonly #known = new Map<string, readonly Turn<T>[]>();
+
+  constructor(answerOf: (decision: Decision) => T, keyOf: (answer: T) => string) {
+    this.#answerOf = answerOf;
+    this.#keyOf = keyOf;
+  }
+
+  /** `first`: the look at the beginning. `to`: absent for this look alone. */
+  turns(operation: Operation, first: Look, to: Date | undefined): readonly Turn<T>[] {
+    if (to === undefined) return [this.#turn(first, operation.asked)];
+    const facts = factsOf(operation, first);
+    const known = facts === undefined ? undefined : this.#known.get(facts);
+    if (known !== undefined) return known;
+    const turns = this.#follow(operation, first, to);
+    if (facts !== undefined) this.#known.set(facts, turns);
+    return turns;
+  }
+
+  #follow(operation: Operation, first: Look, to: Date): readonly Turn<T>[] {
+    const turns: Turn<T>[] = [];
+    let { asked }: { asked: Asked } = operation;
+    const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
+    for (const look of walk({ ...operation, policies }, first.at, to)) {
+      const turn = this.#turn(look, asked);
+      if (turns.at(-1)?.key !== turn.key) turns.push(turn);
+      ({ asked } = look);
+    }
+    return turns;
+  }
+
+  #turn({ at, decision }: Look, asked: Asked): Turn<T> {
+    const answer = this.#answerOf(decision);
+    return { at, answer, key: this.#keyOf(answer), asked };
+  }
+}
+
+/** What another operation with the same turns sees at one of them. */
+export function decisionAt(operation: Operation, { at, asked }: Turn<unknown>): Decision {
+  return lookAt({ ...operation, asked: { ...operation.asked, rules: asked.rules } }, at).decision;
+}
+
+/** Whether the answer can change at an instant that no edge tells. */
+export function readsClock({ policies, call }: Operation, { decision }: Look): boolean {
+  return policies.some(
+    ({ rules }, index) =>
+      decision.trace[index]?.matched === true &&
+      rules.some(({ hooks, ...rule }) => hooks.has(call.hook) && clocked(rule).length > 0),
+  );
+}
+
+function clocked({ matchConditions, gates }: Pick<CompiledRule, "matchConditions" | "gates">): readonly {
+  readonly usesNow?: boolean;
+  readonly clusterPaths?: readonly (readonly string[])[];
+}[] {
+  const expressions = matchConditions.map(({ expression }) => expression);
+  return [...expressions, ...gates].filter(({ usesNow }) => usesNow === true);
+}
+
+/**
+ * All that the future of an operation depends on besides the time: operations with the same facts have the same turns.
+ * `undefined`: that is not known.
+ */
+function factsOf(operation: Operation, { decision }: Look): string | undefined {
+  const { policies, world, call, asked } = operation;
+  if (asked.rules.size > 0 || asked.saidBy !== undefined || world.overrides.length > 0) return undefined;
+  const facts: unknown[] = [call, asked.firstAsked];
+  for (const [index, trace] of decision.trace.entries()) {
+    if (!trace.matched) continue;
+    const rules = policies[index]?.rules.filter(({ hooks }) => hooks.has(call.hook)) ?? [];
+    if (!isKnown(trace, rules)) return undefined;
+    facts.push(policyName(trace.policy), trace.rules.map(ruleFacts));
+    for (const { clusterPaths } of rules.flatMap(clocked)) {
+      if (clusterPaths === undefined) return undefined;
+      facts.push(
+        world.namespace,
+        clusterPaths.map((path) => valueAt(world.cluster, path)),
+      );
+    }
+  }
+  return JSON.stringify(facts);
+}
+
+/** Whether every gate was evaluated that can ever be, and none ran out of steps, which every Cluster uses differently. */
+function isKnown({ unread, rules: found }: PolicyTrace, rules: readonly CompiledRule[]): boolean {
+  if (unread === true) return false;
+  return rules.every(({ name, matchConditions, gates }) => {
+    const rule = found.find((each) => each.rule === name);
+    if (rule === undefined || [rule, ...rule.gates].some(({ reason }) => reason === BUDGET_EXHAUSTED))
+      return false;
+    return rule.gates.length >= gates.length || !matchConditions.some(({ expression }) => expression.usesNow);
+  });
+}
+
+function ruleFacts({ verdict, reason, condition, gates }: RuleTrace): unknown {
+  return [verdict, reason, condition, gates.map(gateFacts)];
+}
+
+function gateFacts({ holds, reason, members = [] }: Omit<GateTrace, "gate">): unknown {
+  return [holds ?? "", reason, members.map(gateFacts)];
+}
+
+function valueAt(cluster: Cluster, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, field) => (typeof value === "object" && value !== null ? Reflect.get(value, field) : undefined),
+    cluster,
+  );
+}
