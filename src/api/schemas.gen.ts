@@ -1552,13 +1552,26 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Allowed",
                     "Observed",
-                    "WouldBlock"
+                    "WouldBlock",
+                    "NotEvaluable"
                   ]
+                },
+                "rule": {
+                  "type": "string",
+                  "maxLength": 63
+                },
+                "gate": {
+                  "type": "string",
+                  "maxLength": 63
                 },
                 "reason": {
                   "type": "string",
                   "maxLength": 128,
                   "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "message": {
+                  "type": "string",
+                  "maxLength": 256
                 },
                 "override": {
                   "type": "string",
@@ -3244,13 +3257,26 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Allowed",
                     "Observed",
-                    "WouldBlock"
+                    "WouldBlock",
+                    "NotEvaluable"
                   ]
+                },
+                "rule": {
+                  "type": "string",
+                  "maxLength": 63
+                },
+                "gate": {
+                  "type": "string",
+                  "maxLength": 63
                 },
                 "reason": {
                   "type": "string",
                   "maxLength": 128,
                   "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "message": {
+                  "type": "string",
+                  "maxLength": 256
                 },
                 "override": {
                   "type": "string",

@@ -26,6 +26,7 @@ export interface Metrics {
   readonly policiesNotCalled: Mirror<"reason">;
   readonly clusters: Mirror<"coverage">;
   readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
+  readonly wouldBlock: Mirror<"kind" | "namespace" | "policy" | "hook">;
   readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
   readonly seriesOmitted: Mirror<"metric">;
   readonly decisionLatency: Histogram;
@@ -210,8 +211,8 @@ function policyMetrics(
   registry: Registry,
 ): Pick<
   Metrics,
-  | "policies"
   | "policyDecisions"
+  | "wouldBlock"
   | "oldestHold"
   | "seriesOmitted"
   | "decisionLatency"
@@ -220,15 +221,15 @@ function policyMetrics(
   | "overrides"
 > {
   return {
-    policies: mirror(registry, {
-      name: "hookpolicy_policies",
-      help: "Policies by kind, mode and the status of their Ready condition.",
-      labelNames: ["kind", "mode", "ready"],
-    }),
     policyDecisions: mirror(registry, {
       name: "hookpolicy_policy_decisions",
-      help: "Operations that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      help: "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
       labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+    }),
+    wouldBlock: mirrorCounter(registry, {
+      name: "hookpolicy_policy_would_block_total",
+      help: "Operations that have proceeded and that a policy in mode Audit would have held.",
+      labelNames: ["kind", "namespace", "policy", "hook"],
     }),
     oldestHold: mirror(registry, {
       name: "hookpolicy_oldest_hold_timestamp_seconds",
@@ -279,8 +280,13 @@ function rolloutMetrics(registry: Registry): Pick<Metrics, "rolloutClusters" | "
   };
 }
 
-function coverageMetrics(registry: Registry): Pick<Metrics, "policiesNotCalled" | "clusters"> {
+function coverageMetrics(registry: Registry): Pick<Metrics, "policies" | "policiesNotCalled" | "clusters"> {
   return {
+    policies: mirror(registry, {
+      name: "hookpolicy_policies",
+      help: "Policies by kind, mode and the status of their Ready condition.",
+      labelNames: ["kind", "mode", "ready"],
+    }),
     policiesNotCalled: mirror(registry, {
       name: "hookpolicy_policies_not_called",
       help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
