@@ -32,6 +32,11 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
     return problems("error", `${count(others.length + 1, "policy")} not Ready`, [bad, ...others]);
   }
   const all = count(fleet.policies.length, "policy");
+  const gone = fleet.policies.filter(isGone);
+  if (gone.length > 0) {
+    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${count(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
+    return error(detail, "do what the check operator says, or delete the policies");
+  }
   if (deployments.ok && !operators(evidence).some(({ available }) => available > 0)) {
     const detail = `${all}, whose statuses are old: no replica of the operator runs`;
     return unknown(detail, "do first what the check operator says");
@@ -53,10 +58,15 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
 
 function notReady(policy: FleetPolicy): Problem[] {
   const { status, reason: given, message } = conditionOf(policy.status, CONDITION.Ready) ?? {};
-  if (status === undefined || status === "True") return [];
+  if (status === undefined || status === "True" || isGone(policy)) return [];
   const reason = textOf(given);
   const remedy = CURES[reason]?.(policy) ?? edit(policy);
   return [{ detail: `${nameOf(policy)} (${reason}): ${textOf(message)}`, remedy }];
+}
+
+/** An operator that runs again writes another condition. */
+function isGone(policy: FleetPolicy): boolean {
+  return conditionOf(policy.status, CONDITION.Ready)?.["reason"] === REASON.OperatorGone;
 }
 
 /** By reason of the condition Ready; for every other reason the policy has to be corrected. */

@@ -109,7 +109,6 @@ describe("the alerts", () => {
   });
 
   test("ask for metrics that the operator has", async () => {
-    const { createMetrics } = await import("../../../src/metrics/metrics.ts");
     const known = await createMetrics({ capiVersion: "1.14" }).text();
     for (const { alert, expr } of rules) {
       for (const [name] of expr.matchAll(/\b(hookpolicy|process)_\w+/g)) {

@@ -253,6 +253,12 @@ describe("protected", () => {
       "unknown",
       /1 policy, whose statuses are old: no replica of the operator runs/,
     ],
+    "by policies that prepare-uninstall has left": [
+      "policies",
+      policies(policy({}, { conditions: [{ type: "Ready", status: "Unknown", reason: "OperatorGone" }] })),
+      "error",
+      /prepare-uninstall has stopped the operator, which holds nothing any more for 1 policy: HookPolicy team-a\/p/,
+    ],
     "by an operator that the user may not see": [
       "policies",
       () => ({ deployments: forbidden }),
