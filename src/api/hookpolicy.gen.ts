@@ -483,13 +483,27 @@ export interface RecentResult {
   targetVersion?: string;
   /**
    * Allowed: the operation was let go on. Observed: only rules without gates were about it. WouldBlock:
-   * it went on because the mode is Audit.
+   * it went on because the mode is Audit. NotEvaluable: it went on although a rule could not be evaluated,
+   * because failurePolicy is Ignore.
    */
-  verdict: "Allowed" | "Observed" | "WouldBlock";
+  verdict: "Allowed" | "Observed" | "WouldBlock" | "NotEvaluable";
+  /**
+   * The rule that would have held the operation, that could not be evaluated, or whose deadline released it;
+   * absent if no single rule decided.
+   */
+  rule?: string;
+  /**
+   * The first gate of the rule that was not met.
+   */
+  gate?: string;
   /**
    * Why, in one CamelCase word.
    */
   reason?: string;
+  /**
+   * What the rule waited for.
+   */
+  message?: string;
   /**
    * The HookOverride that let the operation go on, if one did.
    */

@@ -132,6 +132,8 @@ export const REASON = {
   ClusterAPINotInstalled: "ClusterAPINotInstalled",
   /** Ready False, Reconciling: the operator may not read Clusters. */
   ClustersForbidden: "ClustersForbidden",
+  /** Ready Unknown: `prepare-uninstall` has stopped the operator. */
+  OperatorGone: "OperatorGone",
   /** Restrictive: a user must act before the held operations are released. */
   ActionRequired: "ActionRequired",
   /** Not Restrictive: time alone releases the held operations. */

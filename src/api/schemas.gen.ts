@@ -1616,13 +1616,26 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Allowed",
                     "Observed",
-                    "WouldBlock"
+                    "WouldBlock",
+                    "NotEvaluable"
                   ]
+                },
+                "rule": {
+                  "type": "string",
+                  "maxLength": 63
+                },
+                "gate": {
+                  "type": "string",
+                  "maxLength": 63
                 },
                 "reason": {
                   "type": "string",
                   "maxLength": 128,
                   "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "message": {
+                  "type": "string",
+                  "maxLength": 256
                 },
                 "override": {
                   "type": "string",
@@ -3556,13 +3569,26 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "enum": [
                     "Allowed",
                     "Observed",
-                    "WouldBlock"
+                    "WouldBlock",
+                    "NotEvaluable"
                   ]
+                },
+                "rule": {
+                  "type": "string",
+                  "maxLength": 63
+                },
+                "gate": {
+                  "type": "string",
+                  "maxLength": 63
                 },
                 "reason": {
                   "type": "string",
                   "maxLength": 128,
                   "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                },
+                "message": {
+                  "type": "string",
+                  "maxLength": 256
                 },
                 "override": {
                   "type": "string",

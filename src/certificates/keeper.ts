@@ -65,11 +65,16 @@ const TEXT = {
 /** More steps than a start from nothing needs; then the loop stops until the next look. */
 const MAX_STEPS = 4;
 
+/** Cluster API and the injectors of caBundles take up a change within minutes. */
+const LONG_WAIT_MS = 600_000;
+
 export class CertificateKeeper {
   readonly #options: KeeperOptions;
   #stored: Stored = { authority: undefined, serving: undefined };
   #state: State = {};
   #trusted: Trusted | undefined;
+  /** Since when the operator's callers have not trusted the new authority. */
+  #waitingSince: Date | undefined;
   readonly #taken: Step[] = [];
   readonly #trouble = new SayOnce();
 
@@ -135,17 +140,31 @@ export class CertificateKeeper {
     const { trust, leading, now } = this.#options;
     const certificate = this.#authorityInUse();
     const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
-    if (!waits || !leading()) return undefined;
-    const distrusting = await trust.distrusting(certificate, signal);
-    if (distrusting.length > 0) {
-      this.#sayOnce("Waiting until the new certificate authority is trusted", {
-        waitingFor: distrusting,
-        remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
-      });
+    if (!waits || !leading()) {
+      this.#waitingSince = undefined;
       return undefined;
     }
+    const distrusting = await trust.distrusting(certificate, signal);
+    if (distrusting.length > 0) {
+      this.#sayWaiting(distrusting);
+      return undefined;
+    }
+    this.#waitingSince = undefined;
     const fingerprint = certificate.fingerprint256;
     return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
+  }
+
+  /** Every rotation waits for a while: only a long wait is a warning. */
+  #sayWaiting(waitingFor: readonly string[]): void {
+    const { log, now } = this.#options;
+    const message = "Waiting until the new certificate authority is trusted";
+    if (this.#waitingSince === undefined) log.info(message, { waitingFor });
+    this.#waitingSince ??= now();
+    if (now().getTime() - this.#waitingSince.getTime() < LONG_WAIT_MS) return;
+    this.#sayOnce(message, {
+      waitingFor,
+      remedy: "put ca.crt of the serving certificate's Secret into their caBundle, or delete them",
+    });
   }
 
   #authorityInUse(): X509Certificate | undefined {

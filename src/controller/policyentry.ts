@@ -7,6 +7,7 @@ import {
   MAX_RECENT,
   type RecentResult,
 } from "../api/hookpolicy.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { type HeldRow, holdsOperation, saysTheSame } from "../operations/rows.ts";
 import {
   type CompiledPolicy,
@@ -60,6 +61,8 @@ export class PolicyEntry {
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
   readonly recorded = new RecordedResults();
+  /** How many operations it would have held, since this replica has known it. */
+  readonly wouldHaveHeld = new Map<HookName, number>();
   /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
   readonly deadlines = new Map<string, ReadonlyMap<string, DeadlineStep | 0>>();
   /** Whether each window was open at the last look, by rule and gate. */
@@ -179,6 +182,8 @@ export class PolicyEntry {
   keep(result: RecentResult): boolean {
     if (!this.recorded.add(result)) return false;
     this.recent = [result, ...this.recent].slice(0, MAX_RECENT);
+    const { verdict, hook } = result;
+    if (verdict === "WouldBlock") this.wouldHaveHeld.set(hook, (this.wouldHaveHeld.get(hook) ?? 0) + 1);
     return true;
   }
 

@@ -196,7 +196,8 @@ function findings(
 function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
   const said =
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
-  if (said.some(({ type }) => type === CONDITION.Stalled)) return [];
+  if (said.some(({ type, reason }) => type === CONDITION.Stalled || reason === REASON.OperatorGone))
+    return [];
   return said.filter(({ type }) => type !== CONDITION.NotCalled);
 }
 

@@ -27,6 +27,8 @@ export interface Passed {
   readonly heldBy: ReadonlySet<string>;
 }
 
+const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
+
 export class Results {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
   readonly #options: Pick<StoreOptions, "onDirty" | "onTransition">;
@@ -57,7 +59,8 @@ export class Results {
   #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
     if (!entry.keep(result)) return;
     const { ref: policy, uid: policyUID } = entry.compiled;
-    if (heldBy.has(entry.key)) this.#options.onTransition({ type: "Released", policy, policyUID, result });
+    const type = NOT_HELD.has(result.verdict) ? "NotHeld" : heldBy.has(entry.key) ? "Released" : undefined;
+    if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
     this.#options.onDirty(entry.key);
   }
 

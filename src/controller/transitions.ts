@@ -30,6 +30,13 @@ export type Transition =
       readonly result: RecentResult;
     }
   | {
+      /** An operation has proceeded that the policy would have held, or could not evaluate. */
+      readonly type: "NotHeld";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly result: RecentResult;
+    }
+  | {
       readonly type: "DeadlineStep";
       readonly policy: PolicyRef;
       readonly policyUID: string;

@@ -13,7 +13,7 @@ import { microTime } from "../kube/microtime.ts";
 import type { Resource } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
 import { type DatedText, EventBursts } from "./eventbursts.ts";
-import { describeTransition, type EventText } from "./eventtext.ts";
+import { aboutPolicy, describeTransition, type EventText } from "./eventtext.ts";
 
 const EVENTS: Resource = {
   group: "events.k8s.io",
@@ -26,6 +26,8 @@ const EVENTS: Resource = {
 /** Each cause is limited by eventbursts.ts; this limit is for many causes at once, across all namespaces. */
 const MAX_WAITING = 1000;
 const INTERVAL_MS = 100;
+/** While more Events wait, none is written a second time for its policy. */
+const CALM = 100;
 /** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
@@ -123,6 +125,10 @@ export class EventRecorder {
     if (this.#count === 0) this.#dropping = false;
     await this.#write(next, signal);
     await pause(INTERVAL_MS, signal);
+    const other = aboutPolicy(next.text);
+    if (other === undefined || this.#count > CALM || signal.aborted) return;
+    await this.#write({ text: other, at: next.at }, signal);
+    await pause(INTERVAL_MS, signal);
   }
 
   /** Runs until `signal` aborts; never rejects. */
@@ -170,7 +176,7 @@ export class EventRecorder {
 const MAX_REST_MS = 60_000;
 
 function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
-  const { identity, note, regarding, series, ...rest } = text;
+  const { identity, note, policyNote: _, regarding, series, ...rest } = text;
   const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
   // An Event about an object without a namespace belongs in "default".
   const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };

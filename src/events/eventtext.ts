@@ -22,6 +22,8 @@ export interface EventText {
   readonly reason: string;
   readonly action: string;
   readonly note: string;
+  /** For the same Event about the policy (`related`): names the Cluster, and not what the gates wait for. */
+  readonly policyNote?: string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
   /** How many Events this one represents. */
@@ -36,6 +38,8 @@ export function describeTransition(transition: Transition): EventText {
       return held(transition);
     case "Released":
       return released(transition);
+    case "NotHeld":
+      return notHeld(transition);
     case "DeadlineStep":
       return deadlineStep(transition);
     case "WindowChanged":
@@ -49,14 +53,32 @@ export function describeTransition(transition: Transition): EventText {
   }
 }
 
+/** `kubectl describe` of the policy shows the Events about it alone. */
+export function aboutPolicy({ policyNote, related, identity, ...text }: EventText): EventText | undefined {
+  if (policyNote === undefined || related === undefined) return undefined;
+  return { ...text, identity: `${identity} policy`, note: policyNote, regarding: related };
+}
+
 function held({ policy, policyUID, row }: Of<"Held">): EventText {
-  const { namespace, cluster, clusterUID, hook, rule, verdict, message, step, targetVersion = "" } = row;
+  const {
+    namespace,
+    cluster,
+    clusterUID,
+    hook,
+    rule,
+    verdict,
+    reason,
+    message,
+    step,
+    targetVersion = "",
+  } = row;
   return {
     identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, step, rule].join(" "),
     type: verdict === "NotEvaluable" ? "Warning" : "Normal",
     reason: "Held",
     action: hook,
     note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
+    policyNote: `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,
     regarding: clusterReference(namespace, cluster, clusterUID),
     related: policyReference(policy, policyUID),
   };
@@ -70,6 +92,25 @@ function released({ policy, policyUID, result }: Of<"Released">): EventText {
     reason: "Released",
     action: hook,
     note: `${hook} proceeds: ${policyName(policy)} does not hold it any more (${reason})`,
+    policyNote: `${hook} of Cluster ${namespace}/${cluster} proceeds (${reason})`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
+  const { namespace, cluster, clusterUID, hook, verdict, rule, reason, message, targetVersion = "" } = result;
+  const failed = verdict === "NotEvaluable";
+  const by = `${policyName(policy)}, rule ${rule}`;
+  const about = failed ? `although ${by} could not be evaluated` : `which ${by} would hold in mode Enforce`;
+  const brief = failed ? "although it could not be evaluated" : "which it would hold in mode Enforce";
+  return {
+    identity: ["NotHeld", policyUID, askKey(clusterUID, hook), targetVersion, verdict].join(" "),
+    type: failed ? "Warning" : "Normal",
+    reason: verdict,
+    action: hook,
+    note: `${hook} has proceeded, ${about}: ${message ?? reason}`,
+    policyNote: `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
     regarding: clusterReference(namespace, cluster, clusterUID),
     related: policyReference(policy, policyUID),
   };

@@ -13,7 +13,7 @@ import { abortedError, childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
-import { keyOf } from "./resource.ts";
+import { keyOf, resourceName } from "./resource.ts";
 import type { KubeObject, Resource } from "./resource.ts";
 import { Store } from "./objectstore.ts";
 import type { Change, Stored } from "./objectstore.ts";
@@ -177,7 +177,8 @@ export class Informer<T extends Stored> {
     this.#recovery.listed(this.#listedAt);
     for (const change of this.#store.replace(this.#projection.merge(items, this.#store)))
       this.#deliver(change);
-    if (!this.#synced) log.info("Listed for the first time", { objects: this.size });
+    if (!this.#synced)
+      log.info("Listed for the first time", { resource: resourceName(resource), objects: this.size });
     this.#synced = true;
     this.#firstList.resolve();
     return { resource, resourceVersion };

@@ -10,6 +10,7 @@ import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/objectstore.ts";
 import type { WorkQueue } from "../kube/workqueue.ts";
+import { isGated } from "../policy/policy.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 
@@ -49,6 +50,7 @@ interface Survey {
   /** Distinct Clusters that at least one policy holds, by uid. */
   readonly held: Map<HookName, Set<string>>;
   readonly decisions: Series<PolicyLabel | "hook" | "verdict">;
+  readonly wouldBlock: Series<PolicyLabel | "hook">;
   readonly oldest: Series<PolicyLabel | "hook">;
   readonly windows: Series<PolicyLabel | "rule" | "gate">;
   readonly deadlines: Series<PolicyLabel | "passed">;
@@ -74,13 +76,15 @@ function followPolicies(metrics: Metrics, store: DecisionStore): void {
     [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
   );
   metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
+  metrics.wouldBlock.follow(async () => (await survey()).wouldBlock.samples);
   metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
   metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
   metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
   metrics.seriesOmitted.follow(async () => {
-    const { decisions, oldest, windows, deadlines } = await survey();
+    const { decisions, wouldBlock, oldest, windows, deadlines } = await survey();
     return Object.entries({
       hookpolicy_policy_decisions: decisions,
+      hookpolicy_policy_would_block_total: wouldBlock,
       hookpolicy_oldest_hold_timestamp_seconds: oldest,
       hookpolicy_window_open: windows,
       hookpolicy_deadlines: deadlines,
@@ -98,6 +102,7 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   const survey: Survey = {
     held: new Map(),
     decisions: new Series(),
+    wouldBlock: new Series(),
     oldest: new Series(),
     windows: new Series(),
     deadlines: new Series(),
@@ -110,6 +115,7 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
       survey.held.set(hook, uids.add(clusterUID));
     }
     survey.decisions.add(countDecisions(entry));
+    survey.wouldBlock.add(countWouldBlock(entry));
     survey.oldest.add(oldestHolds(entry));
     survey.windows.add(openWindows(entry));
     survey.deadlines.add(countDeadlines(entry));
@@ -152,6 +158,17 @@ export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" 
   return [...counts].flatMap(([hook, verdicts]) =>
     [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),
   );
+}
+
+/** Of an Audit policy from 0 on: a series that starts with its first operation shows no increase. */
+function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const { compiled, wouldHaveHeld } = entry;
+  const audited =
+    compiled.mode === "Audit" ? compiled.rules.filter(isGated).flatMap(({ hooks }) => [...hooks]) : [];
+  return [...new Set([...audited, ...wouldHaveHeld.keys()])].map((hook) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: wouldHaveHeld.get(hook) ?? 0,
+  }));
 }
 
 function increment<Label extends string>(

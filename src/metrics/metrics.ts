@@ -26,6 +26,7 @@ export interface Metrics {
   readonly policiesNotCalled: Mirror<"reason">;
   readonly clusters: Mirror<"coverage">;
   readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
+  readonly wouldBlock: Mirror<"kind" | "namespace" | "policy" | "hook">;
   readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
   readonly seriesOmitted: Mirror<"metric">;
   readonly decisionLatency: Histogram;
@@ -56,10 +57,14 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** From a decision in the same turn of the event loop to one behind ten thousand others. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
+/** Gauges of prom-client with the suffix of a counter, which promtool refuses; sums of nodejs_active_… by type. */
+const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_active_${what}_total`);
+
 /** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
 export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   new Gauge({
     name: "hookpolicy_build_info",
     help: "Always 1; the labels show the versions.",
@@ -210,8 +215,8 @@ function policyMetrics(
   registry: Registry,
 ): Pick<
   Metrics,
-  | "policies"
   | "policyDecisions"
+  | "wouldBlock"
   | "oldestHold"
   | "seriesOmitted"
   | "decisionLatency"
@@ -220,15 +225,15 @@ function policyMetrics(
   | "overrides"
 > {
   return {
-    policies: mirror(registry, {
-      name: "hookpolicy_policies",
-      help: "Policies by kind, mode and the status of their Ready condition.",
-      labelNames: ["kind", "mode", "ready"],
-    }),
     policyDecisions: mirror(registry, {
       name: "hookpolicy_policy_decisions",
-      help: "Operations that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      help: "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
       labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+    }),
+    wouldBlock: mirrorCounter(registry, {
+      name: "hookpolicy_policy_would_block_total",
+      help: "Operations that have proceeded and that a policy in mode Audit would have held.",
+      labelNames: ["kind", "namespace", "policy", "hook"],
     }),
     oldestHold: mirror(registry, {
       name: "hookpolicy_oldest_hold_timestamp_seconds",
@@ -279,8 +284,13 @@ function rolloutMetrics(registry: Registry): Pick<Metrics, "rolloutClusters" | "
   };
 }
 
-function coverageMetrics(registry: Registry): Pick<Metrics, "policiesNotCalled" | "clusters"> {
+function coverageMetrics(registry: Registry): Pick<Metrics, "policies" | "policiesNotCalled" | "clusters"> {
   return {
+    policies: mirror(registry, {
+      name: "hookpolicy_policies",
+      help: "Policies by kind, mode and the status of their Ready condition.",
+      labelNames: ["kind", "mode", "ready"],
+    }),
     policiesNotCalled: mirror(registry, {
       name: "hookpolicy_policies_not_called",
       help: "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",

@@ -81,11 +81,16 @@ export function saysTheSame(a: Said, b: Said): boolean {
  * The rule that decides. A rule that its deadline has released is reported until the operation has ended, or a restart
  * would forget how long it was held, and hold it for as long again.
  */
-function reportedRule({ mode, verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
-  if (verdict === "Allowed") {
-    if (mode === "Audit" || overriddenBy !== undefined) return undefined;
+function reportedRule(trace: PolicyTrace): RuleTrace | undefined {
+  const isOut = trace.mode === "Audit" || trace.overriddenBy !== undefined;
+  return trace.verdict === "Allowed" && isOut ? undefined : decidingRule(trace);
+}
+
+/** The rule that holds, or would without Audit or the override; else one whose deadline has released the operation. */
+function decidingRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
+  if (verdict === "Observed") return undefined;
+  if (verdict === "Allowed" && overriddenBy === undefined)
     return rules.find(({ reason }) => reason === "DeadlineExpired");
-  }
   const holding = rules.filter(({ holds }) => holds);
   const deciding = holding.find((rule) => rule.verdict === "Blocked") ?? holding[0];
   return deciding ?? rules.find((rule) => rule.verdict === "NotEvaluable");
@@ -155,7 +160,7 @@ export function recentResult(
   now: Date,
 ): RecentResult | undefined {
   const { verdict, overriddenBy } = trace;
-  if (verdict !== "Allowed" && verdict !== "Observed" && verdict !== "WouldBlock") return undefined;
+  if (verdict === "Blocked") return undefined;
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {
@@ -164,6 +169,7 @@ export function recentResult(
     clusterUID: uid,
     hook: call.hook,
     verdict,
+    ...decidedBy(trace),
     reason: reasonOf(trace),
     ...(overriddenBy !== undefined && { override: overriddenBy }),
     time: timestamp(now),
@@ -171,9 +177,23 @@ export function recentResult(
   };
 }
 
-function reasonOf({ verdict, overriddenBy, rules }: PolicyTrace): string {
+/** What users need to judge a policy by that has not held the operation. */
+function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
+  const rule = decidingRule(trace);
+  if (rule === undefined) return {};
+  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
+  const message = truncate(printable(rule.message), MAX_ROW_MESSAGE);
+  return {
+    rule: shownName(rule.rule),
+    ...(gate !== undefined && { gate: shownName(gate) }),
+    ...(message !== "" && { message }),
+  };
+}
+
+function reasonOf(trace: PolicyTrace): string {
+  const { verdict, overriddenBy, rules } = trace;
   if (overriddenBy !== undefined) return "Overridden";
-  if (verdict === "WouldBlock") return rules.find(({ holds }) => holds)?.reason ?? "WouldBlock";
+  if (verdict === "WouldBlock" || verdict === "NotEvaluable") return decidingRule(trace)?.reason ?? verdict;
   const expired = rules.find(({ reason }) => reason === "DeadlineExpired");
   const spoken = rules.filter((rule) => rule.verdict !== "Skipped");
   return (expired ?? spoken.find((rule) => rule.verdict === verdict) ?? spoken[0])?.reason ?? verdict;

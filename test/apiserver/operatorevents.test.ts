@@ -51,9 +51,16 @@ describe("Events", () => {
   }
 
   /** Without Cluster API nobody asks: that policies tell so is another test's matter. */
-  async function events(namespace: string): Promise<KubeObject[]> {
+  async function allEvents(namespace: string): Promise<KubeObject[]> {
     const all = await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace });
     return all.filter((event) => event["reason"] !== "NotCalled");
+  }
+
+  /** Without those that repeat for the policy what the Cluster's say. */
+  async function events(namespace: string): Promise<KubeObject[]> {
+    return (await allEvents(namespace)).filter(
+      (event) => event["regarding"].kind === "Cluster" || event["series"] !== undefined,
+    );
   }
 
   async function notes(namespace: string): Promise<string[]> {
@@ -121,10 +128,39 @@ describe("Events", () => {
       ended["note"],
       /^BeforeClusterUpgrade proceeds: HookPolicy released\/p does not hold it any more/,
     );
+    await eventAbout(cp, { kind: "HookPolicy", namespace: "released", name: "p" }, "Released");
     await holdsFor(1000, async () => {
-      const reasons = (await events("released")).map((event): string => event["reason"]);
-      assert.deepEqual(reasons.toSorted(), ["Held", "Released"]);
+      const told = (await allEvents("released")).map(
+        (event) => `${event["regarding"].kind} ${event["reason"]}`,
+      );
+      assert.deepEqual(told.toSorted(), [
+        "Cluster Held",
+        "Cluster Released",
+        "HookPolicy Held",
+        "HookPolicy Released",
+      ]);
     });
+    const described = await cp.kubectl("describe", "hkp", "-n", "released", "p");
+    assert.match(
+      described,
+      /Held .*Rule approval holds BeforeClusterUpgrade of Cluster released\/c1 \(WaitingForAnnotation\)/,
+    );
+  });
+
+  test("and the status tell what an Audit policy would have held: which rule, which gate, and why", async () => {
+    await asked("tried", undefined, { mode: "Audit" });
+    await beginUpgrade(cp, "tried", "c1");
+    const { verdict, rule, gate, message } = await resultOf(cp, policyRef("tried", "p"), "c1");
+    assert.deepEqual([verdict, rule, gate], ["WouldBlock", "approval", "approved"]);
+    assert.match(message ?? "", /^gate approved waits for annotation/);
+    for (const kind of ["Cluster", "HookPolicy"]) {
+      const name = kind === "Cluster" ? "c1" : "p";
+      const event = await eventAbout(cp, { kind, namespace: "tried", name }, "WouldBlock");
+      assert.match(event["note"], /has proceeded, which .* would hold in mode Enforce/);
+    }
+    await holdsFor(1000, async () => assert.equal((await allEvents("tried")).length, 2));
+    const counted = await lab.operator.metric("hookpolicy_policy_would_block_total", 'namespace="tried"');
+    assert.equal(counted, 1);
   });
 
   test("tell of no call, and of no deadline that is not enforced", async () => {
@@ -138,7 +174,10 @@ describe("Events", () => {
       return Date.now() > Date.parse(row.firstAsked) + 2000;
     });
     await holdsFor(1000, async () => {
-      assert.deepEqual(await notes("audited"), []);
+      assert.deepEqual(
+        (await notes("audited")).map((note) => note.split(":")[0]),
+        ["WouldBlock"],
+      );
       assert.deepEqual(
         (await notes("calls")).map((note) => note.split(":")[0]),
         ["Held"],

@@ -4,8 +4,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { createCluster } from "../controlplane/lab.ts";
+import { approvalRule, clusterPolicyRef, storePolicy } from "../controlplane/policies.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
+import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 
 const GROUP = "hookpolicy.dev";
 const TEAM = "roles-a";
@@ -145,6 +148,69 @@ describe("people:", () => {
       }
     });
   }
+});
+
+describe("on call, with hookpolicy-break-glass alone:", () => {
+  const HOOK = "BeforeClusterDelete";
+  const CLUSTER = `${TEAM}/held`;
+  let run: (...args: readonly string[]) => Promise<Outcome>;
+  before(async () => {
+    const person = {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { namespace: TEAM, name: "on-call" },
+    };
+    await cp.apply(person);
+    await bind(`system:serviceaccount:${TEAM}:on-call`, {
+      role: "hookpolicy-break-glass",
+      where: "cluster",
+      may: {},
+    });
+    await createCluster(cp, { namespace: TEAM, name: "held" });
+    await storePolicy(cp, clusterPolicyRef("roles-everywhere"), {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": TEAM } },
+      rules: [approvalRule(HOOK)],
+    });
+    const kubeconfig = await cp.kubeconfigFor(TEAM, "on-call");
+    run = async (...args) => await hookpolicy([...args, "--kubeconfig", kubeconfig]);
+  });
+  after(async () => await cp?.delete(clusterPolicyRef("roles-everywhere")));
+
+  test("explain says what holds the Cluster, and misses nothing", async () => {
+    const { code, stdout, stderr } = await run("explain", CLUSTER, "--hook", HOOK);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^Blocked: BeforeClusterDelete/);
+    assert.match(stdout, /ClusterHookPolicy roles-everywhere/);
+  });
+
+  test("override shows what it lifts, and creates the record", async () => {
+    const overriding = run("override", CLUSTER, "--hook", HOOK, "--reason", "INC-1", "--for", "1h", "--yes");
+    const created = await cp.waitFor("the override", async () =>
+      (await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" })).find(
+        ({ spec }) => spec.clusterRef.name === "held",
+      ),
+    );
+    const { name } = created.metadata;
+    // No operator runs here.
+    await cp.patchStatus(
+      { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name },
+      {
+        conditions: [
+          {
+            type: "Active",
+            status: "True",
+            reason: "InForce",
+            message: "in force",
+            lastTransitionTime: new Date().toISOString(),
+          },
+        ],
+      },
+    );
+    const { code, stdout, stderr } = await overriding;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /lifts +.*roles-everywhere/);
+    assert.match(stdout, /^created HookOverride roles-a-held-\S+: in force until/);
+  });
 });
 
 test("every ClusterRole that is shipped is the operator's or is tried here", async () => {

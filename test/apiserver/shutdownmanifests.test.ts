@@ -16,12 +16,32 @@ const MANIFESTS = join(import.meta.dirname, "../../manifests");
 /** What one request to the API server may take (kube/client.ts). */
 const REQUEST_MS = 10_000;
 
+interface Probe {
+  readonly httpGet: object;
+  readonly initialDelaySeconds?: number;
+  readonly periodSeconds: number;
+  readonly failureThreshold?: number;
+}
+
 interface Rendered {
   readonly replicas: number;
   readonly rollingUpdate: object;
   readonly pod: {
     readonly terminationGracePeriodSeconds: number;
     readonly priorityClassName: string;
+    readonly tolerations: readonly {
+      readonly key: string;
+      readonly effect: string;
+      readonly tolerationSeconds?: number;
+    }[];
+    readonly affinity: {
+      readonly podAntiAffinity: {
+        readonly preferredDuringSchedulingIgnoredDuringExecution: readonly {
+          readonly weight: number;
+          readonly podAffinityTerm: { readonly topologyKey: string; readonly labelSelector: object };
+        }[];
+      };
+    };
     readonly topologySpreadConstraints: readonly {
       readonly topologyKey: string;
       readonly whenUnsatisfiable: string;
@@ -33,6 +53,8 @@ interface Rendered {
     readonly args: readonly string[];
     readonly env: readonly { readonly name: string; readonly value: string }[];
     readonly lifecycle?: object;
+    readonly startupProbe: Probe;
+    readonly readinessProbe: Probe;
     readonly resources: { readonly limits: object; readonly requests: object };
   };
   readonly budget: { readonly maxUnavailable: number; readonly selector: object };
@@ -86,15 +108,40 @@ test("there are two replicas, and neither an update nor a drained node takes bot
   const { topologySpreadConstraints: spread } = rendered.pod;
   assert.deepEqual(
     spread.map(({ topologyKey, whenUnsatisfiable }) => [topologyKey, whenUnsatisfiable]),
+    // The scheduler ignores every such constraint on nodes that lack the label of one.
+    [["kubernetes.io/hostname", "ScheduleAnyway"]],
+  );
+  const preferred = rendered.pod.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution;
+  assert.deepEqual(
+    preferred.map(({ weight, podAffinityTerm }) => [weight, podAffinityTerm.topologyKey]),
     [
-      ["kubernetes.io/hostname", "ScheduleAnyway"],
-      ["topology.kubernetes.io/zone", "ScheduleAnyway"],
+      [100, "kubernetes.io/hostname"],
+      [50, "topology.kubernetes.io/zone"],
     ],
   );
+  for (const { podAffinityTerm } of preferred)
+    assert.deepEqual(podAffinityTerm.labelSelector, rendered.budget.selector);
   for (const { labelSelector, matchLabelKeys } of spread) {
     assert.deepEqual(labelSelector, rendered.budget.selector);
     assert.deepEqual(matchLabelKeys, ["pod-template-hash"]);
   }
+});
+
+test("a replica on a node that is gone is replaced after half a minute", () => {
+  const seconds = rendered.pod.tolerations.flatMap(({ key, effect, tolerationSeconds }) =>
+    effect === "NoExecute" ? [[key, tolerationSeconds]] : [],
+  );
+  assert.deepEqual(seconds, [
+    ["node.kubernetes.io/not-ready", 30],
+    ["node.kubernetes.io/unreachable", 30],
+  ]);
+});
+
+test("the startup probe begins when a replica has usually loaded, and waits longer than it takes to be ready anyway", () => {
+  const { startupProbe: startup, readinessProbe: readiness } = rendered.container;
+  assert.deepEqual(startup.httpGet, readiness.httpGet);
+  assert.deepEqual([startup.initialDelaySeconds, startup.periodSeconds], [2, 1]);
+  assert.ok((startup.failureThreshold ?? 0) >= 60);
 });
 
 test("the quota is for the priority of the Deployment", () => {

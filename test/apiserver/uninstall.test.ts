@@ -18,8 +18,10 @@ import {
   applyPolicy,
   approvalRule,
   clusterPolicyRef,
+  condition,
   heldRow,
   inSeconds,
+  policyIsReady,
   policyRef,
 } from "../controlplane/policies.ts";
 import { extensionConfigCrd, NAMESPACE, output, ROOT } from "../install/tools.ts";
@@ -171,6 +173,14 @@ describe("in the documented order", () => {
     await Promise.all([prepare(), stopped]);
     assert.deepEqual((await cp.get(POLICY)).metadata.finalizers ?? [], []);
     assert.equal((await cp.get(POLICY))["status"].blocked, 1, "policies stay, with what they say");
+    for (const ref of [POLICY, clusterPolicyRef("platform")]) {
+      const { status, reason } = condition(await cp.get(ref), "Ready") ?? {};
+      assert.deepEqual([status, reason], ["Unknown", "OperatorGone"]);
+    }
+    operator = await startOperator(cp, { name: "again" });
+    await policyIsReady(cp, await cp.get(POLICY));
+    await operator.daemon.stop();
+    await prepare();
     await deleteManifests();
   });
 });

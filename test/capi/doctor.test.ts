@@ -84,7 +84,7 @@ describe("doctor", () => {
   const finds = async (name: string, state: string, detail: RegExp): Promise<string> => {
     const found = await check(name);
     assert.equal(found.state, state, JSON.stringify(found));
-    assert.match(found.detail, detail);
+    assert.match([found.detail, ...(found.problems ?? []).map((each) => each.detail)].join("\n"), detail);
     return found.remedy ?? "";
   };
   const cured = async (name: string): Promise<void> => {
@@ -372,7 +372,7 @@ describe("doctor", () => {
       spec,
     });
     const remedy = await finds("overrides", "warning", /o \(team-a\/c1 until /);
-    await follow(remedy.split(",")[0] ?? "");
+    await follow(remedy);
     await cured("overrides");
   });
 

@@ -7,7 +7,7 @@ import type { Registration } from "../../hooks/registration.ts";
 import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
 import { fieldsOf, listOf } from "../../api/fields.ts";
 import { textOf } from "./objectsfields.ts";
-import { ours } from "./checkregistration.ts";
+import { foundOurs } from "./checkregistration.ts";
 
 const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
 
@@ -18,13 +18,12 @@ export function secretOf({ metadata, service }: Registration): string | undefine
 }
 
 export function trust(evidence: Evidence, settings: Settings): Finding {
-  const findings = ours(evidence, settings).map((each) => trusts(each, evidence, settings));
-  return worstOf(findings) ?? unknown("there is no ExtensionConfig", "cure that first");
-}
-
-function worstOf(findings: readonly Finding[]): Finding | undefined {
+  const found = foundOurs(evidence, settings);
+  if ("state" in found) return found;
   const order = ["error", "warning", "unknown", "ok"];
-  return findings.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0];
+  return found
+    .map((each) => trusts(each, evidence, settings))
+    .reduce((a, b) => (order.indexOf(b.state) < order.indexOf(a.state) ? b : a));
 }
 
 function trusts(registration: Registration, evidence: Evidence, { now }: Settings): Finding {
@@ -108,26 +107,38 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
   );
   const keep =
     "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
+  if (bundles.length === 0) {
+    return warning(
+      "the ValidatingWebhookConfiguration has no webhook: only the status of a policy shows its errors",
+      "kubectl apply -f manifests/webhook.yaml",
+    );
+  }
   if (bundles.some((bundle) => bundle === "")) {
     return warning(
       "the ValidatingWebhookConfiguration has no caBundle: the API server trusts no certificate of ours",
       keep,
     );
   }
-  const leaf = ours(evidence, settings)
-    .map(secretOf)
-    .map((key) => evidence.secrets.get(key ?? ""))
-    .find((each) => each?.ok === true);
-  const certificate = leaf?.ok === true ? parseCertificates(leaf.value["tls.crt"] ?? "")[0] : undefined;
-  if (certificate === undefined)
-    return unknown(
-      "it has a caBundle; the serving certificate cannot be read",
-      "run it as a user who may read the Secret",
-    );
+  const certificate = servingCertificate(evidence, settings);
+  if ("state" in certificate) return certificate;
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");
   return warning(
     "the caBundle of the ValidatingWebhookConfiguration does not hold the authority of the serving certificate",
     keep,
+  );
+}
+
+function servingCertificate(evidence: Evidence, settings: Settings): X509Certificate | Finding {
+  const found = foundOurs(evidence, settings);
+  if ("state" in found) return found;
+  const secrets = found.map(secretOf).map((key) => evidence.secrets.get(key ?? ""));
+  const leaf = secrets.find((each) => each?.ok === true) ?? secrets[0];
+  if (leaf?.ok === false && leaf.why !== "NotFound") return unread(leaf);
+  const certificate = leaf?.ok === true ? parseCertificates(leaf.value["tls.crt"] ?? "")[0] : undefined;
+  if (certificate !== undefined) return certificate;
+  return unknown(
+    "it has a caBundle; there is no Secret with a serving certificate to compare it with",
+    "compare it with the authority that issues the operator's certificate",
   );
 }

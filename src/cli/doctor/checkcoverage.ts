@@ -1,6 +1,6 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
-import { CONDITION, GROUP } from "../../api/hookpolicy.ts";
+import { GROUP } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
@@ -17,9 +17,6 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import { fieldsOf, listOf } from "../../api/fields.ts";
-import { textOf } from "./objectsfields.ts";
-import { operators } from "./checkinstall.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -35,8 +32,8 @@ export interface Surveyed {
 }
 
 export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Settings): Surveyed {
-  const { policies, clusters, namespaces } = evidence;
-  const objects = [policies, clusters, namespaces].flatMap((read) => (read.ok ? read.value : []));
+  const { policies, overrides, clusters, namespaces } = evidence;
+  const objects = [policies, overrides, clusters, namespaces].flatMap((read) => (read.ok ? read.value : []));
   const fleet = createFleet(objects, { served, maxOverrideMs, now });
   const clustersIn = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
   const matching = ({ compiled }: FleetPolicy): readonly Cluster[] => {
@@ -68,68 +65,25 @@ export function kindsIn(
   return [...new Map(demands.map(({ kind }) => [objectKindKey(kind), kind])).values()];
 }
 
-const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
+export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
-export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
-  if (!evidence.policies.ok) return unread(evidence.policies);
-  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
-  const bad = fleet.policies.filter(
-    ({ status }) => conditionOf(status, CONDITION.Ready)?.["status"] === "False",
-  );
-  if (bad[0] !== undefined) {
-    const message = textOf(conditionOf(bad[0].status, CONDITION.Ready)?.["message"]);
-    return error(
-      `${count(bad.length, "policy")} not Ready: ${some(bad.map(nameOf))} (${message})`,
-      `do what the message says: kubectl edit ${commandName(bad[0])}`,
-    );
-  }
-  const unseen = fleet.policies.filter(
-    ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
-  );
-  if (unseen.length > 0) {
-    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
-    return error(
-      `the operator has not looked at ${some(unseen.map(nameOf))}`,
-      `kubectl logs -n ${namespace} deployment/${name}`,
-    );
-  }
-  return ok(`${count(fleet.policies.length, "policy")}, all Ready`);
-}
-
-/** The name as kubectl accepts it. */
-function commandName({ compiled: { ref } }: FleetPolicy): string {
-  return [
-    ref.kind.toLowerCase(),
-    ref.name,
-    ...(ref.namespace === undefined ? [] : ["-n", ref.namespace]),
-  ].join(" ");
-}
-
-function conditionOf(status: object, type: string): ReturnType<typeof fieldsOf> | undefined {
-  return listOf(fieldsOf(status)["conditions"])
-    .map(fieldsOf)
-    .find((each) => each["type"] === type);
-}
-
-export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
-  if (!evidence.policies.ok) return unread(evidence.policies);
-  const silent = fleet.policies.filter(
-    ({ status }) => conditionOf(status, CONDITION.NotCalled)?.["status"] === "True",
-  );
-  if (silent[0] === undefined) return ok("no policy says that nothing asks it");
-  const { reason, message } = conditionOf(silent[0].status, CONDITION.NotCalled) ?? {};
-  return error(`Cluster API does not ask ${some(silent.map(nameOf))}: ${textOf(reason)}`, textOf(message));
-}
-
-export function effective({ policies, clusters }: Evidence, { fleet, gated }: Surveyed): Finding {
-  if (!policies.ok) return unread(policies);
-  if (!clusters.ok) return unread(clusters);
+export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Finding {
+  const missing = unreadMatches(evidence, fleet);
+  if (missing !== undefined) return missing;
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => nameOf(policy));
   if (idle.length === 0) return ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
   return warning(
     `${count(idle.length, "policy")} without a Cluster: ${some(idle)}`,
     "correct spec.clusterSelector or the labels of the Clusters, or delete them",
   );
+}
+
+/** What is missing to tell which policies match which Clusters. */
+function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Fleet): Finding | undefined {
+  const selects = fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined);
+  const needed = [policies, clusters, ...(selects ? [namespaces] : [])];
+  const [missing] = needed.flatMap((read) => (read.ok ? [] : [unread(read)]));
+  return missing;
 }
 
 export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Finding {
@@ -151,8 +105,9 @@ export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Fi
   );
 }
 
-export function unmatched({ clusters }: Evidence, { fleet, matched }: Surveyed): Finding {
-  if (!clusters.ok) return unread(clusters);
+export function unmatched(evidence: Evidence, { fleet, matched }: Surveyed): Finding {
+  const missing = unreadMatches(evidence, fleet);
+  if (missing !== undefined) return missing;
   const alone = fleet
     .clusters()
     .map(clusterKey)
@@ -164,22 +119,12 @@ export function unmatched({ clusters }: Evidence, { fleet, matched }: Surveyed):
   );
 }
 
-export function overrides({ policies }: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
-  if (!policies.ok) return unread(policies);
-  const active = fleet.overrides.filter(({ problem, expiresAt }) => problem === undefined && now < expiresAt);
-  if (active[0] === undefined) return ok("none is active");
-  const told = active.map(
-    ({ name, clusterRef, expiresAt }) =>
-      `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
-  );
-  return warning(
-    `policies do not hold what these release: ${some(told)}`,
-    `kubectl delete hookoverride ${active[0].name}, when it is not needed any more`,
-  );
-}
-
 export function grants(evidence: Evidence): Finding {
-  const { grants: asked } = evidence;
+  const { grants: asked, policies, deployments } = evidence;
+  if (!policies.ok) return unread(policies);
+  if (asked.length === 0) return ok("no gate looks at objects");
+  // It says under which ServiceAccount the operator runs.
+  if (!deployments.ok) return unread(deployments);
   const lacking = asked.filter(({ missing }) => missing.ok && missing.value.length > 0);
   if (lacking[0] !== undefined) {
     const { resource } = lacking[0];
@@ -198,6 +143,5 @@ export function grants(evidence: Evidence): Finding {
           "install it, or correct the gate",
         )
       : unread(unsure);
-  if (asked.length === 0) return ok("no gate looks at objects");
   return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);
 }

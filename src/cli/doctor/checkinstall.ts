@@ -5,7 +5,17 @@ import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { error, type Evidence, type Finding, ok, some, unknown, unread, warning } from "./doctor.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Settings,
+  some,
+  unknown,
+  unread,
+  warning,
+} from "./doctor.ts";
 import { fieldsOf, listOf } from "../../api/fields.ts";
 import { textOf } from "./objectsfields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -76,6 +86,8 @@ export interface Program {
   readonly wanted: number;
   readonly available: number;
   readonly image: string;
+  /** Of its label app.kubernetes.io/version, if it has one. */
+  readonly version: string | undefined;
   readonly args: readonly string[];
   readonly serviceAccount: string;
 }
@@ -95,7 +107,7 @@ const coreManagers = (evidence: Evidence): Program[] =>
   programs(evidence, "cluster.x-k8s.io/provider", "cluster-api");
 
 function viewProgram(deployment: RawObject): Program {
-  const { namespace = "", name } = viewMetadata(deployment["metadata"]);
+  const { namespace = "", name, labels } = viewMetadata(deployment["metadata"]);
   const spec = fieldsOf(deployment["spec"]);
   const pod = fieldsOf(fieldsOf(spec["template"])["spec"]);
   const container = fieldsOf(listOf(pod["containers"])[0]);
@@ -106,6 +118,7 @@ function viewProgram(deployment: RawObject): Program {
     wanted: typeof spec["replicas"] === "number" ? spec["replicas"] : 1,
     available: typeof available === "number" ? available : 0,
     image: textOf(container["image"]),
+    version: labels?.[VERSION_LABEL],
     args: [...listOf(container["command"]), ...listOf(container["args"])].map(textOf),
     serviceAccount: textOf(pod["serviceAccountName"]) || "default",
   };
@@ -139,22 +152,48 @@ export function operator(evidence: Evidence): Finding {
   return available === 0 ? error(detail, remedy) : warning(detail, remedy);
 }
 
-/** "v1.14.2", from clusterctl or the image; `undefined`: unknown. */
-export function capiVersion(evidence: Evidence): string | undefined {
-  const provider = evidence.providers.ok
-    ? evidence.providers.value.find((each) => each["providerName"] === "cluster-api")
+/**
+ * "v1.14.2": by the user, the records of clusterctl and of the Cluster API Operator, the manager's image, or the label
+ * of its Deployment or of the CRD; `undefined`: unknown.
+ */
+export function capiVersion(
+  evidence: Evidence,
+  { toldCapi }: Pick<Settings, "toldCapi">,
+): string | undefined {
+  const { providers, coreProviders, clusterDefinition } = evidence;
+  const provider = providers.ok
+    ? providers.value.find((each) => each["providerName"] === "cluster-api")
     : undefined;
-  const version = textOf(provider?.["version"]);
-  const tag = /:(v?1\.\d+\.\d+[^@]*)(?:@.*)?$/.exec(coreManagers(evidence)[0]?.image ?? "")?.[1];
-  return version === "" ? tag : version;
+  const core = coreProviders.ok ? coreProviders.value[0] : undefined;
+  const [manager] = coreManagers(evidence);
+  const tag = /:([^:@/]+)(?:@.*)?$/.exec(manager?.image ?? "")?.[1];
+  const crd = clusterDefinition.ok ? viewMetadata(clusterDefinition.value["metadata"]).labels : undefined;
+  const told = [
+    toldCapi,
+    provider?.["version"],
+    fieldsOf(core?.["status"])["installedVersion"],
+    tag,
+    manager?.version,
+    crd?.[VERSION_LABEL],
+  ];
+  return told.map(textOf).find((each) => minorOf(each) !== undefined);
+}
+
+const VERSION_LABEL = "app.kubernetes.io/version";
+
+/** What the CRD alone tells. */
+function servesV1Beta2({ clusterDefinition }: Evidence): boolean {
+  if (!clusterDefinition.ok) return false;
+  const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);
+  return versions.some(({ name, served }) => name === "v1beta2" && served === true);
 }
 
 export function minorOf(version: string | undefined): number | undefined {
-  const [, minor] = /^v?1\.(\d+)/.exec(version ?? "") ?? [];
+  const [, minor] = /^v?1\.(\d+)(?![\w-])/.exec(version ?? "") ?? [];
   return minor === undefined ? undefined : Number(minor);
 }
 
-export function clusterApi(evidence: Evidence): Finding {
+export function clusterApi(evidence: Evidence, settings: Settings): Finding {
   const { registrations, clusters } = evidence;
   if (!clusters.ok && clusters.why === "NotFound") {
     return error("the API server serves no Clusters: Cluster API is not installed", "clusterctl init");
@@ -165,14 +204,14 @@ export function clusterApi(evidence: Evidence): Finding {
       "clusterctl upgrade plan",
     );
   }
-  const version = capiVersion(evidence);
-  return version === undefined
-    ? unknown(
-        "Cluster API is installed, but its version is unknown",
-        "kubectl get providers -A, kubectl get deployments -A -l cluster.x-k8s.io/provider=cluster-api",
-      )
-    : ok(`Cluster API ${version}`);
+  const version = capiVersion(evidence, settings);
+  if (version !== undefined) return ok(`Cluster API ${version}`);
+  const least = servesV1Beta2(evidence) ? " (1.11 or newer: it serves v1beta2)" : "";
+  return unknown(`Cluster API is installed, but its version is unknown${least}`, TELL_CAPI);
 }
+
+export const TELL_CAPI =
+  "say which it is, such as: hookpolicy doctor --capi-version 1.13; kubectl get deployments -A -o wide -l cluster.x-k8s.io/provider=cluster-api shows its image";
 
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 

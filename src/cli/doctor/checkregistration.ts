@@ -14,10 +14,23 @@ import {
   warning,
 } from "./doctor.ts";
 import type { Surveyed } from "./checkcoverage.ts";
-import { capiVersion, minorOf, operators } from "./checkinstall.ts";
+import { capiVersion, minorOf, operators, TELL_CAPI } from "./checkinstall.ts";
 
-export function ours({ registrations }: Evidence, { own }: Pick<Settings, "own">): Registration[] {
+function ours({ registrations }: Evidence, { own }: Pick<Settings, "own">): Registration[] {
   return registrations.ok ? registrations.value.filter((each) => isOurs(each, own)) : [];
+}
+
+/** The operator's ExtensionConfigs, at least one, or why there is none to look at. */
+export function foundOurs(
+  evidence: Evidence,
+  settings: Pick<Settings, "own">,
+): readonly [Registration, ...Registration[]] | Finding {
+  const { registrations } = evidence;
+  if (!registrations.ok) return unread(registrations);
+  const [first, ...others] = ours(evidence, settings);
+  return first === undefined
+    ? unknown("no ExtensionConfig points to the operator", "do first what the check ExtensionConfig says")
+    : [first, ...others];
 }
 
 export function registered(evidence: Evidence, settings: Settings): Finding {
@@ -40,7 +53,8 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
 }
 
 export function discovered(evidence: Evidence, settings: Settings): Finding {
-  const found = ours(evidence, settings);
+  const found = foundOurs(evidence, settings);
+  if ("state" in found) return found;
   const failed = found.find((each) => !isDiscovered(each));
   if (failed !== undefined) {
     const { metadata, discovered: status = "missing", message } = failed;
@@ -59,14 +73,17 @@ export function discovered(evidence: Evidence, settings: Settings): Finding {
 }
 
 export function hooks(evidence: Evidence, settings: Settings): Finding {
+  // Its --capi-version says what the operator offers.
+  if (!evidence.deployments.ok) return unread(evidence.deployments);
   const { advertised, capiVersion: told } = settings.served;
-  const minor = minorOf(capiVersion(evidence));
+  const minor = minorOf(capiVersion(evidence, settings));
   const known: ReadonlySet<string> = minor === undefined ? advertised : settings.knownHooks(minor);
   const strange = [...advertised].filter((hook) => !known.has(hook));
   if (strange.length > 0) {
     const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
     return error(detail, capiFlag(evidence, minor));
   }
+  if (!evidence.registrations.ok) return unread(evidence.registrations);
   const found = ours(evidence, settings).filter(isDiscovered);
   const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
   const unlearnt = [...advertised].filter((hook) => !learnt.has(hook));
@@ -86,12 +103,15 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
     );
   }
   if (minor === undefined)
-    return unknown(
-      `for Cluster API ${told}; which one is installed is not known`,
-      "kubectl get providers -A",
-    );
+    return unknown(`for Cluster API ${told}; which one is installed is not known`, TELL_CAPI);
+  if (found.length === 0) return NOT_DISCOVERED;
   return ok(`all that Cluster API 1.${minor} calls`);
 }
+
+const NOT_DISCOVERED = unknown(
+  "no ExtensionConfig of the operator is discovered",
+  "do first what the checks ExtensionConfig and discovery say",
+);
 
 function capiFlag(evidence: Evidence, minor: number | undefined): string {
   const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
@@ -100,8 +120,11 @@ function capiFlag(evidence: Evidence, minor: number | undefined): string {
 
 /** Finds namespaces with policies or matched Clusters for which Cluster API does not call. */
 export function namespaces(evidence: Evidence, settings: Settings, surveyed: Surveyed): Finding {
+  const { registrations, policies, clusters } = evidence;
+  for (const read of [registrations, evidence.namespaces, policies, clusters])
+    if (!read.ok) return unread(read);
   const found = ours(evidence, settings).filter(isDiscovered);
-  if (found.length === 0) return unknown("no ExtensionConfig is discovered", "cure that first");
+  if (found.length === 0) return NOT_DISCOVERED;
   if (!evidence.namespaces.ok) return unread(evidence.namespaces);
   const metadata = evidence.namespaces.value.map((raw) => viewMetadata(raw["metadata"]));
   const left = metadata

@@ -14,6 +14,7 @@ const FAIL_ON = ["error", "warning"] as const;
 
 interface Flags extends ConnectionFlags {
   readonly output: (typeof FORMATS)[number];
+  readonly capiVersion?: string;
   readonly failOn: (typeof FAIL_ON)[number];
   readonly color: boolean;
 }
@@ -21,6 +22,9 @@ interface Flags extends ConnectionFlags {
 const EXAMPLES = `\
   # Is everything there that policies need to hold something?
   hookpolicy doctor
+
+  # Cluster API came neither by clusterctl nor with a version in its image
+  hookpolicy doctor --capi-version 1.13
 
   # In a pipeline, after installing or upgrading
   hookpolicy doctor -o json --fail-on warning > doctor.json`;
@@ -31,6 +35,10 @@ export function addDoctor(program: Command): void {
     .summary("check the installation, and say what to do")
     .description(
       "Looks at everything that policies need in order to hold something: CRDs, the operator, Cluster API and its registration, certificates, and which Clusters are protected by what. Each line that is not ok says what to do. Reads only, apart from a dry run.\n\nExit code: 0 nothing is wrong (warnings aside, unless --fail-on says so), 1 something is, 2 cannot look.",
+    )
+    .option(
+      "--capi-version <version>",
+      "Cluster API version that is installed, such as 1.13; default: what its objects say",
     )
     .addOption(choice("--fail-on <state>", "what exit code 1 is for: errors, or warnings, too", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
@@ -46,11 +54,16 @@ async function runDoctor(flags: Flags): Promise<void> {
   const { kindsIn } = await import("./checkcoverage.ts");
   const { doctorJson, doctorLines, examine } = await import("./report.ts");
   const settings = await settingsFor({});
+  // A version that is none is refused, as by the operator.
+  const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
   const kinds: KindsIn = (policies) => kindsIn(policies, settings);
   const evidence = await reading(
     withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
   );
-  const checks = examine(evidence, await settingsOf(evidence, settings));
+  const checks = examine(evidence, {
+    ...(await settingsOf(evidence, settings)),
+    ...(toldCapi !== undefined && { toldCapi }),
+  });
   if (flags.output === "json") stdout.document(doctorJson(checks));
   else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
   if (checks.some(isWrong(flags))) throw new CommandError(FAILED);

@@ -12,6 +12,13 @@ export interface Finding {
   readonly detail: string;
   /** A command, or the field to change, for a check that is not ok. */
   readonly remedy?: string;
+  /** One for each object, where each has its own remedy. */
+  readonly problems?: readonly Problem[];
+}
+
+export interface Problem {
+  readonly detail: string;
+  readonly remedy: string;
 }
 
 export interface Check extends Finding {
@@ -19,14 +26,14 @@ export interface Check extends Finding {
 }
 
 /** The result of reading something. */
-export type Read<T> =
-  | { readonly ok: true; readonly value: T }
-  | {
-      readonly ok: false;
-      /** A definite answer of the API server: it does not exist, or the user may not read it. */
-      readonly why: "NotFound" | "Forbidden" | "Failed";
-      readonly message: string;
-    };
+export type Read<T> = { readonly ok: true; readonly value: T } | Unread;
+
+export interface Unread {
+  readonly ok: false;
+  /** A definite answer of the API server: it does not exist, or the user may not read it. */
+  readonly why: "NotFound" | "Forbidden" | "Failed";
+  readonly message: string;
+}
 
 /** Everything that was read from the API server, once. */
 export interface Evidence {
@@ -37,6 +44,10 @@ export interface Evidence {
   readonly deployments: Read<readonly RawObject[]>;
   /** The providers that clusterctl has installed. */
   readonly providers: Read<readonly RawObject[]>;
+  /** The core provider that the Cluster API Operator has installed. */
+  readonly coreProviders: Read<readonly RawObject[]>;
+  /** The CustomResourceDefinition of Clusters. */
+  readonly clusterDefinition: Read<RawObject>;
   readonly registrations: Read<readonly Registration[]>;
   /** Cluster API's answer to the creation of an ExtensionConfig (a dry run). */
   readonly creation: Read<true>;
@@ -44,8 +55,10 @@ export interface Evidence {
   readonly secrets: ReadonlyMap<string, Read<Readonly<Record<string, string>>>>;
   /** HookPolicy's ValidatingWebhookConfiguration. */
   readonly webhook: Read<RawObject>;
-  /** HookPolicies, ClusterHookPolicies and HookOverrides. */
+  /** HookPolicies and ClusterHookPolicies. */
   readonly policies: Read<readonly RawObject[]>;
+  /** HookOverrides. */
+  readonly overrides: Read<readonly RawObject[]>;
   readonly clusters: Read<readonly RawObject[]>;
   readonly namespaces: Read<readonly RawObject[]>;
   readonly grants: readonly Grant[];
@@ -63,6 +76,8 @@ export interface Settings {
   readonly now: Date;
   /** From the `--capi-version` of the operator that was found. */
   readonly served: ServedHooks;
+  /** The Cluster API that the user says is installed, such as "1.13". */
+  readonly toldCapi?: string;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
   /** What identifies HookPolicy's ExtensionConfig. */
@@ -76,9 +91,24 @@ export const warning = (detail: string, remedy: string): Finding => ({ state: "w
 export const error = (detail: string, remedy: string): Finding => ({ state: "error", detail, remedy });
 export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
 
-/** A user without permission learns what is missing. */
-export function unread({ message }: { readonly message: string }): Finding {
-  return unknown(message, "run it as a user who may read that");
+/** Whatever could not be read is unknown, and the remedy depends on why. */
+export function unread({ why, message }: Unread): Finding {
+  return unknown(message, READ_REMEDIES[why]);
+}
+
+const READ_REMEDIES: Readonly<Record<Unread["why"], string>> = {
+  Forbidden: "run it as a user who may read that",
+  NotFound: "the API server does not serve that: do first what the checks above say",
+  Failed: "run it again: the API server could not answer that",
+};
+
+/** Objects with a problem each; `remedy` is that of the first. */
+export function problems(
+  state: "error" | "warning",
+  detail: string,
+  [first, ...others]: readonly [Problem, ...Problem[]],
+): Finding {
+  return { state, detail, remedy: first.remedy, problems: [first, ...others] };
 }
 
 const SHOWN = 5;

@@ -2,6 +2,7 @@
 
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
+import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { secretOf } from "./checkcertificate.ts";
 import type { Evidence, Grant, Read } from "./doctor.ts";
 import { operators } from "./checkinstall.ts";
@@ -44,36 +45,48 @@ const PROVIDERS = {
   namespaced: true,
 };
 
+const CORE_PROVIDERS = {
+  ...resource("operator.cluster.x-k8s.io", "v1alpha2", "coreproviders", "CoreProvider"),
+  namespaced: true,
+};
+
 /** The kinds that the gates of these policies look at. */
 export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
 
 /** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
 export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
   const version = await client.getPath("/version");
-  const [deployments, providers, registrations, policies] = await Promise.all([
+  const [deployments, providers, coreProviders, registrations, policies, overrides] = await Promise.all([
     read(listTyped(client, DEPLOYMENTS)),
     read(listTyped(client, PROVIDERS)),
+    read(listTyped(client, CORE_PROVIDERS)),
     read(listRegistrations(client)),
     read(listPolicies(client)),
+    read(listTyped(client, OVERRIDES)),
   ]);
-  const [definitions, clusters, namespaces, webhook, creation, secrets] = await Promise.all([
-    readDefinitions(client),
-    read(listClusters(client)),
-    read(listTyped(client, NAMESPACES)),
-    read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
-    read(tryCreation(client)),
-    readSecrets(client, registrations),
-  ]);
+  const [definitions, clusterDefinition, clusters, namespaces, webhook, creation, secrets] =
+    await Promise.all([
+      readDefinitions(client),
+      read(client.get(DEFINITIONS, { name: `clusters.${CLUSTER_API_GROUP}` }).then(raw)),
+      read(listClusters(client)),
+      read(listTyped(client, NAMESPACES)),
+      read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
+      read(tryCreation(client)),
+      readSecrets(client, registrations),
+    ]);
   const evidence = {
     serverVersion: isFields(version) ? String(version["gitVersion"]) : "",
     definitions,
     deployments,
     providers,
+    coreProviders,
+    clusterDefinition,
     registrations,
     creation,
     secrets,
     webhook,
     policies,
+    overrides,
     clusters,
     namespaces,
     grants: [],
@@ -104,7 +117,7 @@ async function listRegistrations(client: KubeClient): Promise<Registration[]> {
 }
 
 async function listPolicies(client: KubeClient): Promise<readonly RawObject[]> {
-  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy];
   return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
 }
 

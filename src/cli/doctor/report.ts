@@ -6,6 +6,7 @@ import {
   count,
   type Evidence,
   type Finding,
+  type Problem,
   type Settings,
   type State,
   STATES,
@@ -13,6 +14,7 @@ import {
 } from "./doctor.ts";
 import * as certificate from "./checkcertificate.ts";
 import * as coverage from "./checkcoverage.ts";
+import * as policies from "./checkpolicies.ts";
 import * as install from "./checkinstall.ts";
 import * as registration from "./checkregistration.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -32,18 +34,22 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   namespaces: registration.namespaces,
   certificate: certificate.trust,
   webhook: certificate.webhook,
-  policies: (evidence, _, surveyed) => coverage.ready(evidence, surveyed),
-  calls: (evidence, _, surveyed) => coverage.called(evidence, surveyed),
+  policies: (evidence, _, surveyed) => policies.ready(evidence, surveyed),
+  calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),
   topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
   coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
-  overrides: (evidence, settings, surveyed) => coverage.overrides(evidence, surveyed, settings),
+  overrides: (evidence, settings, surveyed) => policies.overrides(evidence, surveyed, settings),
   grants: coverage.grants,
 };
 
 export function examine(evidence: Evidence, settings: Settings): Check[] {
   const surveyed = coverage.survey(evidence, settings);
   return Object.entries(CHECKS).map(([name, look]) => ({ name, ...look(evidence, settings, surveyed) }));
+}
+
+function problemRows({ detail, remedy }: Partial<Problem>): string[][] {
+  return [...(detail === undefined ? [] : [["", "", detail]]), ["", "", `→ ${remedy ?? ""}`]];
 }
 
 /** Schema: schemas/output/doctor.json. */
@@ -58,9 +64,9 @@ export function doctorLines(checks: readonly Check[], colour: Colour): string[] 
     error: colour.red,
     unknown: colour.dim,
   };
-  const rows = checks.flatMap(({ name, state, detail, remedy }) => [
+  const rows = checks.flatMap(({ name, state, detail, remedy, problems }) => [
     [paint[state](state), name, detail],
-    ...(remedy === undefined ? [] : [["", "", `→ ${remedy}`]]),
+    ...(problems ?? (remedy === undefined ? [] : [{ remedy }])).flatMap(problemRows),
   ]);
   const counts = STATES.map(
     (state) => [state, checks.filter((each) => each.state === state).length] as const,

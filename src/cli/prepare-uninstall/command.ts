@@ -2,7 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { addExamples } from "../command.ts";
-import type { Plan } from "./uninstallplan.ts";
+import type { Plan, Step } from "./uninstallplan.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
   addConnectionFlags,
@@ -34,7 +34,7 @@ export function addPrepareUninstall(program: Command): void {
     .command("prepare-uninstall")
     .summary("prepare the removal of the operator")
     .description(
-      "Unregisters the operator from Cluster API, which releases every held Cluster; removes its webhook; stops it; and removes its finalizer from policies. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which releases every held Cluster; removes its webhook; stops it; removes its finalizer from policies; and says in their statuses that it is gone. Policies and CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
@@ -78,9 +78,19 @@ async function carryOut({ steps, holding }: Plan, flags: Flags): Promise<void> {
   if (dryRun || !yes) stdout.lines(steps.map(({ does }) => `would ${does}`));
   if (dryRun) return;
   await confirm("Do it?", yes);
-  for (const { does, run } of steps) {
-    stdout.begin(`${does} ... `);
+  for (const step of steps) {
+    stdout.begin(`${step.does} ... `);
+    stdout.line(await done(step));
+  }
+}
+
+async function done({ run, optional }: Step): Promise<string> {
+  try {
     await run();
-    stdout.line("done");
+    return "done";
+  } catch (error) {
+    const { isForbidden } = await import("../../kube/kubeerror.ts");
+    if (optional !== true || !isForbidden(error)) throw error;
+    return `left out: ${String(error)}`;
   }
 }

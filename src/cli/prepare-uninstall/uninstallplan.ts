@@ -9,6 +9,8 @@ import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES } from "../../kube/r
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { pause } from "../../kube/deadline.ts";
 import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
+import type { PolicyKind } from "../../policy/policyref.ts";
+import { claims, sayGone } from "./farewell.ts";
 import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
@@ -25,6 +27,8 @@ export interface UninstallOptions {
 export interface Step {
   /** In the infinitive: "delete ExtensionConfig hookpolicy". */
   readonly does: string;
+  /** The removal does not depend on it: without the right to do it, it is left out. */
+  readonly optional?: true;
   readonly run: () => Promise<void>;
 }
 
@@ -34,7 +38,7 @@ export interface Plan {
   readonly holding: readonly string[];
 }
 
-type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "delete">;
+type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
 
 /**
  * In this order: Cluster API stops calling, the operator stops answering, and then no controller restores a finalizer.
@@ -46,6 +50,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
     await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, options),
     release(client, policies),
+    takeLeave(client, policies),
   ];
   return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
 }
@@ -117,13 +122,14 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
     .map((pod) => keyOf(pod.metadata));
 }
 
-type Policy = KubeObject & { readonly kind: string };
+type Policy = KubeObject & { readonly kind: PolicyKind };
 
 /** Without the CRDs there is no policy. */
 async function listPolicies(client: Client): Promise<Policy[]> {
-  const lists = Object.values(POLICY_RESOURCES).map(async (resource) => {
-    const list = await unlessNotFound(client.list(resource));
-    return (list?.items ?? []).map((object) => ({ ...object, kind: resource.kind }));
+  const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
+  const lists = kinds.map(async (kind) => {
+    const list = await unlessNotFound(client.list(POLICY_RESOURCES[kind]));
+    return (list?.items ?? []).map((object) => ({ ...object, kind }));
   });
   return (await Promise.all(lists)).flat();
 }
@@ -144,6 +150,19 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
     does: `remove the finalizer ${FINALIZER} from ${marked} HookPolic${marked === 1 ? "y" : "ies"}`,
     run: async () => {
       for (const policy of (await listPolicies(client)).filter(isMarked)) await unmark(client, policy);
+    },
+  };
+}
+
+function takeLeave(client: Client, policies: readonly Policy[]): Step | undefined {
+  const claiming = policies.filter(claims).length;
+  if (claiming === 0) return undefined;
+  return {
+    does: `say in the status of ${claiming} ${claiming === 1 ? "policy" : "policies"} that the operator is gone`,
+    optional: true,
+    run: async () => {
+      for (const policy of await listPolicies(client))
+        await sayGone(client, POLICY_RESOURCES[policy.kind], policy);
     },
   };
 }

@@ -80,6 +80,8 @@ export interface ExpectSpec {
 export const EVENT_REASONS = [
   "Held",
   "Released",
+  "WouldBlock",
+  "NotEvaluable",
   "DeadlineApproaching",
   "DeadlinePassed",
   "OverrideUsed",

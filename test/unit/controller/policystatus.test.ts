@@ -11,6 +11,7 @@ import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
 import { knownOf, NOTHING_KNOWN } from "../../../src/controller/known.ts";
+import { OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");
 
@@ -55,6 +56,18 @@ function condition(
 ): { status: string; reason: string; message: string } | undefined {
   return status.conditions?.find((c) => c.type === type);
 }
+
+test("what prepare-uninstall has said of the operator ends with the first status of a new one", () => {
+  const before = computeStatus(input(), NOW);
+  const gone = { type: "Ready", status: "Unknown", reason: "OperatorGone", message: "gone" } as const;
+  const stored = {
+    ...before,
+    conditions: [{ ...gone, observedGeneration: 1, lastTransitionTime: "2026-11-21T10:00:00Z" }],
+  };
+  const objectsUnavailable = { reason: OBJECTS_NOT_LOADED, message: "wait" };
+  assert.equal(ready(computeStatus(input({ stored }), NOW)), "True");
+  assert.equal(ready(computeStatus(input({ stored, objectsUnavailable }), NOW)), "False");
+});
 
 describe("the condition NotCalled", () => {
   const because = { reason: "NotRegistered", message: "nobody asks" };

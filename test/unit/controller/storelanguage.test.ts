@@ -203,10 +203,35 @@ describe("Audit and Enforce policies of one Cluster", () => {
   test("and what went on although it would be blocked is a result of the Audit policy", () => {
     const fixture = storeWith({ policies: [audit], clusters: [deleting] });
     fixture.setCluster(letGo(deleting));
+    const [result, ...others] = entryOf(fixture, audit).recent;
     assert.deepEqual(
-      entryOf(fixture, audit).recent.map(({ verdict, reason }) => [verdict, reason]),
-      [["WouldBlock", "WaitingForAnnotation"]],
+      [result?.verdict, result?.reason, result?.rule, result?.gate, others],
+      ["WouldBlock", "WaitingForAnnotation", "confirmed-delete", "approved", []],
     );
+    assert.match(result?.message ?? "", /^gate approved waits for annotation hooks\.example\.com/);
+    assert.deepEqual(
+      fixture.transitions.map((transition) => transition.type === "NotHeld" && transition.result),
+      [result],
+    );
+  });
+
+  test("so is what went on because a rule was not evaluable and is ignored", () => {
+    const until = [{ name: "e", expression: "cluster.spec.none == 1" }];
+    const ignoring = hookPolicy({ failurePolicy: "Ignore", rules: [rule({ until })] });
+    const fixture = storeWith({ policies: [ignoring], clusters: [deleting] });
+    fixture.setCluster(letGo(deleting));
+    const [result] = entryOf(fixture, ignoring).recent;
+    assert.deepEqual([result?.verdict, result?.rule], ["NotEvaluable", "confirmed-delete"]);
+    assert.notEqual(result?.message ?? "", "");
+  });
+
+  test("what went on because its gates held names no rule: all of them agreed", () => {
+    const annotations = { [APPROVED]: "" };
+    const approved = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z", annotations });
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+    fixture.setCluster(letGo(approved));
+    const [result] = entryOf(fixture, hookPolicy()).recent;
+    assert.deepEqual([result?.verdict, result?.rule, result?.message], ["Allowed", undefined, undefined]);
   });
 
   test("say when an Audit policy would let go", () => {

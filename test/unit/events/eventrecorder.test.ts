@@ -7,7 +7,7 @@ import { newAsk } from "../../../src/operations/operation.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { EventRecorder } from "../../../src/events/eventrecorder.ts";
-import { describeTransition } from "../../../src/events/eventtext.ts";
+import { aboutPolicy, describeTransition } from "../../../src/events/eventtext.ts";
 import { at, cluster, DELETE, NOW, override, UPGRADE } from "../builders.ts";
 import { silent } from "../controller/fixtures.ts";
 
@@ -50,6 +50,20 @@ const released: Transition = {
   policy,
   policyUID: "uid-protect",
   result: { ...operation, verdict: "Allowed", reason: "GatesHold", time: "2026-11-21T12:00:00Z" },
+};
+const notHeld: Extract<Transition, { type: "NotHeld" }> = {
+  type: "NotHeld",
+  policy: fleet,
+  policyUID: "uid-fleet",
+  result: {
+    ...operation,
+    verdict: "WouldBlock",
+    rule: "r",
+    gate: "approved",
+    reason: "WaitingForAnnotation",
+    message: "gate approved waits",
+    time: "2026-11-21T12:00:00Z",
+  },
 };
 const windowChanged: Transition = {
   type: "WindowChanged",
@@ -112,6 +126,19 @@ describe("the text", () => {
       reason: "Released",
       note: /^BeforeClusterDelete proceeds: HookPolicy team-a\/protect does not hold it any more \(GatesHold\)$/,
     },
+    "of an operation that Audit has not held": {
+      transition: notHeld,
+      reason: "WouldBlock",
+      note: /^BeforeClusterDelete has proceeded, which ClusterHookPolicy fleet, rule r would hold in mode Enforce: gate approved waits$/,
+    },
+    "of an operation that no rule could judge": {
+      transition: {
+        ...notHeld,
+        result: { ...notHeld.result, verdict: "NotEvaluable", message: "no such key" },
+      },
+      reason: "NotEvaluable",
+      note: /^BeforeClusterDelete has proceeded, although ClusterHookPolicy fleet, rule r could not be evaluated: no such key$/,
+    },
     "of a deadline that comes nearer": {
       transition: deadline,
       reason: "DeadlineApproaching",
@@ -173,6 +200,30 @@ describe("the text", () => {
     ]);
   });
 
+  test("of a hold and of its end is also about the policy, without what the gates wait for", () => {
+    const other = (transition: Transition): unknown[] => {
+      const text = aboutPolicy(describeTransition(transition));
+      return [text?.regarding.name, text?.reason, text?.note];
+    };
+    assert.deepEqual(other(held), [
+      "protect",
+      "Held",
+      "Rule r holds BeforeClusterDelete of Cluster team-a/prod-1 (WaitingForAnnotation)",
+    ]);
+    assert.deepEqual(other(released), [
+      "protect",
+      "Released",
+      "BeforeClusterDelete of Cluster team-a/prod-1 proceeds (GatesHold)",
+    ]);
+    assert.deepEqual(other(notHeld), [
+      "fleet",
+      "WouldBlock",
+      "Rule r: BeforeClusterDelete of Cluster team-a/prod-1 has proceeded, which it would hold in mode Enforce (WaitingForAnnotation)",
+    ]);
+    for (const transition of [deadline, used, windowChanged])
+      assert.equal(aboutPolicy(describeTransition(transition)), undefined);
+  });
+
   test("is identified by what happened, not by who saw it when", () => {
     const ids = [
       deadline,
@@ -182,6 +233,8 @@ describe("the text", () => {
       windowChanged,
       { ...windowChanged, open: false },
       { ...windowChanged, at: at("+1h") },
+      notHeld,
+      { ...notHeld, result: { ...notHeld.result, targetVersion: "v1.36.0" } },
       used,
       { ...used, call: DELETE },
       { ...used, cluster: cluster({ uid: "another" }) },
@@ -244,6 +297,23 @@ describe("the recorder", () => {
       written.map(({ metadata }) => metadata.namespace),
       ["team-a", "default"],
     );
+  });
+
+  test("writes what a policy holds about the Cluster and about the policy", async () => {
+    const { written } = await record([held, notHeld], 4);
+    assert.deepEqual(
+      written
+        .map(({ regarding, metadata }) => `${regarding?.kind} ${regarding?.name} in ${metadata.namespace}`)
+        .toSorted((a, b) => a.localeCompare(b)),
+      [
+        "Cluster prod-1 in team-a",
+        "Cluster prod-1 in team-a",
+        "ClusterHookPolicy fleet in default",
+        "HookPolicy protect in team-a",
+      ],
+    );
+    assert.equal(new Set(written.map(({ metadata }) => metadata.name)).size, 4);
+    assert.ok(!written.some((event) => "policyNote" in event));
   });
 
   test("gives the same name to the same transition on every replica", async () => {

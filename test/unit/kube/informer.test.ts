@@ -11,10 +11,12 @@ const brief = (changes: readonly Change<Size>[]): string[] =>
   changes.map(({ key, old, new: now }) => `${key}:${old?.size ?? ""}>${now?.size ?? ""}`);
 
 test("holds what was listed, then what is watched", async (t) => {
-  const { server, informer, changes, caughtUp } = await startInformer(t, {
+  const { server, informer, changes, caughtUp, log } = await startInformer(t, {
     prepare: (fake) => void fake.put("team-a/w1", 1),
   });
   await informer.whenSynced(new AbortController().signal);
+  const [listed] = log.lines.filter(({ message }) => message === "Listed for the first time");
+  assert.deepEqual(listed?.fields, { resource: "widgets.example.com", objects: 1 });
   assert.deepEqual(brief(changes), ["team-a/w1:>1"]);
   server.put("team-a/w2", 2);
   server.put("team-a/w1", 10);

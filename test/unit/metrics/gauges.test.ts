@@ -12,6 +12,7 @@ import {
   gated,
   hookOverride,
   hookPolicy,
+  letGo,
   NOW,
   READY,
   rule,
@@ -47,6 +48,17 @@ describe("the metrics", () => {
     assert.deepEqual(await scraped(fixture, name), { [series]: 1 });
     fixture.deletePolicy(gated([]));
     assert.deepEqual(await scraped(fixture, name), {});
+  });
+
+  test("count what an Audit policy would have held, from 0 on", async () => {
+    const name = "hookpolicy_policy_would_block_total";
+    const fixture = storeWith({ policies: [hookPolicy({ mode: "Audit" })], clusters: [deleting] });
+    const series = `${of},hook=BeforeClusterDelete`;
+    assert.deepEqual(await scraped(fixture, name), { [series]: 0 });
+    fixture.setCluster(letGo(deleting));
+    assert.deepEqual(await scraped(fixture, name), { [series]: 1 });
+    const enforcing = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    assert.deepEqual(await scraped(enforcing, name), {});
   });
 
   test("count running deadlines by the part that has passed, and none where none runs", async () => {
@@ -133,6 +145,7 @@ describe("the metrics", () => {
     assert.match(Object.keys(windows)[0] ?? "", /policy=fleet/);
     assert.deepEqual(await scraped(fixture, "hookpolicy_metric_series_omitted"), {
       "metric=hookpolicy_policy_decisions": 0,
+      "metric=hookpolicy_policy_would_block_total": 0,
       "metric=hookpolicy_oldest_hold_timestamp_seconds": 0,
       "metric=hookpolicy_window_open": 2,
       "metric=hookpolicy_deadlines": 0,

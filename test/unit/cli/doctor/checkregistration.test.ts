@@ -170,6 +170,11 @@ describe("the certificate", () => {
       "warning",
       /does not hold the authority/,
     ],
-    "that cannot be compared": ["webhook", () => ({ secrets: new Map() }), "unknown", /cannot be read/],
+    "that cannot be compared": [
+      "webhook",
+      () => ({ secrets: new Map() }),
+      "unknown",
+      /no Secret .* to compare it with/,
+    ],
   });
 });

@@ -92,7 +92,41 @@ describe("installed", () => {
       "Cluster API",
       runs(deployment(OURS, "", [])),
       "unknown",
-      /its version is unknown/,
+      /its version is unknown → .*hookpolicy doctor --capi-version 1\.13/,
+    ],
+    "a Cluster API of which its CRD tells the least version": [
+      "Cluster API",
+      () => ({
+        ...runs(deployment(OURS, "", []))(),
+        clusterDefinition: found({ spec: { versions: [{ name: "v1beta2", served: true }] } }),
+      }),
+      "unknown",
+      /1\.11 or newer/,
+    ],
+    "a Cluster API that the Cluster API Operator installed": [
+      "Cluster API",
+      () => ({
+        ...runs(deployment(THEIRS, "capi@sha256:00", [GATES]))(),
+        coreProviders: found([{ status: { installedVersion: "v1.13.4" } }]),
+      }),
+      "ok",
+      /^Cluster API v1\.13\.4/,
+    ],
+    "a Cluster API whose CRD has a label with its version": [
+      "Cluster API",
+      () => ({
+        ...runs(deployment(THEIRS, "capi:nightly", [GATES]))(),
+        clusterDefinition: found({ metadata: { labels: { "app.kubernetes.io/version": "1.13.2" } } }),
+      }),
+      "ok",
+      /^Cluster API 1\.13\.2/,
+    ],
+    "a Cluster API whose version the user says": [
+      "Cluster API",
+      runs(deployment(OURS, "", [])),
+      "ok",
+      /^Cluster API 1\.12/,
+      { toldCapi: "1.12" },
     ],
     "a Cluster API that clusterctl installed": [
       "Cluster API",
@@ -155,18 +189,20 @@ describe("installed", () => {
 describe("protected", () => {
   const broken = policy(
     {},
-    { conditions: [{ type: "Ready", status: "False", message: "spec.rules[0]: no" }] },
+    {
+      conditions: [{ type: "Ready", status: "False", reason: "InvalidSpec", message: "spec.rules[0]: no" }],
+    },
   );
   const silent = policy(
     {},
     { conditions: [{ type: "NotCalled", status: "True", reason: "NotDiscovered", message: "see it" }] },
   );
-  const override = (expiresAt: string): RawObject => ({
+  const override = (expiresAt: string, uid?: string): RawObject => ({
     apiVersion: "hookpolicy.dev/v1alpha1",
     kind: "HookOverride",
     metadata: { name: "o", uid: "o", creationTimestamp: new Date().toISOString() },
     spec: {
-      clusterRef: { namespace: "team-a", name: "c1" },
+      clusterRef: { namespace: "team-a", name: "c1", uid },
       hooks: ["BeforeClusterDelete"],
       reason: "r",
       expiresAt,
@@ -177,6 +213,9 @@ describe("protected", () => {
   const policies =
     (...list: RawObject[]) =>
     (): Partial<Evidence> => ({ policies: found(list) });
+  const overrides =
+    (...list: RawObject[]) =>
+    (): Partial<Evidence> => ({ overrides: found(list) });
   const clusters =
     (...list: RawObject[]) =>
     (): Partial<Evidence> => ({ clusters: found(list) });
@@ -189,7 +228,42 @@ describe("protected", () => {
       "policies",
       policies(broken),
       "error",
-      /1 policy not Ready: HookPolicy team-a\/p \(spec\.rules/,
+      /^1 policy not Ready\nHookPolicy team-a\/p \(InvalidSpec\): spec\.rules\[0\]: no → kubectl edit hookpolicy p -n team-a$/,
+    ],
+    "by two that are not Ready, each with its own cure": [
+      "policies",
+      policies(
+        broken,
+        policy(
+          {},
+          {
+            conditions: [
+              { type: "Ready", status: "False", reason: "ObjectsForbidden", message: "may not list" },
+            ],
+          },
+          "q",
+        ),
+      ),
+      "error",
+      /^2 policies not Ready\n.* → kubectl edit hookpolicy p -n team-a\nHookPolicy team-a\/q \(ObjectsForbidden\): may not list → do what the check grants says$/,
+    ],
+    "by statuses that no operator keeps": [
+      "policies",
+      () => ({ deployments: found([deployment(OURS, "", [], { availableReplicas: 0 })]) }),
+      "unknown",
+      /1 policy, whose statuses are old: no replica of the operator runs/,
+    ],
+    "by policies that prepare-uninstall has left": [
+      "policies",
+      policies(policy({}, { conditions: [{ type: "Ready", status: "Unknown", reason: "OperatorGone" }] })),
+      "error",
+      /prepare-uninstall has stopped the operator, which holds nothing any more for 1 policy: HookPolicy team-a\/p/,
+    ],
+    "by an operator that the user may not see": [
+      "policies",
+      () => ({ deployments: forbidden }),
+      "ok",
+      /whether the operator runs is not known/,
     ],
     "by one that was not reviewed": [
       "policies",
@@ -233,16 +307,29 @@ describe("protected", () => {
     ],
     "until an override lifts it": [
       "overrides",
-      policies(policy(), override(inAnHour)),
+      overrides(override(inAnHour)),
       "warning",
-      /o \(team-a\/c1 until .*kubectl delete hookoverride o/,
+      /o \(team-a\/c1 until .*kubectl patch hookoverride o --type merge -p '\{"spec":\{"expiresAt":"/,
     ],
-    "after an override has ended": [
+    "by an override of this very Cluster": [
       "overrides",
-      policies(policy(), override("2020-01-01T00:00:00Z")),
+      overrides(override(inAnHour, "c1")),
+      "warning",
+      /o /,
+    ],
+    "although an override names a Cluster that had this name": [
+      "overrides",
+      overrides(override(inAnHour, "gone")),
       "ok",
       /none/,
     ],
+    "perhaps not, where the Cluster of an override cannot be read": [
+      "overrides",
+      () => ({ ...overrides(override(inAnHour, "gone"))(), clusters: forbidden }),
+      "warning",
+      /o /,
+    ],
+    "after an override has ended": ["overrides", overrides(override("2020-01-01T00:00:00Z")), "ok", /none/],
     "by objects that may not be read": [
       "grants",
       grant(found(["watch"])),
@@ -265,14 +352,26 @@ test("for people: a line for each check, one more for its remedy, and a sum", ()
   const checks = [
     { name: "a", state: "ok", detail: "fine" },
     { name: "b", state: "error", detail: "bad", remedy: "cure it" },
-    { name: "c", state: "error", detail: "worse", remedy: "cure it" },
+    {
+      name: "c",
+      state: "error",
+      detail: "2 worse",
+      remedy: "cure d",
+      problems: [
+        { detail: "d", remedy: "cure d" },
+        { detail: "e", remedy: "cure e" },
+      ],
+    },
   ] as const;
   const text = `STATE   CHECK   FOUND
 ok      a       fine
 error   b       bad
                 → cure it
-error   c       worse
-                → cure it
+error   c       2 worse
+                d
+                → cure d
+                e
+                → cure e
 
 1 ok, 2 errors
 `;

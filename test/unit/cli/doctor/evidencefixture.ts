@@ -78,10 +78,10 @@ const NAMESPACE: RawObject = {
   kind: "Namespace",
   metadata: { name: "team-a", labels: { a: "b" } },
 };
-export const policy = (over: object = {}, status: object = {}): RawObject => ({
+export const policy = (over: object = {}, status: object = {}, name = "p"): RawObject => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookPolicy",
-  metadata: { namespace: "team-a", name: "p", uid: "p", generation: 1 },
+  metadata: { namespace: "team-a", name, uid: name, generation: 1 },
   spec: {
     rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "g", annotation: { key: "k" } }] }],
     ...over,
@@ -109,11 +109,14 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     definitions: new Map(Object.entries(CRD_SCHEMAS).map(([kind, schema]) => [kind, definition(schema)])),
     deployments: found([deployment(OURS, "hookpolicy:0.1.0", []), deployment(THEIRS, "c:v1.14.2", [GATES])]),
     providers: absent,
+    coreProviders: absent,
+    clusterDefinition: absent,
     registrations: registrations(extension()),
     creation: found(true),
     secrets: secretOf(leaf, authority.certificate),
     webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     policies: found([policy()]),
+    overrides: found([]),
     clusters: found([cluster("c1")]),
     namespaces: found([NAMESPACE]),
     grants: [],
@@ -139,9 +142,10 @@ export type Case = [
 export function table(cases: Readonly<Record<string, Case>>): void {
   for (const [title, [name, over, state, words, given]] of Object.entries(cases)) {
     test(title, () => {
-      const { state: is, detail, remedy } = check(name, over(), given);
+      const { state: is, detail, remedy, problems } = check(name, over(), given);
       assert.equal(is, state, detail);
-      assert.match(`${detail} → ${remedy}`, words);
+      const told = (problems ?? [{ detail: "", remedy }]).map((each) => `${each.detail} → ${each.remedy}`);
+      assert.match([detail, ...told].join("\n").replace("\n →", " →"), words);
       assert.equal(remedy === undefined, state === "ok");
     });
   }

@@ -1,7 +1,7 @@
 /** What comes before the removal of the operator, against a few objects in memory. */
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { describe } from "node:test";
 import { FINALIZER } from "../../../../src/api/hookpolicy.ts";
 import { KubeError } from "../../../../src/kube/kubeerror.ts";
 import type { KubeObject, ObjectKey, Resource } from "../../../../src/kube/resource.ts";
@@ -49,6 +49,15 @@ function serverOf(objects: Objects, version = "v1beta2") {
         throw new KubeError("changed", { code: 409, reason: "Conflict" });
       }
       objects[name] = { ...old, metadata: { ...old.metadata, ...metadata } };
+      return objects[name];
+    },
+    replaceStatus: async (resource: Resource, value: KubeObject) => {
+      const name = keyOf(resource, value.metadata);
+      const old = found(name);
+      calls.push(`status ${name}`);
+      if (value.metadata.resourceVersion !== old.metadata.resourceVersion)
+        throw new KubeError("changed", { code: 409, reason: "Conflict" });
+      objects[name] = { ...old, status: value.status };
       return objects[name];
     },
     delete: async (resource: Resource, key: ObjectKey) => {
@@ -183,6 +192,60 @@ test("the policies that hold something now are named with the number of Clusters
   };
   const { holding } = await planUninstall(serverOf(objects).client, OPTIONS);
   assert.deepEqual(holding, ["HookPolicy team-a/protect (3)", "ClusterHookPolicy all (1)"]);
+});
+
+describe("the last step says in statuses that the operator is gone", () => {
+  const ready = {
+    type: "Ready",
+    status: "True",
+    reason: "Loaded",
+    message: "in force",
+    lastTransitionTime: "t",
+  };
+  const stuck = { ...ready, type: "Restrictive", reason: "ActionRequired" };
+  const rows = [{ cluster: "prod-1" }];
+  const claiming = (resourceVersion = "1"): KubeObject => ({
+    ...policy([], resourceVersion),
+    status: { conditions: [ready, { ...ready, type: "Reconciling" }, stuck], decisions: rows },
+  });
+  const statusOf = (objects: Objects): { conditions: object[]; decisions: object[] } =>
+    objects["hookpolicies/team-a/protect"]?.status as never;
+
+  test("and keeps what they say of operations, for the next operator", async () => {
+    const objects = { "hookpolicies/team-a/protect": claiming() };
+    const { client } = serverOf(objects);
+    await carryOut(client);
+    const { conditions, decisions } = statusOf(objects);
+    assert.deepEqual(decisions, rows);
+    assert.deepEqual(conditions[1], stuck);
+    const { lastTransitionTime, message, ...gone } = conditions[0] as typeof ready;
+    assert.deepEqual(gone, { type: "Ready", status: "Unknown", reason: "OperatorGone" });
+    assert.match(`${lastTransitionTime} ${message}`, /^20\S+Z The operator was stopped/);
+    assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
+  });
+
+  test("also where another client writes in between", async () => {
+    const objects = { "hookpolicies/team-a/protect": claiming() };
+    const { client, calls } = serverOf(objects);
+    const replaceStatus: Client["replaceStatus"] = async (...given) => {
+      if (calls.length === 0) objects["hookpolicies/team-a/protect"] = claiming("2");
+      return await client.replaceStatus(...given);
+    };
+    await carryOut({ ...client, replaceStatus });
+    assert.equal(calls.length, 2);
+    assert.equal(statusOf(objects).conditions.length, 2);
+  });
+
+  test("and is left out without the right to do it", async () => {
+    const { steps } = await planUninstall(
+      serverOf({ ...EVERYTHING(), "hookpolicies/team-a/b": claiming() }).client,
+      OPTIONS,
+    );
+    assert.deepEqual(
+      steps.map(({ optional }) => optional === true),
+      [false, false, false, false, true],
+    );
+  });
 });
 
 test("what may not be read is an error, not an absence", async () => {

@@ -1,0 +1,139 @@
+/** Checks what the statuses of policies say, and which overrides lift them. */
+
+import { fieldsOf, listOf } from "../../api/fields.ts";
+import { CONDITION, REASON } from "../../api/hookpolicy.ts";
+import type { Override } from "../../policy/override.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { nameOf, type Surveyed } from "./checkcoverage.ts";
+import { operators } from "./checkinstall.ts";
+import {
+  count,
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Problem,
+  problems,
+  type Settings,
+  some,
+  unknown,
+  unread,
+  warning,
+} from "./doctor.ts";
+import { textOf } from "./objectsfields.ts";
+
+export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
+  const { policies, deployments } = evidence;
+  if (!policies.ok) return unread(policies);
+  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
+  const [bad, ...others] = fleet.policies.flatMap(notReady);
+  if (bad !== undefined) {
+    return problems("error", `${count(others.length + 1, "policy")} not Ready`, [bad, ...others]);
+  }
+  const all = count(fleet.policies.length, "policy");
+  const gone = fleet.policies.filter(isGone);
+  if (gone.length > 0) {
+    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${count(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
+    return error(detail, "do what the check operator says, or delete the policies");
+  }
+  if (deployments.ok && !operators(evidence).some(({ available }) => available > 0)) {
+    const detail = `${all}, whose statuses are old: no replica of the operator runs`;
+    return unknown(detail, "do first what the check operator says");
+  }
+  const unseen = fleet.policies.filter(
+    ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
+  );
+  if (unseen.length > 0) {
+    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+    return error(
+      `the operator has not looked at ${some(unseen.map(nameOf))}`,
+      `kubectl logs -n ${namespace} deployment/${name}`,
+    );
+  }
+  return ok(
+    `${all}, all Ready${deployments.ok ? "" : " by their statuses; whether the operator runs is not known"}`,
+  );
+}
+
+function notReady(policy: FleetPolicy): Problem[] {
+  const { status, reason: given, message } = conditionOf(policy.status, CONDITION.Ready) ?? {};
+  if (status === undefined || status === "True" || isGone(policy)) return [];
+  const reason = textOf(given);
+  const remedy = CURES[reason]?.(policy) ?? edit(policy);
+  return [{ detail: `${nameOf(policy)} (${reason}): ${textOf(message)}`, remedy }];
+}
+
+/** An operator that runs again writes another condition. */
+function isGone(policy: FleetPolicy): boolean {
+  return conditionOf(policy.status, CONDITION.Ready)?.["reason"] === REASON.OperatorGone;
+}
+
+/** By reason of the condition Ready; for every other reason the policy has to be corrected. */
+const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
+  [REASON.HookNotEnforceable]: (policy) =>
+    `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
+  [REASON.ClusterAPINotInstalled]: () => "clusterctl init",
+  [REASON.ClustersForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
+  ObjectsForbidden: () => "do what the check grants says",
+  ObjectKindUnknown: (policy) => `install the kind, or correct the gate: ${edit(policy)}`,
+  ObjectKindTerminating: (policy) => `install the kind again, or correct the gate: ${edit(policy)}`,
+  ObjectsNotLoaded: () => "nothing, if it ends by itself; otherwise look at the operator's log",
+};
+
+function edit({ compiled: { ref } }: FleetPolicy): string {
+  const namespace = ref.namespace === undefined ? "" : ` -n ${ref.namespace}`;
+  return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
+}
+
+function conditionOf(status: object, type: string): ReturnType<typeof fieldsOf> | undefined {
+  return listOf(fieldsOf(status)["conditions"])
+    .map(fieldsOf)
+    .find((each) => each["type"] === type);
+}
+
+export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
+  if (!evidence.policies.ok) return unread(evidence.policies);
+  const [silent, ...others] = fleet.policies.flatMap(notCalled);
+  if (silent === undefined) return ok("no policy says that Cluster API does not ask it");
+  return problems("error", `Cluster API does not ask ${count(others.length + 1, "policy")}`, [
+    silent,
+    ...others,
+  ]);
+}
+
+function notCalled(policy: FleetPolicy): Problem[] {
+  const { status, reason, message } = conditionOf(policy.status, CONDITION.NotCalled) ?? {};
+  if (status !== "True") return [];
+  return [{ detail: `${nameOf(policy)}: ${textOf(reason)}`, remedy: textOf(message) }];
+}
+
+export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
+  if (!evidence.overrides.ok) return unread(evidence.overrides);
+  const active = fleet.overrides.filter(
+    (override) =>
+      override.problem === undefined && now < override.expiresAt && mayConcern(override, fleet, evidence),
+  );
+  const [first, ...others] = active.map((override) => lifting(override, now));
+  if (first === undefined) return ok("none is active");
+  return problems("warning", `policies do not hold what ${count(active.length, "HookOverride")} lift`, [
+    first,
+    ...others,
+  ]);
+}
+
+/** An override with a uid has no effect on another Cluster of that name. */
+function mayConcern({ clusterRef }: Override, fleet: Fleet, { clusters }: Evidence): boolean {
+  const { namespace, name, uid } = clusterRef;
+  if (uid === undefined || !clusters.ok) return true;
+  return fleet.cluster(namespace, name)?.metadata.uid === uid;
+}
+
+/** It is ended, not deleted: it is the record. */
+function lifting({ name, clusterRef, expiresAt }: Override, now: Date): Problem {
+  const spec = JSON.stringify({ spec: { expiresAt: timestamp(now) } });
+  return {
+    detail: `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
+    remedy: `to end it now: kubectl patch hookoverride ${name} --type merge -p '${spec}'`,
+  };
+}

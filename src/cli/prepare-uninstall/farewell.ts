@@ -1,0 +1,54 @@
+/** Tells in the statuses of policies that no operator keeps them any more: they would say Ready for ever. */
+
+import { CONDITION, REASON } from "../../api/hookpolicy.ts";
+import type { Condition } from "../../api/meta.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
+import type { KubeObject, Resource } from "../../kube/resource.ts";
+import { timestamp } from "../../policy/instant.ts";
+
+const GONE = {
+  type: CONDITION.Ready,
+  status: "Unknown",
+  reason: REASON.OperatorGone,
+  message: "The operator was stopped by prepare-uninstall: the policy holds nothing until one runs again",
+} as const;
+
+/** Whether its status still claims something about the present. */
+export function claims(policy: KubeObject): boolean {
+  return conditionsOf(policy).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
+}
+
+/** What it held stays: another operator needs it to go on where this one ended. */
+export async function sayGone(
+  client: Pick<KubeClient, "get" | "replaceStatus">,
+  resource: Resource,
+  policy: KubeObject,
+): Promise<void> {
+  const { group, version, kind } = resource;
+  for (let current: KubeObject | undefined = policy; current !== undefined && claims(current);) {
+    const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(farewell) };
+    try {
+      const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
+      await unlessNotFound(client.replaceStatus(resource, value));
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      current = await unlessNotFound(client.get(resource, policy.metadata));
+    }
+  }
+}
+
+function farewell(condition: Condition): readonly Condition[] {
+  if (condition.type === CONDITION.Reconciling) return [];
+  if (condition.type !== CONDITION.Ready) return [condition];
+  return [{ ...condition, ...GONE, lastTransitionTime: timestamp(new Date()) }];
+}
+
+function conditionsOf(policy: KubeObject): readonly Condition[] {
+  return statusOf(policy).conditions ?? [];
+}
+
+function statusOf({ status }: KubeObject): { readonly conditions?: readonly Condition[] } {
+  return status ?? {};
+}
