@@ -20,7 +20,3 @@ export function omittedRows(fleet: Fleet, cluster: Cluster): string | undefined 
     ? "a policy's status has more rows than it shows, so that more operations can wait: ask with --hook"
     : undefined;
 }
-
-/** For a call that Cluster API never makes. */
-export const MINOR_STEPS =
-  "Cluster API upgrades a control plane by one minor version at a time, and calls BeforeControlPlaneUpgrade for each: ask about one step with --from-version and --to-version";

@@ -27,7 +27,7 @@ import { type Options, parseOptions, UsageError } from "../../operator/options.t
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
 import { addConnectionFlags, columnsOf, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
-import { MINOR_STEPS } from "../fleet/caveats.ts";
+import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
