@@ -284,9 +284,7 @@ const NEEDED: Readonly<Record<string, Case>> = {
   ),
   "list hookoverrides.hookpolicy.dev": loads("hookoverrides.hookpolicy.dev"),
   "watch hookoverrides.hookpolicy.dev": follows("hookoverrides"),
-  "get hookrollouts.hookpolicy.dev": unwritten(
-    async () => await conflictOf(await newRollout(), "hookrollouts"),
-  ),
+  "get hookrollouts.hookpolicy.dev": unwritten(async () => await newRollout()),
   "list hookrollouts.hookpolicy.dev": loads("hookrollouts.hookpolicy.dev"),
   "watch hookrollouts.hookpolicy.dev": follows("hookrollouts"),
   "update hookpolicies.hookpolicy.dev/status": unwritten(async () => await newPolicy()),
