@@ -201,7 +201,7 @@ async function explainLive(name: ClusterName, flags: Flags, options: Options): P
 }
 
 function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
-  const policies = what === "ClusterHookPolicies";
+  const policies = what === "ClusterHookPolicies" || what === "HookRollouts";
   const may = policies
     ? "one of them can hold the Cluster"
     : what === "HookOverrides"

@@ -6,6 +6,9 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { matches } from "../../policy/decide.ts";
+import { isAsked } from "../../operations/shows.ts";
+import { readTimestamp } from "../../policy/instant.ts";
+import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { CompiledPolicy, CompiledRule, ObjectQuery } from "../../policy/policy.ts";
@@ -15,6 +18,7 @@ import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { mismatchOf } from "./match.ts";
+import { type ExplainedRollout, explainRollouts, isOf, rolloutQueries } from "./rollouthold.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { lookAt, walk } from "../../operations/timeline.ts";
@@ -58,6 +62,8 @@ export interface ExplainedOperation {
   /** All steps that together release the operation. */
   readonly steps: readonly Step[];
   readonly policies: readonly ExplainedPolicy[];
+  /** The rollouts that select the Cluster for this operation; empty while a policy holds it: they are asked afterwards. */
+  readonly rollouts: readonly ExplainedRollout[];
 }
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
@@ -121,11 +127,12 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ call, asked }) => {
     const world = fleet.world(cluster, asked);
-    return fleet
+    const ofPolicies = fleet
       .policiesFor(cluster.metadata.namespace ?? "")
       .filter((policy) => matches(policy, world) !== "no")
       .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
       .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
+    return [...ofPolicies, ...rolloutQueries(fleet, { world, call, at })];
   });
 }
 
@@ -140,7 +147,7 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   const { cluster, hook, now } = options;
   const asks = fleet.asked(cluster);
   if (hook === undefined) {
-    return asks
+    return [...asks, ...askedOfRollouts(fleet, asks, options)]
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
       .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isAsked: true }));
   }
@@ -152,6 +159,24 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   const asked = newAsk(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
   const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
   return [{ call: asked.call, asked, isAsked }];
+}
+
+/** No policy has a row of an operation that only a rollout holds: the Cluster shows that it waits. */
+function askedOfRollouts(
+  { rollouts, served }: Fleet,
+  asks: readonly Ask[],
+  { cluster, now }: ExplainOptions,
+): readonly Ask[] {
+  const hooks = new Set(rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
+  return [...hooks]
+    .filter((hook) => !asks.some(({ call }) => call.hook === hook) && isAsked(hook, cluster, served))
+    .map((hook) => {
+      const since = rollouts
+        .flatMap(({ status }) => status.next ?? [])
+        .find((each) => isOf(each, cluster))?.since;
+      const ask = newAsk(expectedCall(hook, cluster), cluster, now, undefined);
+      return { ...ask, firstAsked: readTimestamp(since) ?? ask.firstAsked };
+    });
 }
 
 function explainOperation(
@@ -166,17 +191,20 @@ function explainOperation(
   const world = fleet.world(cluster, asked);
   const situation: Situation = { fleet, world, call, at, policies, before, asked, isAsked, options };
   const version = targetVersion(call);
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, at });
+  const holding = rollouts.find(({ holds }) => holds);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     ...(isAsked && { firstAsked: before.firstAsked }),
     passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
-    ...answerOf(decision, options.unread),
-    retryAfterSeconds: decision.retryAfterSeconds,
-    message: decision.message,
+    ...(holding === undefined ? answerOf(decision, options.unread) : { verdict: "Blocked", holds: true }),
+    retryAfterSeconds: (holding ?? decision).retryAfterSeconds,
+    message: (holding ?? decision).message,
     release: decision.holds ? releaseOf(policies, decision.trace, situation) : undefined,
     steps: decision.holds ? stepsOf(decision, situation) : [],
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
+    rollouts,
   };
 }
 

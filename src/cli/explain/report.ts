@@ -2,6 +2,7 @@
 
 import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
+import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type {
@@ -12,6 +13,7 @@ import type {
   Release,
   Step,
 } from "./explanation.ts";
+import type { ExplainedRollout } from "./rollouthold.ts";
 import type { StatusComparison } from "./storedstatus.ts";
 import { durationText } from "../terminal/timetext.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
@@ -52,6 +54,7 @@ function operationLines(
   const name = `${cluster.namespace}/${cluster.name}`;
   const top = [
     ...stepDetails(operation, options),
+    ...rolloutDetails(operation),
     ...waits(operation),
     ...outlook(operation, name, options),
     ...lifted(operation),
@@ -62,7 +65,26 @@ function operationLines(
     ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
     "",
     ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
+    ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, options), columns)),
   ];
+}
+
+function rolloutDetails({ rollouts }: ExplainedOperation): Detail[] {
+  return rollouts.filter(({ holds }) => holds).map(({ message }) => ({ label: "because", text: message }));
+}
+
+function rolloutBranch(
+  { rollout, mode, holds, reason, stage, because, message }: ExplainedRollout,
+  { colour }: TextOptions,
+): Branch {
+  const verdict = holds ? "Blocked" : message === "" ? "Allowed" : "WouldBlock";
+  const place = stage === undefined || stage === WHOLE ? "" : `, stage ${stage}`;
+  const audit = mode === "Audit" ? ", mode Audit, so it holds nothing" : "";
+  return {
+    text: `${colour.bold(`HookRollout ${rollout}`)}${place}: ${painted(verdict, colour)} (${reason})${audit}`,
+    details: because.map((text) => ({ label: "because", text })),
+    branches: [],
+  };
 }
 
 function headline(
@@ -157,7 +179,7 @@ function said({ message }: Step): Detail[] {
 }
 
 function outlook(
-  { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies }: ExplainedOperation,
+  { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies, rollouts }: ExplainedOperation,
   name: string,
   { program, connection }: TextOptions,
 ): Detail[] {
@@ -173,10 +195,14 @@ function outlook(
   return [
     {
       label: "released",
-      text: `${byTime(
-        release,
-        policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
-      )}${firstAsked === undefined ? "" : retry}`,
+      text: `${
+        rollouts.some((each) => each.holds)
+          ? "when every rollout has given it a slot"
+          : byTime(
+              release,
+              policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
+            )
+      }${firstAsked === undefined ? "" : retry}`,
     },
     { label: "override", text: command, whole: true },
   ];

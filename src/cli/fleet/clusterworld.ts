@@ -5,7 +5,7 @@ import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../kube/resources.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterNames } from "./objectnames.ts";
@@ -15,13 +15,13 @@ const TIMEOUT_MS = 30_000;
 
 /** Something that the user may not read, and that is therefore missing. */
 export interface Unread {
-  readonly what: "Namespace" | "Namespaces" | "ClusterHookPolicies" | "HookOverrides";
+  readonly what: "Namespace" | "Namespaces" | "ClusterHookPolicies" | "HookOverrides" | "HookRollouts";
   /** "list clusterhookpolicies.hookpolicy.dev" */
   readonly verb: string;
 }
 
 export interface ClusterObjects {
-  /** The Cluster first, then every policy and override that could apply to it, and Namespaces. */
+  /** The Cluster first, then every policy, rollout and override that could apply to it, and Namespaces. */
   readonly objects: readonly RawObject[];
   /** All Namespaces are among them; otherwise only the Cluster's. */
   readonly allNamespaces: boolean;
@@ -67,6 +67,7 @@ async function readCluster(
       listIfServed(client, resource),
     ),
     unlessForbidden("HookOverrides", "list", OVERRIDES, async (resource) => listIfServed(client, resource)),
+    unlessForbidden("HookRollouts", "list", ROLLOUTS, async (resource) => listIfServed(client, resource)),
     unlessForbidden("Namespace", "get", NAMESPACES, async (resource) => {
       const found = await find(client, resource, { name: namespace });
       return found === undefined ? [] : [found];

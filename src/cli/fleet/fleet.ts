@@ -1,7 +1,12 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
 import { type Fields, fieldsOf, isFields } from "../../api/fields.ts";
-import { CONDITION, type DecisionRow, type HookPolicyStatus } from "../../api/hookpolicy.ts";
+import {
+  CONDITION,
+  type DecisionRow,
+  type HookPolicyStatus,
+  type HookRolloutStatus,
+} from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { adoptRow } from "../../operations/adoptrow.ts";
@@ -15,6 +20,7 @@ import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { Asked, World } from "../../policy/world.ts";
 import { objectReader } from "./fleetobjects.ts";
+import { PAUSE_REASON } from "./pausereason.ts";
 import {
   isCluster,
   isNamespace,
@@ -23,7 +29,10 @@ import {
   type RawObject,
   viewOverride,
   viewPolicy,
+  viewRollout,
 } from "./kinds.ts";
+import { lookup } from "../../policy/selector.ts";
+import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 
 export interface FleetOptions {
@@ -52,10 +61,20 @@ export interface FleetPolicy {
   readonly raw: RawObject;
 }
 
+/** A rollout, and what the operator has written of it. */
+export interface FleetRollout {
+  readonly compiled: CompiledRollout;
+  readonly status: HookRolloutStatus;
+  /** Why a user has paused it. */
+  readonly pauseReason?: string;
+}
+
 export class Fleet {
   /** Sorted by name, as on the server. */
   readonly policies: readonly FleetPolicy[];
   readonly overrides: readonly Override[];
+  /** Sorted by name, the order in which the operator asks them. */
+  readonly rollouts: readonly FleetRollout[];
   /** Objects that are replaced by a later one of the same name. */
   readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
@@ -77,6 +96,10 @@ export class Fleet {
       .filter((raw) => ownKind(raw) === "HookOverride")
       .map((raw) => fleetOverride(raw, options))
       .toSorted((a, b) => compare(a.name, b.name));
+    this.rollouts = unique
+      .filter((raw) => ownKind(raw) === "HookRollout")
+      .map(fleetRollout)
+      .toSorted((a, b) => compare(a.compiled.name, b.compiled.name));
     this.#overrides = Map.groupBy(
       this.overrides,
       ({ clusterRef: { namespace, name } }) => `${namespace}/${name}`,
@@ -220,6 +243,16 @@ function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
       raw,
     },
   ];
+}
+
+function fleetRollout(raw: RawObject): FleetRollout {
+  const object = viewRollout(raw);
+  const pauseReason = lookup(object.metadata.annotations, PAUSE_REASON);
+  return {
+    compiled: compileRollout(object),
+    status: isFields(raw["status"]) ? (object.status ?? {}) : {},
+    ...(pauseReason !== undefined && { pauseReason }),
+  };
 }
 
 /** An operator with a shorter --max-override-duration than the one known here has recorded that in the status. */

@@ -5,9 +5,7 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isConflict } from "../../kube/kubeerror.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
-
-/** Why a rollout is paused; the operator does not read it. */
-export const PAUSE_REASON = "hookpolicy.dev/pause-reason";
+import { PAUSE_REASON } from "../fleet/pausereason.ts";
 
 export function isHalted({ status }: HookRollout): boolean {
   return (

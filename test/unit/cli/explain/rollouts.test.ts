@@ -1,0 +1,269 @@
+/** What `hookpolicy explain` tells of HookRollouts, from files that have their status. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const NOW = "2026-11-21T12:00:00Z";
+const VERSION = "v1.35.1";
+
+const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+/** Cluster API waits for BeforeClusterUpgrade. */
+const cluster = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c", generation: 2 },
+  spec: {
+    topology: { classRef: { name: "lab" }, version: VERSION },
+    infrastructureRef: { name: "prod-1" },
+    controlPlaneRef: { name: "prod-1" },
+  },
+  status: {
+    conditions: [
+      {
+        type: "TopologyReconciled",
+        status: "False",
+        reason: "LifecycleHookBlocking",
+        observedGeneration: 2,
+        message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: held",
+      },
+    ],
+  },
+};
+const ready = { type: "Ready", status: "True", reason: "Loaded", message: "", lastTransitionTime: NOW };
+const counts = { notAsked: 0, waiting: 1, running: 0, succeeded: 0, failed: 0, passed: false };
+const all = [{ version: VERSION, stages: [{ name: "all", members: 4, ...counts }] }];
+const claim = (name: string, uid = name): object => ({
+  namespace: "team-b",
+  name,
+  uid,
+  target: VERSION,
+  stage: "all",
+  claimed: true,
+  claimedAt: "2026-11-21T11:50:00Z",
+  renewedAt: "2026-11-21T11:50:00Z",
+  attempts: 1,
+});
+const next = (name: string, of = "team-a"): object => ({
+  namespace: of,
+  name,
+  target: VERSION,
+  since: "2026-11-21T11:00:00Z",
+});
+
+function rollout(spec: object = {}, status: object = {}, annotations: object = {}): object {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades", uid: "r", generation: 1, annotations },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", ...spec },
+    status: { observedGeneration: 1, conditions: [ready], targets: all, ...status },
+  };
+}
+
+async function explained(
+  t: test.TestContext,
+  objects: readonly object[],
+  ...args: readonly string[]
+): Promise<string> {
+  const text = [namespace, cluster, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args];
+  const { code, stdout, stderr } = await hookpolicy(command, { cwd });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout;
+}
+
+test("a Cluster that only a rollout holds is told, with the queue and what uses the slots", async (t) => {
+  const stdout = await explained(t, [
+    rollout({}, { running: [claim("other")], next: [next("first"), next("prod-1")] }),
+  ]);
+  assert.equal(
+    stdout,
+    `Blocked: BeforeClusterUpgrade (${VERSION}) of Cluster team-a/prod-1, asked since 2026-11-21T11:00:00Z, at ${NOW}
+  because   HookRollout upgrades: waits for a free slot (hookpolicy rollout status upgrades)
+  goes on   when every rollout has given it a slot; Cluster API asks again after 10 s
+  override  hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason 'why'
+
+There is no policy that could be about the Cluster.
+HookRollout upgrades: Blocked (NoFreeSlot)
+   because  all slots (1) are in use, by team-b/other
+   because  it is number 2 of the queue
+`,
+  );
+});
+
+describe("a rollout", () => {
+  const stages = [
+    { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } },
+    { name: "rest", maxConcurrency: 1 },
+  ];
+  const canary = { name: "canary", members: 3, ...counts, succeeded: 1, running: 1, notAsked: 1 };
+  const rest = { name: "rest", members: 4, ...counts };
+  const staged = (row: object): object => ({ targets: [{ version: VERSION, stages: [row, rest] }] });
+  const passed = { ...canary, passed: true, soakingSince: "2026-11-21T10:00:00Z" };
+  const failed = [
+    { namespace: "team-b", name: "ill", uid: "ill", stage: "all", reason: "Unhealthy", time: NOW },
+  ];
+  const cases: readonly (readonly [string, object, RegExp])[] = [
+    [
+      "that is paused says why",
+      rollout({ paused: true }, {}, { "hookpolicy.dev/pause-reason": "INC-7" }),
+      /Blocked \(Paused\)\n +because +it was paused because: INC-7/,
+    ],
+    ["that is paused without a reason", rollout({ paused: true }), /Blocked \(Paused\)\n$/],
+    [
+      "that is halted names what failed",
+      rollout({}, { failed }),
+      /Blocked \(Halted\)\n +because +team-b\/ill failed at .* \(Unhealthy\)/,
+    ],
+    ["that has no status holds", rollout({}, { conditions: [], targets: [] }), /Blocked \(NotReady\)/],
+    [
+      "that is not ready says why",
+      rollout({}, { conditions: [{ ...ready, status: "False", message: "the status was lost" }] }),
+      /because +the status was lost/,
+    ],
+    [
+      "with an invalid spec says what is wrong",
+      rollout({ progressDeadline: "soon" }),
+      /Blocked \(InvalidSpec\)\n +because +spec\.progressDeadline/,
+    ],
+    [
+      "whose earlier stage has not passed counts it",
+      rollout({ stages }, staged(canary)),
+      /stage canary: Blocked \(StageClosed\)\n +because +stage canary to v1\.35\.1: 1 of 3 succeeded, 1 running, 0 failed, 1 not asked/,
+    ],
+    [
+      "that soaks says since when",
+      rollout(
+        { stages: [{ ...stages[0], minSuccessTime: "24h" }, stages[1]] },
+        staged({ ...canary, soakingSince: NOW }),
+      ),
+      /minSuccessTime counts from 2026-11-21T12:00:00Z/,
+    ],
+    [
+      "whose status does not know the target yet",
+      rollout({ stages }, { targets: [] }),
+      /does not say yet how far stage canary is/,
+    ],
+    [
+      "whose stage is full",
+      rollout(
+        { maxConcurrency: 5, stages },
+        { ...staged(passed), running: [{ ...claim("x"), stage: "rest" }] },
+      ),
+      /stage rest: Blocked \(NoFreeSlot\)\n +because +all slots of stage rest \(1\) are in use, by team-b\/x/,
+    ],
+    ["without a stage for the Cluster", rollout({ stages: [stages[0]] }), /Blocked \(NoStage\)/],
+    [
+      "with a gate",
+      rollout({ stages: [{ name: "only", until: [{ name: "ok", annotation: { key: "example.com/ok" } }] }] }),
+      /because +HookRollout upgrades, stage only: gate ok waits for annotation example\.com\/ok/,
+    ],
+    ["that begins nothing", rollout({ maxConcurrency: 0 }), /maxConcurrency is 0, so nothing begins/],
+    [
+      "with others before the Cluster",
+      rollout({}, { next: [next("first"), next("prod-1")] }),
+      /Blocked \(NotItsTurn\)\n +because +1 free, and it is number 2 of the queue/,
+    ],
+    [
+      "whose queue does not name the Cluster",
+      rollout({}, { next: [next("first")] }),
+      /Blocked \(NotItsTurn\)\n +because +it is not among the first of the queue/,
+    ],
+    [
+      "with a spread says that it is one more limit",
+      rollout({ spread: [{ labelKey: "region", maxConcurrency: 1 }] }, { next: [next("prod-1")] }),
+      /Blocked \(NotItsTurn\)\n.*\n +because +only so many Clusters with the same value of region/,
+    ],
+    [
+      "with a free slot and no one before it",
+      rollout({}, { next: [next("prod-1")] }),
+      /^Allowed: [^]*HookRollout upgrades: Allowed \(SlotFree\)/,
+    ],
+    [
+      "that has given it a slot",
+      rollout({}, { running: [claim("prod-1", "5d2c")] }),
+      /^Allowed: [^]*Allowed \(HasSlot\)/,
+    ],
+    [
+      "in mode Audit holds nothing",
+      rollout({ mode: "Audit", maxConcurrency: 0 }),
+      /^Allowed: [^]*WouldBlock \(NoFreeSlot\), mode Audit, so it holds nothing/,
+    ],
+  ];
+  for (const [title, object, words] of cases)
+    test(title, async (t) => {
+      const stdout = await explained(t, [object]);
+      assert.match(stdout, words);
+    });
+
+  test("of another operation, or of other Clusters, is not named", async (t) => {
+    const other = rollout({ operation: "Delete" });
+    const elsewhere = rollout({ namespaceSelector: { matchLabels: { team: "b" } } });
+    for (const object of [other, elsewhere]) {
+      const stdout = await explained(t, [object], "--hook", "BeforeClusterUpgrade");
+      assert.doesNotMatch(stdout, /HookRollout/);
+    }
+  });
+
+  test("is not asked while a policy holds the Cluster", async (t) => {
+    const rules = [
+      {
+        name: "r",
+        hooks: ["BeforeClusterUpgrade"],
+        until: [{ name: "g", annotation: { key: "example.com/ok" } }],
+      },
+    ];
+    const policy = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: "team-a", name: "p" },
+      spec: { rules },
+    };
+    const stdout = await explained(t, [rollout({ paused: true }), policy]);
+    assert.match(stdout, /^Blocked/);
+    assert.doesNotMatch(stdout, /HookRollout/);
+  });
+
+  test("is lifted by a HookOverride that names no policy", async (t) => {
+    const override = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookOverride",
+      metadata: { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
+      spec: {
+        clusterRef: { namespace: "team-a", name: "prod-1" },
+        hooks: ["BeforeClusterUpgrade"],
+        expiresAt: "2026-11-21T12:30:00Z",
+        reason: "why",
+      },
+    };
+    const stdout = await explained(t, [rollout({ paused: true }), override]);
+    assert.match(stdout, /^Allowed: [^]*Allowed \(Overridden\)\n +because +overridden by HookOverride now/);
+  });
+
+  test("is in the JSON, which keeps to its schema", async (t) => {
+    const stdout = await explained(t, [rollout({ paused: true })], "-o", "json");
+    const report = JSON.parse(stdout) as {
+      operations: [{ verdict: string; holds: boolean; rollouts: object[] }];
+    };
+    const validate = new Ajv({ formats: { "date-time": true } }).compile(await outputSchema("explain"));
+    assert.ok(validate(report), JSON.stringify(validate.errors));
+    const [{ verdict, holds, rollouts }] = report.operations;
+    assert.deepEqual({ verdict, holds }, { verdict: "Blocked", holds: true });
+    assert.deepEqual(rollouts, [
+      {
+        rollout: "upgrades",
+        mode: "Enforce",
+        holds: true,
+        reason: "Paused",
+        stage: "all",
+        because: [],
+        retryAfterSeconds: 10,
+        message: "HookRollout upgrades: is paused (hookpolicy rollout status upgrades)",
+      },
+    ]);
+  });
+});
