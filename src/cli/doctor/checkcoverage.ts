@@ -17,6 +17,7 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
+import { selectedBy } from "../fleet/rolloutmembers.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -27,13 +28,15 @@ export interface Surveyed {
   /** Policies with gates, with the Clusters that they match. */
   readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
   readonly matched: ReadonlySet<string>;
-  /** The namespaces of gated HookPolicies and of the Clusters that gated policies match. */
+  /** The namespaces of gated HookPolicies and of the Clusters that gated policies match or rollouts select. */
   readonly namespaces: ReadonlySet<string>;
 }
 
 export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Settings): Surveyed {
-  const { policies, overrides, clusters, namespaces } = evidence;
-  const objects = [policies, overrides, clusters, namespaces].flatMap((read) => (read.ok ? read.value : []));
+  const { policies, overrides, rollouts, clusters, namespaces } = evidence;
+  const objects = [policies, overrides, rollouts, clusters, namespaces].flatMap((read) =>
+    read.ok ? read.value : [],
+  );
   const fleet = createFleet(objects, { served, maxOverrideMs, now });
   const clustersIn = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
   const matching = ({ compiled }: FleetPolicy): readonly Cluster[] => {
@@ -51,8 +54,14 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
     fleet,
     gated,
     matched: new Set([...all.values()].flat().map(clusterKey)),
-    namespaces: new Set(scopes),
+    namespaces: new Set([...scopes, ...rolloutNamespaces(fleet)]),
   };
+}
+
+function rolloutNamespaces(fleet: Fleet): readonly string[] {
+  return fleet.rollouts.flatMap((rollout) =>
+    selectedBy(fleet, rollout).map(({ metadata }) => metadata.namespace ?? ""),
+  );
 }
 
 /** The distinct kinds of objects that gates look at. */

@@ -59,6 +59,8 @@ export interface Evidence {
   readonly policies: Read<readonly RawObject[]>;
   /** HookOverrides. */
   readonly overrides: Read<readonly RawObject[]>;
+  /** Empty without the CRD of HookRollouts, which is missing then. */
+  readonly rollouts: Read<readonly RawObject[]>;
   readonly clusters: Read<readonly RawObject[]>;
   readonly namespaces: Read<readonly RawObject[]>;
   readonly grants: readonly Grant[];

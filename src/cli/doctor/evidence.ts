@@ -25,7 +25,7 @@ import { isSecret } from "../../objects/objectrefusal.ts";
 import { extensionConfigs } from "../../kube/extensionconfigs.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
-import { clusterResource, listTyped } from "../fleet/liveobjects.ts";
+import { clusterResource, listIfServed, listTyped } from "../fleet/liveobjects.ts";
 
 const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
   group,
@@ -56,14 +56,16 @@ export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
 /** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
 export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
   const version = await client.getPath("/version");
-  const [deployments, providers, coreProviders, registrations, policies, overrides] = await Promise.all([
-    read(listTyped(client, DEPLOYMENTS)),
-    read(listTyped(client, PROVIDERS)),
-    read(listTyped(client, CORE_PROVIDERS)),
-    read(listRegistrations(client)),
-    read(listPolicies(client)),
-    read(listTyped(client, OVERRIDES)),
-  ]);
+  const [deployments, providers, coreProviders, registrations, policies, overrides, rollouts] =
+    await Promise.all([
+      read(listTyped(client, DEPLOYMENTS)),
+      read(listTyped(client, PROVIDERS)),
+      read(listTyped(client, CORE_PROVIDERS)),
+      read(listRegistrations(client)),
+      read(listPolicies(client)),
+      read(listTyped(client, OVERRIDES)),
+      read(listIfServed(client, ROLLOUTS)),
+    ]);
   const [definitions, clusterDefinition, clusters, namespaces, webhook, creation, secrets] =
     await Promise.all([
       readDefinitions(client),
@@ -87,6 +89,7 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
     webhook,
     policies,
     overrides,
+    rollouts,
     clusters,
     namespaces,
     grants: [],

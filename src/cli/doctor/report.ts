@@ -16,6 +16,7 @@ import * as certificate from "./checkcertificate.ts";
 import * as coverage from "./checkcoverage.ts";
 import * as policies from "./checkpolicies.ts";
 import * as install from "./checkinstall.ts";
+import * as rollout from "./checkrollouts.ts";
 import * as registration from "./checkregistration.ts";
 import { tableLines } from "../terminal/table.ts";
 
@@ -40,6 +41,8 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
   coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
   overrides: (evidence, settings, surveyed) => policies.overrides(evidence, surveyed, settings),
+  rollouts: (evidence, _, surveyed) => rollout.rollouts(evidence, surveyed),
+  "rollout Clusters": (evidence, _, surveyed) => rollout.rolloutClusters(evidence, surveyed),
   grants: coverage.grants,
 };
 

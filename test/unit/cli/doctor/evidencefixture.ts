@@ -117,6 +117,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     policies: found([policy()]),
     overrides: found([]),
+    rollouts: found([]),
     clusters: found([cluster("c1")]),
     namespaces: found([NAMESPACE]),
     grants: [],

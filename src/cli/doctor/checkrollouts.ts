@@ -1,0 +1,102 @@
+/** Checks whether rollouts let Clusters begin, and whether they hold what they select. */
+
+import { CONDITION } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { FleetRollout } from "../fleet/fleet.ts";
+import { selectedBy } from "../fleet/rolloutmembers.ts";
+import type { Surveyed } from "./checkcoverage.ts";
+import { count, error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+
+const NONE = ok("there is no HookRollout");
+
+export function rollouts({ rollouts: read }: Evidence, { fleet }: Surveyed): Finding {
+  if (!read.ok) return unread(read);
+  const all = fleet.rollouts;
+  if (all.length === 0) return NONE;
+  return unready(all) ?? halted(all) ?? paused(all) ?? ok(`${count(all.length, "HookRollout")}, all Ready`);
+}
+
+function unready(all: readonly FleetRollout[]): Finding | undefined {
+  const bad = all.filter(
+    (each) => !isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation,
+  );
+  if (bad[0] === undefined) return undefined;
+  const message = messageOf(bad[0], CONDITION.Ready) ?? "the operator has not looked at it";
+  return error(
+    `${count(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message})`,
+    `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
+  );
+}
+
+function halted(all: readonly FleetRollout[]): Finding | undefined {
+  const stopped = all.filter((each) => isTrue(each, CONDITION.Halted));
+  if (stopped[0] === undefined) return undefined;
+  return error(
+    `${count(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${messageOf(stopped[0], CONDITION.Halted)})`,
+    `hookpolicy rollout status ${nameOf(stopped[0])}, then repair what failed, or hookpolicy rollout resume ${nameOf(stopped[0])}`,
+  );
+}
+
+function paused(all: readonly FleetRollout[]): Finding | undefined {
+  const stopped = all.filter(({ compiled }) => compiled.paused);
+  if (stopped[0] === undefined) return undefined;
+  const told = stopped.map((each) => {
+    const { pauseReason } = each;
+    return pauseReason === undefined ? nameOf(each) : `${nameOf(each)} (${pauseReason})`;
+  });
+  return warning(
+    `${count(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
+    `hookpolicy rollout resume ${nameOf(stopped[0])}`,
+  );
+}
+
+/** Which Clusters rollouts select that no hook is called for, and which ones several select. */
+export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: Surveyed): Finding {
+  if (!read.ok) return unread(read);
+  if (!clusters.ok) return unread(clusters);
+  if (fleet.rollouts.length === 0) return NONE;
+  const selected = fleet.rollouts.map((rollout) => ({ rollout, members: selectedBy(fleet, rollout) }));
+  const without = new Set(
+    selected.flatMap(({ members }) => members.filter(({ topology }) => topology === undefined)),
+  );
+  if (without.size > 0)
+    return warning(
+      `rollouts select ${count(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
+      "leave them out by spec.clusterSelector: they begin without a slot",
+    );
+  for (const [index, { rollout, members }] of selected.entries())
+    for (const before of selected.slice(0, index)) {
+      const finding = shared(
+        before.rollout,
+        rollout,
+        members.filter((each) => before.members.includes(each)),
+      );
+      if (finding !== undefined) return finding;
+    }
+  return ok(
+    `every rollout alone decides on its ${count(selected.flatMap((each) => each.members).length, "Cluster")}`,
+  );
+}
+
+function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Finding | undefined {
+  const isSame = a.compiled.operation === b.compiled.operation;
+  const isHeld = a.compiled.mode === "Enforce" && b.compiled.mode === "Enforce";
+  if (!isSame || !isHeld || both.length === 0) return undefined;
+  return warning(
+    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${count(both.length, "Cluster")}, which need a slot of each: ${some(both.map(clusterKey))}`,
+    "make their selectors exclude each other, or make one rollout of them",
+  );
+}
+
+function nameOf({ compiled }: FleetRollout): string {
+  return compiled.name;
+}
+
+function isTrue({ status }: FleetRollout, type: string): boolean {
+  return status.conditions?.some((each) => each.type === type && each.status === "True") === true;
+}
+
+function messageOf({ status }: FleetRollout, type: string): string | undefined {
+  return status.conditions?.find((each) => each.type === type)?.message;
+}

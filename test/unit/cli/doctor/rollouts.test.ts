@@ -1,0 +1,125 @@
+/** What doctor says of HookRollouts. */
+
+import { describe } from "node:test";
+import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { cluster, extension, forbidden, found, registrations, table } from "./evidencefixture.ts";
+
+const READY = { type: "Ready", status: "True", message: "" };
+
+function rollout(spec: object = {}, conditions: readonly object[] = [READY], meta: object = {}): RawObject {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades", uid: "r", generation: 1, ...meta },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h", ...spec },
+    status: { observedGeneration: 1, conditions },
+  };
+}
+
+const has =
+  (...list: RawObject[]) =>
+  (): Partial<Evidence> => ({ rollouts: found(list) });
+const second = (spec: object = {}): RawObject => rollout(spec, [READY], { name: "zone" });
+
+describe("rollouts", () => {
+  table({
+    "that the user may not read": ["rollouts", () => ({ rollouts: forbidden }), "unknown", /you may not/],
+    "that there are none of": ["rollouts", has(), "ok", /no HookRollout/],
+    "that let Clusters begin": ["rollouts", has(rollout()), "ok", /1 HookRollout, all Ready/],
+    "that are not Ready": [
+      "rollouts",
+      has(rollout({}, [{ ...READY, status: "False", message: "the status was lost" }])),
+      "error",
+      /not Ready.*upgrades \(the status was lost\) → .*kubectl edit hookrollout upgrades/,
+    ],
+    "that the operator has not seen": ["rollouts", has(rollout({}, [])), "error", /has not looked at it/],
+    "that were edited since": [
+      "rollouts",
+      has(rollout({}, [READY], { generation: 2 })),
+      "error",
+      /1 HookRollout not Ready/,
+    ],
+    "that are halted": [
+      "rollouts",
+      has(rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }])),
+      "error",
+      /halted: upgrades \(2 Clusters failed\) → hookpolicy rollout status upgrades/,
+    ],
+    "that are paused, with the reason": [
+      "rollouts",
+      has(rollout({ paused: true }, [READY], { annotations: { "hookpolicy.dev/pause-reason": "INC-7" } })),
+      "warning",
+      /paused.*upgrades \(INC-7\) → hookpolicy rollout resume upgrades/,
+    ],
+    "that are paused without one": [
+      "rollouts",
+      has(rollout({ paused: true })),
+      "warning",
+      /nothing more begins: upgrades →/,
+    ],
+  });
+});
+
+describe("Clusters of rollouts", () => {
+  table({
+    "that the user may not list": [
+      "rollout Clusters",
+      () => ({ ...has(rollout())(), clusters: forbidden }),
+      "unknown",
+      /you may not/,
+    ],
+    "whose rollouts the user may not list": [
+      "rollout Clusters",
+      () => ({ rollouts: forbidden }),
+      "unknown",
+      /you may not/,
+    ],
+    "without a rollout": ["rollout Clusters", has(), "ok", /no HookRollout/],
+    "of one rollout": ["rollout Clusters", has(rollout()), "ok", /its 1 Cluster/],
+    "without a topology": [
+      "rollout Clusters",
+      () => ({ ...has(rollout())(), clusters: found([cluster("c1", {})]) }),
+      "warning",
+      /1 Cluster without spec\.topology.*team-a\/c1/,
+    ],
+    "that two rollouts select": [
+      "rollout Clusters",
+      has(rollout(), second()),
+      "warning",
+      /HookRollouts upgrades and zone select the same 1 Cluster.*team-a\/c1/,
+    ],
+    "that two rollouts select for different operations": [
+      "rollout Clusters",
+      has(rollout(), second({ operation: "Delete" })),
+      "ok",
+      /alone decides/,
+    ],
+    "that another one only audits": [
+      "rollout Clusters",
+      has(rollout(), second({ mode: "Audit" })),
+      "ok",
+      /alone decides/,
+    ],
+    "that two rollouts share between them": [
+      "rollout Clusters",
+      has(rollout(), second({ namespaceSelector: { matchLabels: { a: "c" } } })),
+      "ok",
+      /alone decides/,
+    ],
+    "in a namespace that the ExtensionConfig leaves out": [
+      "namespaces",
+      () => ({
+        ...has(rollout())(),
+        policies: found([]),
+        registrations: registrations(
+          Object.assign(extension(), {
+            spec: { ...(extension()["spec"] as object), namespaceSelector: { matchLabels: { a: "z" } } },
+          }),
+        ),
+      }),
+      "error",
+      /leaves out namespaces.*team-a/,
+    ],
+  });
+});
