@@ -1,0 +1,203 @@
+/** A `Rollouts` of one replica with its informers, and the API server that it reads and writes. */
+
+import { servedHooks } from "../../../src/api/hookcatalog.ts";
+import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
+import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { AskRequest, Lister } from "../../../src/controller/ports.ts";
+import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
+import { Rollouts } from "../../../src/controller/rollouts.ts";
+import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
+import type { Override } from "../../../src/policy/override.ts";
+import type { World } from "../../../src/policy/world.ts";
+import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
+
+/** Of the API server; a test may replace any of its answers. */
+export class FakeApi implements RolloutApi {
+  readonly stored = new Map<string, HookRollout>();
+  readonly clusters = new Map<string, Cluster>();
+  readonly requests: string[] = [];
+  /** Happens before the next write is looked at. */
+  beforeWrite: () => void = () => undefined;
+  /** Happens after the next write was applied. */
+  afterWrite: () => void = () => undefined;
+  #version = 10;
+
+  put(object: HookRollout): HookRollout {
+    this.#version += 1;
+    const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
+    const stored = { ...object, metadata };
+    this.stored.set(metadata.name, stored);
+    return stored;
+  }
+
+  running(name: string): readonly string[] {
+    return this.stored.get(name)?.status?.running?.map((claim) => claim.name) ?? [];
+  }
+
+  async rollouts() {
+    this.requests.push("list rollouts");
+    return await Promise.resolve([...this.stored.values()].map(({ metadata }) => metadata));
+  }
+
+  async getRollout(name: string) {
+    this.requests.push(`get ${name}`);
+    return await Promise.resolve(this.stored.get(name));
+  }
+
+  async members() {
+    this.requests.push("list members");
+    return await Promise.resolve([...this.clusters.values()].map(({ metadata }) => metadata));
+  }
+
+  async findCluster(namespace: string, name: string) {
+    return await Promise.resolve(this.clusters.get(`${namespace}/${name}`));
+  }
+
+  async replaceRolloutStatus(object: HookRollout, status: HookRolloutStatus) {
+    this.requests.push(`write ${object.metadata.name}`);
+    await Promise.resolve();
+    this.beforeWrite();
+    const known = this.stored.get(object.metadata.name);
+    if (known === undefined) return undefined;
+    if (known.metadata.resourceVersion !== object.metadata.resourceVersion) throw new Error("conflict");
+    const stored = this.put({ ...known, status });
+    this.afterWrite();
+    return stored;
+  }
+
+  isConflict(error: unknown): boolean {
+    return error instanceof Error && error.message === "conflict";
+  }
+}
+
+export function waitingCluster(name: string, over: Partial<Cluster> = {}, labels = {}): Cluster {
+  return {
+    metadata: clusterMeta(name, labels),
+    paused: false,
+    created: true,
+    topology: { className: "lab", version: TARGET },
+    progress: { heldAt: "BeforeClusterUpgrade" },
+    ...over,
+  };
+}
+
+export const upgraded = (name: string, over: Partial<Cluster> = {}, labels = {}): Cluster =>
+  waitingCluster(name, { progress: { reconciled: true }, ...over }, labels);
+
+export const marked = (name: string, labels = {}): Cluster =>
+  waitingCluster(name, { metadata: clusterMeta(name, labels, true), progress: { begun: true } });
+
+function lister<T>(map: ReadonlyMap<string, T>): Lister<T> {
+  return { get: (key) => map.get(key), byNamespace: () => map.values(), list: () => map.values() };
+}
+
+export interface Setup {
+  readonly specs?: Readonly<Record<string, Partial<HookRolloutSpec>>>;
+  readonly status?: HookRolloutStatus;
+  readonly clusters?: readonly Cluster[];
+}
+
+export type Replica = ReturnType<typeof replicaOf>;
+
+/** The rollouts are in memory and in the API server, as are the Clusters. */
+export function replicaOf({ specs = { upgrades: {} }, status = readyStatus(), clusters = [] }: Setup) {
+  const api = new FakeApi();
+  const known = new Map<string, Cluster>();
+  const namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } };
+  const time = { now: NOW, nowMs: 0 };
+  const errors: unknown[] = [];
+  const seen = { dirty: 0, demands: 0, stale: 0, transitions: 0 };
+  const world = {
+    clusters: lister(known),
+    namespaces: lister(new Map([["fleet", namespace]])),
+    served: servedHooks(14),
+    firstAsked: () => NOW,
+    now: () => time.now,
+    nowMs: () => time.nowMs,
+  };
+  const rollouts = new Rollouts({
+    ...world,
+    api,
+    onDirty: () => (seen.dirty += 1),
+    onDemands: () => (seen.demands += 1),
+    onError: (error) => errors.push(error),
+    onStale: () => (seen.stale += 1),
+    reasonOf: (error) => (error instanceof Error ? error.message : "unknown"),
+  });
+  const leader = { leads: true };
+  const reconciler = new RolloutReconciler({
+    rollouts,
+    api,
+    clusters: world.clusters,
+    leading: () => leader.leads,
+    loaded: () => true,
+    now: world.now,
+    nowMs: world.nowMs,
+    onStored: () => (seen.transitions += 1),
+  });
+  const put = (cluster: Cluster): void => {
+    const key = `fleet/${cluster.metadata.name}`;
+    const before = known.get(key);
+    known.set(key, cluster);
+    api.clusters.set(key, cluster);
+    rollouts.clusterChanged(before, cluster);
+  };
+  const load = (name: string, spec: Partial<HookRolloutSpec>, its = status): void => {
+    const object = hookRollout(spec, its);
+    const metadata = { ...object.metadata, name, uid: `rollout-${name}` };
+    rollouts.rolloutChanged(name, api.put({ ...object, metadata }));
+  };
+  for (const [name, spec] of Object.entries(specs)) load(name, spec);
+  clusters.forEach(put);
+  const remove = (name: string): void => {
+    const before = known.get(`fleet/${name}`);
+    known.delete(`fleet/${name}`);
+    api.clusters.delete(`fleet/${name}`);
+    rollouts.clusterChanged(before, undefined);
+  };
+  return { api, rollouts, reconciler, leader, time, errors, seen, put, load, remove, known, namespace };
+}
+
+const CALL = { hook: "BeforeClusterUpgrade", toKubernetesVersion: TARGET } as const;
+
+export function requestOf(cluster: Cluster, call: AskRequest["call"] = CALL): AskRequest {
+  return { call, cluster };
+}
+
+/** Every policy releases the Cluster. */
+export function released(cluster: Cluster, overrides: readonly Override[] = []): Decision {
+  const world: World = {
+    cluster,
+    namespace: { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } },
+    objects: { find: () => ({ ok: false, reason: "ObjectsNotRead", message: "" }) },
+    overrides,
+  };
+  return {
+    verdict: "Allowed",
+    holds: false,
+    retryAfterSeconds: 0,
+    message: "",
+    trace: [],
+    basis: { source: "ApiServer", world, policies: [] },
+  };
+}
+
+/** Memory has released it: what the API server says. */
+export async function confirm(
+  { rollouts }: Replica,
+  cluster: Cluster,
+  overrides: readonly Override[] = [],
+): Promise<Confirmation> {
+  return await rollouts.confirm(requestOf(cluster), released(cluster, overrides));
+}
+
+export function reasonOf(confirmation: Confirmation): string {
+  if (!confirmation.ok) return confirmation.reason;
+  return confirmation.decision.rollout?.reason ?? "go";
+}
+
+export function ask({ rollouts }: Replica, cluster: Cluster, overrides: readonly Override[] = []): string {
+  const { holds, rollout } = rollouts.ask(requestOf(cluster), released(cluster, overrides));
+  return holds ? (rollout?.reason ?? "held") : "go";
+}
