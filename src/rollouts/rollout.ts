@@ -85,7 +85,9 @@ const NEVER_MS = 100 * 366 * 86_400_000;
 
 export function compileRollout(object: HookRollout): CompiledRollout {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
-  const spec: Partial<HookRolloutSpec> = withoutNulls(object.spec);
+  // A file can have a rollout without one.
+  const given: Partial<HookRolloutSpec> | undefined = object.spec;
+  const spec = withoutNulls(given ?? {});
   const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
   const errors = [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>

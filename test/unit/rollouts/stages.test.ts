@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hookpolicy.ts";
+import { UNCLAIMED, UNHEALTHY } from "../../../src/rollouts/slots.ts";
+import {
+  closedBy,
+  countingFailures,
+  haltingStage,
+  hasPassed,
+  isHalted,
+} from "../../../src/rollouts/stages.ts";
+import { NOW, rolloutOf, TARGET } from "./fixtures.ts";
+
+const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
+const STAGES: HookRolloutSpec["stages"] = [
+  { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+  { name: "rest" },
+];
+
+function statusOf(canary: object, members = 4): HookRolloutStatus {
+  const row = { name: "canary", members, ...counts, ...canary };
+  return { targets: [{ version: TARGET, stages: [row, { name: "rest", members, ...counts }] }] };
+}
+
+describe("a stage is open", () => {
+  const rollout = rolloutOf({ stages: STAGES });
+  const closed = (status: HookRolloutStatus | undefined, stage = 1, target = TARGET): string | undefined =>
+    closedBy(rollout, status, { stage: rollout.stages[stage]!, target, now: NOW })?.name;
+  const ago = (minutes: number): string => new Date(NOW.getTime() - minutes * 60_000).toISOString();
+
+  test("if it is the first", () => {
+    assert.equal(closed(undefined, 0), undefined);
+  });
+
+  test("when all before it have passed for the target, and soaked", () => {
+    assert.equal(closed(statusOf({ passed: true, soakingSince: ago(60) })), undefined);
+    assert.equal(closed(statusOf({ passed: true, soakingSince: ago(60) }), 1, "v1.36.0"), "canary");
+    assert.equal(closed(statusOf({})), "canary");
+    assert.equal(closed(undefined), "canary");
+  });
+
+  test("not by the word passed alone: the soak may have become longer since", () => {
+    assert.equal(closed(statusOf({ passed: true, soakingSince: ago(59) })), "canary");
+    assert.equal(closed(statusOf({ passed: true })), "canary");
+    assert.equal(hasPassed(rollout.stages[0]!, undefined, NOW), false);
+  });
+});
+
+describe("a rollout halts", () => {
+  const failure = (over: Partial<RolloutFailure> = {}): RolloutFailure => ({
+    namespace: "fleet",
+    name: "a",
+    uid: "uid-a",
+    stage: "canary",
+    reason: UNHEALTHY,
+    time: "2026-11-23T11:00:00Z",
+    message: "",
+    ...over,
+  });
+  const cases: readonly (readonly [string, Partial<HookRolloutSpec>, readonly RolloutFailure[], boolean])[] =
+    [
+      ["on the first failure, by default", {}, [failure()], true],
+      ["on no failure", {}, [], false],
+      ["not on a mark without a claim", {}, [failure({ reason: UNCLAIMED })], false],
+      [
+        "not on failures that are ignored",
+        { ignoreFailuresBefore: "2026-11-23T11:30:00Z" },
+        [failure()],
+        false,
+      ],
+      ["on later ones", { ignoreFailuresBefore: "2026-11-23T10:30:00Z" }, [failure()], true],
+      [
+        "on one whose time is unreadable",
+        { ignoreFailuresBefore: "2026-11-23T11:30:00Z" },
+        [failure({ time: "?" })],
+        true,
+      ],
+      ["not for creations", { operation: "Create" }, [failure({ stage: "all" })], false],
+    ];
+  for (const [title, spec, failed, halts] of cases)
+    test(title, () => {
+      const rollout = rolloutOf(spec.operation === "Create" ? spec : { stages: STAGES, ...spec });
+      assert.equal(isHalted(rollout, { ...statusOf({}), failed: [...failed] }), halts);
+    });
+
+  test("on more than a percentage of the smallest size that the stage has", () => {
+    const stages = [{ ...STAGES![0]!, maxFailures: "25%" }, STAGES![1]!];
+    const rollout = rolloutOf({ stages });
+    assert.equal(haltingStage(rollout, { ...statusOf({}, 4), failed: [failure()] }), undefined);
+    assert.equal(haltingStage(rollout, { ...statusOf({}, 3), failed: [failure()] })?.name, "canary");
+    assert.equal(haltingStage(rollout, { failed: [failure()] })?.name, "canary");
+  });
+
+  test("for the stage of the failure alone", () => {
+    const rollout = rolloutOf({ stages: STAGES });
+    assert.deepEqual(countingFailures(rollout, [failure()], "rest"), []);
+    assert.deepEqual(countingFailures(rollout, undefined, "rest"), []);
+  });
+});
