@@ -26,7 +26,7 @@ export function addCompletion(program: Command): void {
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
     .summary("completion for bash, zsh and fish")
     .description(
-      "Prints a script that completes commands, flags, their values, and names of Clusters and policies.",
+      "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.",
     );
   addExamples(command, EXAMPLES);
   command.action((shell: Shell) => {
@@ -75,11 +75,17 @@ function isClusterName(word: string): boolean {
 }
 
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
-  const { clusterNames, namespaceNames, policyNames, policyRefs } = await import("../fleet/objectnames.ts");
+  const { clusterNames, namespaceNames, policyNames, policyRefs, rolloutNames } =
+    await import("../fleet/objectnames.ts");
   if (kind === "policyref") {
     return (await policyRefs(client, options)).map((ref) => `${ref.kind}/${ref.key.name}`);
   }
-  const read = { cluster: clusterNames, policy: policyNames, namespace: namespaceNames }[kind];
+  const read = {
+    cluster: clusterNames,
+    policy: policyNames,
+    namespace: namespaceNames,
+    rollout: rolloutNames,
+  }[kind];
   const keys = await read(client, options);
   return keys.map((key) => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`));
 }

@@ -39,7 +39,12 @@ export function answerTo(words: readonly string[], program: Command): Answer {
   const last = command.flags.find((flag) => isNamed(flag, before.at(-1) ?? ""));
   if (last?.values !== undefined) return offerValues(last.values, typed, "");
   if (typed.startsWith("-")) return offer(flagWords(command), typed);
-  return offerValues(command.operand, typed, "");
+  return offerValues(isSecond(command, before) ? command.second : command.operand, typed, "");
+}
+
+/** Only choices tell that the first operand has been typed. */
+function isSecond({ operand, second }: Subcommand, before: readonly string[]): boolean {
+  return second !== undefined && Array.isArray(operand) && before.some((word) => operand.includes(word));
 }
 
 function programWords(all: readonly Subcommand[], program: Command): Candidate[] {

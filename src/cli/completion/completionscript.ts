@@ -7,7 +7,7 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** Kinds of names that only the API server knows. */
-export const LIVE = ["cluster", "policy", "policyref", "namespace"] as const;
+export const LIVE = ["cluster", "policy", "policyref", "namespace", "rollout"] as const;
 export type Live = (typeof LIVE)[number];
 
 /** The possible values at a position: one of some words, a file, "live" or a file, a name, free text; absent: none. */
@@ -28,6 +28,8 @@ export interface Subcommand {
   readonly summary: string;
   readonly flags: readonly Flag[];
   readonly operand: Values;
+  /** Behind the first operand, if that is one of some words; absent: there is none. */
+  readonly second?: Values;
 }
 
 const NAMES = ["hookpolicy", "kubectl-hookpolicy"];
@@ -64,7 +66,14 @@ function describe(command: Command, program: Command): Subcommand {
     values: undefined,
     repeatable: false,
   };
-  return { name: command.name(), summary, flags: [...flags, help], operand: operandOf(command, program) };
+  const [first, second] = command.registeredArguments;
+  return {
+    name: command.name(),
+    summary,
+    flags: [...flags, help],
+    operand: operandOf(first, program),
+    ...(first?.argChoices !== undefined && second !== undefined && { second: operandOf(second, program) }),
+  };
 }
 
 function flagOf({ long, short, description, argChoices, required, optional, flags, parseArg }: Option): Flag {
@@ -86,8 +95,7 @@ function valuesOf(long: string | undefined, flags: string): Values {
   return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }
 
-function operandOf(command: Command, program: Command): Values {
-  const [first]: readonly Argument[] = command.registeredArguments;
+function operandOf(first: Argument | undefined, program: Command): Values {
   if (first === undefined) return undefined;
   if (first.name() === "command") return program.commands.map((each) => each.name());
   if (first.argChoices !== undefined) return first.argChoices;
@@ -118,9 +126,10 @@ function bash(commands: readonly Subcommand[]): string {
             .join("|")}) ${bashReply(flag.values)}; return ;;`,
       ),
   );
-  const operands = commands.map(({ name, flags, operand }) => {
+  const operands = commands.map(({ name, flags, operand, second }) => {
     const words = flags.flatMap(namesOf).join(" ");
-    return `    ${name}) if [[ $cur == -* ]]; then _hookpolicy_words "${words}"; else ${bashReply(operand)}; fi ;;`;
+    const behind = second === undefined ? "" : `elif ${bashSeen(operand)}; then ${bashReply(second)}; `;
+    return `    ${name}) if [[ $cur == -* ]]; then _hookpolicy_words "${words}"; ${behind}else ${bashReply(operand)}; fi ;;`;
   });
   return `# Completion for bash: source <(hookpolicy completion bash)
 _hookpolicy_words() {
@@ -165,6 +174,12 @@ complete -F _hookpolicy ${NAMES.join(" ")}
 `;
 }
 
+/** Whether one of the words stands before the one that is typed. */
+function bashSeen(values: Values): string {
+  const words = Array.isArray(values) ? values.join("|") : "";
+  return `[[ " \${COMP_WORDS[*]:1:COMP_CWORD-1} " =~ " "(${words})" " ]]`;
+}
+
 function bashReply(values: Values): string {
   if (values === "file") return "_hookpolicy_files";
   if (values === "fleet") return '_hookpolicy_words "live"; _hookpolicy_files';
@@ -174,10 +189,11 @@ function bashReply(values: Values): string {
 
 function zsh(commands: readonly Subcommand[]): string {
   const described = commands.map(({ name, summary }) => `    ${quoted(`${name}:${summary}`)}`);
-  const cases = commands.map(({ name, flags, operand }) => {
+  const cases = commands.map(({ name, flags, operand, second }) => {
     const specs = [
       ...flags.map(zshFlag),
-      ...(operand === undefined ? [] : [quoted(`*:value:${zshAction(operand)}`)]),
+      ...(second === undefined ? [] : [quoted(`1:value:${zshAction(operand)}`)]),
+      ...(operand === undefined ? [] : [quoted(`*:value:${zshAction(second ?? operand)}`)]),
     ];
     return `    ${name})\n      _arguments ${specs.join(" \\\n        ")} ;;`;
   });
@@ -227,14 +243,22 @@ function zshAction(values: Values): string {
 }
 
 function fish(commands: readonly Subcommand[]): string {
-  const lines = commands.flatMap(({ name, summary, flags, operand }) => {
-    const when = `-n ${quoted(`__fish_seen_subcommand_from ${name}`)}`;
+  const lines = commands.flatMap(({ name, summary, flags, operand, second }) => {
+    const seen = `__fish_seen_subcommand_from ${name}`;
+    const when = `-n ${quoted(seen)}`;
+    const firsts = second !== undefined && Array.isArray(operand) ? operand.join(" ") : "";
+    const first =
+      firsts === "" ? when : `-n ${quoted(`${seen}; and not __fish_seen_subcommand_from ${firsts}`)}`;
+    const behind = `-n ${quoted(`${seen}; and __fish_seen_subcommand_from ${firsts}`)}`;
     return [
       `complete -c PROGRAM -n __fish_use_subcommand -a ${name} -d ${fishQuoted(summary)}`,
       ...flags.map((flag) => `complete -c PROGRAM ${when} ${fishFlag(flag)}`),
       ...(operand === undefined || operand === "text"
         ? []
-        : [`complete -c PROGRAM ${when} ${fishOperand(operand)}`]),
+        : [`complete -c PROGRAM ${first} ${fishOperand(operand)}`]),
+      ...(second === undefined || second === "text"
+        ? []
+        : [`complete -c PROGRAM ${behind} ${fishOperand(second)}`]),
     ];
   });
   const all = NAMES.map((name) =>

@@ -3,7 +3,7 @@
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden } from "../../kube/kubeerror.ts";
 import type { ObjectKey, Resource } from "../../kube/resource.ts";
-import { NAMESPACES, POLICY_RESOURCES } from "../../kube/resources.ts";
+import { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { clusterResource } from "./liveobjects.ts";
 
@@ -43,6 +43,13 @@ export async function namespaceNames(
   { signal }: NamesOptions,
 ): Promise<readonly ObjectKey[]> {
   return await namesOf(client, NAMESPACES, { signal });
+}
+
+export async function rolloutNames(
+  client: KubeClient,
+  { signal }: NamesOptions,
+): Promise<readonly ObjectKey[]> {
+  return await namesOf(client, ROLLOUTS, { signal });
 }
 
 /** Empty if the user may not list them. */

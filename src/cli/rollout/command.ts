@@ -127,7 +127,7 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
       if (action === "resume") return await resume(client, found, flags);
       await pauseRollout(client, found, flags.reason ?? "");
       stdout.line(
-        `paused HookRollout ${found.metadata.name}: nothing more begins, and what runs goes its way`,
+        `paused HookRollout ${found.metadata.name}: no further Cluster begins, and those that run proceed`,
       );
     }),
   );

@@ -39,6 +39,8 @@ const CASES: Record<string, { words: string[]; offers: string[] }> = {
   "nothing for a value that cannot be guessed": { words: ["hookpolicy", "windows", "--at", ""], offers: [] },
   "a shell": { words: ["hookpolicy", "completion", "f"], offers: ["fish"] },
   "a command to get help for": { words: ["hookpolicy", "help", "wind"], offers: ["windows"] },
+  "the action of a rollout": { words: ["hookpolicy", "rollout", "p"], offers: ["plan", "pause"] },
+  "no action behind an action": { words: ["hookpolicy", "rollout", "status", "p"], offers: [] },
 };
 for (const [name, { words, offers }] of Object.entries(CASES)) {
   test(`bash completes ${name}`, () => {
@@ -92,6 +94,8 @@ test("files are left to the shell, and nothing is offered for what cannot be gue
 test("without an API server no name is offered, and no error is printed", async () => {
   assert.deepEqual(await answered("explain", "team-a/"), [":4"]);
   assert.deepEqual(await answered("explain", "--kubeconfig", "gone", ""), [":4"]);
+  assert.deepEqual(await answered("rollout", "pause", "p"), [":4"]);
+  assert.deepEqual(await answered("rollout", "p"), ["plan", "pause", ":4"]);
 });
 
 test("as the program that kubectl runs for completion, it answers the same", async (t) => {

@@ -1,0 +1,139 @@
+/** `hookpolicy rollout` as a person runs it, without an API server. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+describe("wrong usage", () => {
+  const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+    "an unknown action": [["go"], /Allowed choices are status, plan, pause, resume/],
+    "a pause without a name": [["pause", "--reason", "x"], /pause: name the rollout/],
+    "a pause without a reason": [["pause", "upgrades"], /say why with --reason/],
+    "a pause with an empty reason": [["pause", "upgrades", "--reason", " "], /say why with --reason/],
+    "a resumption without a name": [["resume"], /resume: name the rollout/],
+    "a reason for a status": [["status", "--reason", "x"], /--reason is for pause/],
+    "watching a plan": [["plan", "upgrades", "--duration", "1h", "-w"], /--watch is for status/],
+    "a version for a status": [["status", "--to-version", "v1.35.0"], /--to-version is for plan/],
+    "yes to a pause": [["pause", "upgrades", "--reason", "x", "-y"], /--yes is for resume/],
+    "a picture of a status": [["status", "-o", "svg"], /-o svg is for plan/],
+    "a plan without a duration": [["plan", "upgrades"], /--duration, such as 40m/],
+    "a plan of nothing": [["plan", "--duration", "1h"], /name the rollout, or give its file/],
+  };
+  for (const [title, [args, words]] of Object.entries(cases))
+    test(title, async () => {
+      const { code, stdout, stderr } = await hookpolicy(["rollout", ...args], {
+        env: { KUBECONFIG: "none" },
+      });
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, "");
+      assert.match(stderr, words);
+    });
+});
+
+describe("a plan from files", () => {
+  const cluster = (name: string, wave: string, version = "v1.34.0"): object => ({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: { namespace: "fleet", name, uid: name, labels: { wave } },
+    spec: { topology: { classRef: { name: "lab" }, version } },
+  });
+  const rollout = (name: string, spec: object = {}): object => ({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name },
+    spec: {
+      operation: "Upgrade",
+      namespaceSelector: {},
+      progressDeadline: "6h",
+      stages: [
+        { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+        { name: "rest" },
+      ],
+      ...spec,
+    },
+  });
+  const FLEET = [
+    cluster("a", "rest"),
+    cluster("b", "canary"),
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } },
+  ];
+
+  async function plan(t: test.TestContext, objects: readonly object[], ...args: readonly string[]) {
+    const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
+    const cwd = await folder(t, { "fleet.yaml": text });
+    const from = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
+    return await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
+  }
+
+  test("says when each stage begins, ends and passes", async (t) => {
+    const { code, stdout } = await plan(t, [...FLEET, rollout("upgrades")]);
+    assert.equal(code, 0);
+    assert.equal(
+      stdout,
+      `HookRollout upgrades from 2026-12-01T08:00Z on, if every operation takes 40m and none fails:
+STAGE    CLUSTERS   BEGINS              ENDS                PASSES
+canary   1          2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
+rest     1          2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z
+The last Cluster is done at 2026-12-01T10:20Z, after 140m.
+`,
+    );
+  });
+
+  test("as JSON, and as a picture", async (t) => {
+    const objects = [...FLEET, rollout("upgrades")];
+    const json = await plan(t, objects, "-o", "json");
+    const { clusters } = JSON.parse(json.stdout) as { clusters: { name: string }[] };
+    assert.deepEqual(
+      clusters.map(({ name }) => name),
+      ["b", "a"],
+    );
+    const { stdout } = await plan(t, objects, "-o", "svg");
+    assert.match(
+      stdout,
+      /^<svg [^]*<title>fleet\/b: 2026-12-01T08:00Z to 2026-12-01T08:40Z<\/title>[^]*<\/svg>\n$/,
+    );
+  });
+
+  test("waits for the windows of policies, and names what never begins or needs an action", async (t) => {
+    const policy = (name: string, gate: object, wave: string): object => ({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: "fleet", name },
+      spec: {
+        clusterSelector: { matchLabels: { wave } },
+        rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "g", ...gate }] }],
+      },
+    });
+    const window = { window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] } };
+    const { stdout } = await plan(t, [
+      ...FLEET,
+      rollout("upgrades"),
+      policy("night", window, "canary"),
+      policy("approved", { annotation: { key: "example.com/ok" } }, "rest"),
+    ]);
+    assert.match(stdout, /^canary +1 +2026-12-01T22:00Z/m);
+    assert.match(stdout, /^1 Cluster must be released by an action first/m);
+    const none = await plan(t, [...FLEET, rollout("upgrades", { maxConcurrency: 0 })]);
+    assert.match(
+      none.stdout,
+      /No Cluster ever begins\.\n2 Clusters never begin: fleet\/[ab], fleet\/[ab]\n$/,
+    );
+  });
+
+  test("complains about a name that the files have not, with a suggestion", async (t) => {
+    const { code, stderr } = await plan(t, [...FLEET, rollout("upgrades")], "upgrade");
+    assert.equal(code, 2);
+    assert.match(stderr, /there is no HookRollout upgrade \(did you mean upgrades\?\)/);
+  });
+
+  test("complains about several rollouts, none, and one that is not valid", async (t) => {
+    const several = await plan(t, [...FLEET, rollout("a"), rollout("b")]);
+    assert.match(several.stderr, /several HookRollouts: name one of them/);
+    const none = await plan(t, FLEET);
+    assert.match(none.stderr, /the files have no HookRollout/);
+    const invalid = await plan(t, [...FLEET, rollout("upgrades", { progressDeadline: "soon" })]);
+    assert.match(invalid.stderr, /HookRollout upgrades is not valid: spec\.progressDeadline/);
+    assert.deepEqual([several.code, none.code, invalid.code], [2, 2, 2]);
+  });
+});
