@@ -179,6 +179,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
       },
     ],
   },
+  HookRolloutHalted: threshold('hookpolicy_rollout_halted{rollout="upgrades"}', "1x60", "0x60"),
   HookPolicyHeldLong: {
     fires: [
       {
