@@ -6,7 +6,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { matches } from "../../policy/decide.ts";
-import { isAsked } from "../../operations/shows.ts";
+import { isAsked as isWanted } from "../../operations/shows.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
@@ -18,7 +18,8 @@ import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { mismatchOf } from "./match.ts";
-import { type ExplainedRollout, explainRollouts, isOf, rolloutQueries } from "./rollouthold.ts";
+import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollouthold.ts";
+import { isOf } from "./rolloutturn.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { lookAt, walk } from "../../operations/timeline.ts";
@@ -169,7 +170,7 @@ function askedOfRollouts(
 ): readonly Ask[] {
   const hooks = new Set(rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   return [...hooks]
-    .filter((hook) => !asks.some(({ call }) => call.hook === hook) && isAsked(hook, cluster, served))
+    .filter((hook) => !asks.some(({ call }) => call.hook === hook) && isWanted(hook, cluster, served))
     .map((hook) => {
       const since = rollouts
         .flatMap(({ status }) => status.next ?? [])
@@ -192,17 +193,13 @@ function explainOperation(
   const situation: Situation = { fleet, world, call, at, policies, before, asked, isAsked, options };
   const version = targetVersion(call);
   const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, at });
-  const holding = rollouts.find(({ holds }) => holds);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     ...(isAsked && { firstAsked: before.firstAsked }),
     passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
-    ...(holding === undefined ? answerOf(decision, options.unread) : { verdict: "Blocked", holds: true }),
-    retryAfterSeconds: (holding ?? decision).retryAfterSeconds,
-    message: (holding ?? decision).message,
-    release: decision.holds ? releaseOf(policies, decision.trace, situation) : undefined,
-    steps: decision.holds ? stepsOf(decision, situation) : [],
+    ...answerOf(decision, rollouts, options.unread),
+    ...wayOut(decision, situation),
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
   };
@@ -231,11 +228,28 @@ interface Situation {
 }
 
 function answerOf(
-  { verdict, holds }: Decision,
+  { verdict, holds, retryAfterSeconds, message }: Decision,
+  rollouts: readonly ExplainedRollout[],
   unread: readonly Unread[],
-): Pick<ExplainedOperation, "verdict" | "holds"> {
+): Pick<ExplainedOperation, "verdict" | "holds" | "retryAfterSeconds" | "message"> {
+  const rollout = rollouts.find((each) => each.holds);
+  if (rollout !== undefined)
+    return {
+      verdict: "Blocked",
+      holds: true,
+      retryAfterSeconds: rollout.retryAfterSeconds,
+      message: rollout.message,
+    };
   const open = !holds && unread.some(({ policies }) => policies);
-  return open ? { verdict: "NotEvaluable" } : { verdict, holds };
+  return { ...(open ? { verdict: "NotEvaluable" } : { verdict, holds }), retryAfterSeconds, message };
+}
+
+function wayOut(decision: Decision, situation: Situation): Pick<ExplainedOperation, "release" | "steps"> {
+  if (!decision.holds) return { release: undefined, steps: [] };
+  return {
+    release: releaseOf(situation.policies, decision.trace, situation),
+    steps: stepsOf(decision, situation),
+  };
 }
 
 function explainPolicy(

@@ -1,20 +1,18 @@
 /** What HookRollouts say about an operation that every policy releases, as far as their stored status tells. */
 
-import type { RolloutCandidate, RolloutClaim } from "../../api/hookpolicy.ts";
-import type { Cluster } from "../../api/meta.ts";
+import { CONDITION } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { covers, isActive } from "../../policy/override.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { World } from "../../policy/world.ts";
 import { refusalOf } from "../../rollouts/claim.ts";
-import { type Hold, holdText } from "../../rollouts/holdtext.ts";
-import { slotsOf } from "../../rollouts/limit.ts";
+import { holdText } from "../../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { openGate, promotionQueries, type Situation } from "../../rollouts/promotion.ts";
-import { isOverdue } from "../../rollouts/slots.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import { type Found, passes, turnOf } from "./rolloutturn.ts";
 
 export interface ExplainedRollout {
   readonly rollout: string;
@@ -64,23 +62,6 @@ function asking(
   });
 }
 
-interface Passing {
-  readonly holds: false;
-  readonly reason: string;
-  readonly because: readonly string[];
-}
-
-interface Holding {
-  readonly holds: true;
-  readonly reason: Hold["reason"];
-  readonly because: readonly string[];
-  readonly stage?: string | undefined;
-  /** What a gate of the stage waits for. */
-  readonly wanted?: string;
-}
-
-type Found = Passing | Holding;
-
 function explainRollout(known: FleetRollout, member: Member, wanted: Wanted): ExplainedRollout {
   const { compiled } = known;
   const { name, mode, retryAfterSeconds } = compiled;
@@ -98,8 +79,6 @@ function explainRollout(known: FleetRollout, member: Member, wanted: Wanted): Ex
     message: holdText({ ...hold, wanted: text }),
   };
 }
-
-const passes = (reason: string, ...because: string[]): Passing => ({ holds: false, reason, because });
 
 function findingOf(known: FleetRollout, member: Member, wanted: Wanted): Found {
   const { compiled, status } = known;
@@ -127,80 +106,11 @@ function findingOf(known: FleetRollout, member: Member, wanted: Wanted): Found {
     const text = `gate ${open.gate} waits for ${open.wanted}`;
     return { holds: true, reason: "GateOpen", stage: stage.name, wanted: text, because: [] };
   }
-  return turnOf(known, { member, stage: stage.name, target, at });
+  return turnOf(known, { metadata: member.metadata, stage: stage.name, target, at });
 }
 
 function situationOf({ world, call, at }: Wanted): Situation {
   return { world, call, now: at };
-}
-
-interface Turn {
-  readonly member: Member;
-  readonly stage: string;
-  readonly target: string;
-  readonly at: Date;
-}
-
-/** Spread limits are only seen in the queue: the status has no labels. */
-function turnOf({ compiled, status }: FleetRollout, { member, stage, target, at }: Turn): Found {
-  const { uid } = member.metadata;
-  const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));
-  if (claims.some((claim) => claim.uid === uid && (claim.target ?? "") === target))
-    return passes("HasSlot", "it has a slot, and may begin when Cluster API asks again");
-  const stages = status.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
-  const sizes = new Map(stages.map(({ name, members }) => [name, members]));
-  const all = [...sizes.values()].reduce((sum, members) => sum + members, 0);
-  const limit = slotsOf(compiled.maxConcurrency, all);
-  const inStage = claims.filter((claim) => claim.stage === stage);
-  const own = compiled.stages.find(({ name }) => name === stage)?.maxConcurrency;
-  const stageLimit = own === undefined ? Infinity : slotsOf(own, sizes.get(stage) ?? 0);
-  const queue = status.next ?? [];
-  const place = queue.findIndex((each) => isOf(each, { metadata: member.metadata }));
-  const line =
-    place < 0 ? "it is not among the first of the queue" : `it is number ${place + 1} of the queue`;
-  const holds = { holds: true, stage } as const;
-  if (claims.length >= limit)
-    return { ...holds, reason: "NoFreeSlot", because: [inUse(claims, limit, "all slots"), line] };
-  if (inStage.length >= stageLimit)
-    return {
-      ...holds,
-      reason: "NoFreeSlot",
-      because: [inUse(inStage, stageLimit, `all slots of stage ${stage}`), line],
-    };
-  const free = Math.min(limit - claims.length, stageLimit - inStage.length);
-  if (place < 0 && queue.length > 0) return { ...holds, reason: "NotItsTurn", because: [line] };
-  if (place >= free || compiled.spread.length > 0)
-    return {
-      ...holds,
-      reason: "NotItsTurn",
-      because: [`${free} free, and ${line}`, ...spreadNote(compiled)],
-    };
-  return passes(
-    "SlotFree",
-    `a slot is free, and ${place < 0 ? "no Cluster" : "none before it"} waits for it`,
-  );
-}
-
-/** The queue names Clusters without their uid. */
-export function isOf(
-  { namespace, name }: Pick<RolloutCandidate, "namespace" | "name">,
-  { metadata }: Pick<Cluster, "metadata">,
-): boolean {
-  return metadata.namespace === namespace && metadata.name === name;
-}
-
-function spreadNote({ spread }: FleetRollout["compiled"]): string[] {
-  const keys = spread.map(({ labelKey }) => labelKey).join(", ");
-  return spread.length === 0 ? [] : [`only so many Clusters with the same value of ${keys} run at once`];
-}
-
-const SHOWN = 5;
-
-function inUse(claims: readonly RolloutClaim[], limit: number, what: string): string {
-  if (limit === 0) return "maxConcurrency is 0, so nothing begins";
-  const names = claims.slice(0, SHOWN).map(({ namespace, name }) => `${namespace}/${name}`);
-  const more = claims.length > SHOWN ? ` and ${claims.length - SHOWN} more` : "";
-  return `${what} (${limit}) are in use, by ${names.join(", ")}${more}`;
 }
 
 function why(
@@ -211,12 +121,16 @@ function why(
   if (reason === "InvalidSpec") return [compiled.problem ?? ""];
   if (reason === "Paused") return pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`];
   if (reason === "Halted") return failures(compiled, status);
-  if (reason === "NotReady")
-    return (status.conditions ?? [])
-      .filter((each) => each.type === "Ready" && each.status !== "True")
-      .map(({ message }) => message);
-  if (reason !== "StageClosed") return [];
-  const row = status.targets
+  if (reason === "NotReady") return unready(status);
+  return reason === "StageClosed" ? progress(status, stage, target) : [];
+}
+
+function progress(
+  { targets }: FleetRollout["status"],
+  stage: string | undefined,
+  target: string,
+): readonly string[] {
+  const row = targets
     ?.find(({ version = "" }) => version === target)
     ?.stages.find(({ name }) => name === stage);
   if (row === undefined) return [`the status does not say yet how far stage ${stage} is to ${target}`];
@@ -226,6 +140,14 @@ function why(
     ...(soakingSince === undefined ? [] : [`minSuccessTime counts from ${soakingSince}`]),
   ];
 }
+
+function unready({ conditions = [] }: FleetRollout["status"]): readonly string[] {
+  return conditions
+    .filter(({ type, status }) => type === CONDITION.Ready && status !== "True")
+    .map(({ message }) => message);
+}
+
+const SHOWN = 5;
 
 function failures(compiled: FleetRollout["compiled"], status: FleetRollout["status"]): readonly string[] {
   const stage = haltingStage(compiled, status);

@@ -13,7 +13,7 @@ import type { World } from "../../../src/policy/world.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 
 /** Of the API server; a test may replace any of its answers. */
-export class FakeApi implements RolloutApi {
+class FakeApi implements RolloutApi {
   readonly stored = new Map<string, HookRollout>();
   readonly clusters = new Map<string, Cluster>();
   readonly requests: string[] = [];
@@ -81,9 +81,6 @@ export function waitingCluster(name: string, over: Partial<Cluster> = {}, labels
     ...over,
   };
 }
-
-export const upgraded = (name: string, over: Partial<Cluster> = {}, labels = {}): Cluster =>
-  waitingCluster(name, { progress: { reconciled: true }, ...over }, labels);
 
 export const marked = (name: string, labels = {}): Cluster =>
   waitingCluster(name, { metadata: clusterMeta(name, labels, true), progress: { begun: true } });

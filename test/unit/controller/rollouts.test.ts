@@ -37,7 +37,7 @@ function override(policyRefs?: readonly { kind: "HookRollout" | "HookPolicy"; na
         reason: "why",
         ...(policyRefs !== undefined && { policyRefs: [...policyRefs] }),
       },
-    } as Parameters<typeof compileOverride>[0],
+    },
     86_400_000,
   );
 }
@@ -293,7 +293,7 @@ describe("what gates of stages look at", () => {
     );
     const { basis } = released(A);
     assert.ok(basis);
-    const queries = rollouts.queries(requestOf(A), basis.world as never);
+    const queries = rollouts.queries(requestOf(A), basis.world);
     assert.deepEqual(
       queries.map(({ namespace }) => namespace),
       ["platform"],
@@ -303,7 +303,7 @@ describe("what gates of stages look at", () => {
   test("is nothing for a Cluster without a stage", () => {
     const none = [{ name: "none", clusterSelector: { matchLabels: { x: "y" } } }];
     const { rollouts } = replicaOf({ specs: { upgrades: { stages: none } }, clusters: [A] });
-    assert.deepEqual(rollouts.queries(requestOf(A), released(A).basis?.world as never), []);
+    assert.deepEqual(rollouts.queries(requestOf(A), released(A).basis!.world), []);
   });
 });
 

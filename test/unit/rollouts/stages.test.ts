@@ -12,7 +12,7 @@ import {
 import { NOW, rolloutOf, TARGET } from "./fixtures.ts";
 
 const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
-const STAGES: HookRolloutSpec["stages"] = [
+const STAGES = [
   { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
   { name: "rest" },
 ];
@@ -84,7 +84,7 @@ describe("a rollout halts", () => {
     });
 
   test("on more than a percentage of the smallest size that the stage has", () => {
-    const stages = [{ ...STAGES![0]!, maxFailures: "25%" }, STAGES![1]!];
+    const stages = STAGES.map((stage) => ({ ...stage, maxFailures: "25%" }));
     const rollout = rolloutOf({ stages });
     assert.equal(haltingStage(rollout, { ...statusOf({}, 4), failed: [failure()] }), undefined);
     assert.equal(haltingStage(rollout, { ...statusOf({}, 3), failed: [failure()] })?.name, "canary");

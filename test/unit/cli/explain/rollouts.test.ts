@@ -171,7 +171,7 @@ describe("a rollout", () => {
     [
       "whose queue does not name the Cluster",
       rollout({}, { next: [next("first")] }),
-      /Blocked \(NotItsTurn\)\n +because +it is not among the first of the queue/,
+      /Blocked \(NotItsTurn\)\n +because +1 free, and it is not among the first of the queue/,
     ],
     [
       "with a spread says that it is one more limit",
