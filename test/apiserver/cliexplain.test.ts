@@ -157,7 +157,7 @@ describe("explain, live", () => {
     await cp.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: NS, name: "c3-backup" } });
     assert.match((await run("explain", asked)).stdout, /^Allowed: /);
     const tenant = await grant("tenant", OWN_RULES, [
-      may("hookpolicy.dev", "clusterhookpolicies", "hookoverrides"),
+      may("hookpolicy.dev", "clusterhookpolicies", "hookoverrides", "hookrollouts"),
     ]);
     const { code, stdout } = await run("explain", asked, tenant);
     assert.equal(code, 0);
