@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookRollout } from "../api/hookpolicy.ts";
+import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { claim, type Candidate, type ClaimResult, type HoldReason } from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
@@ -13,7 +13,8 @@ import { Slots } from "../rollouts/slots.ts";
 import type { RolloutApi } from "./rolloutports.ts";
 
 export type Taken =
-  | { readonly begins: true; readonly isNew: boolean }
+  /** `claim`: what was stored for it. */
+  | { readonly begins: true; readonly claim?: RolloutClaim }
   | { readonly begins: false; readonly reason: HoldReason | "NotConfirmed"; readonly stage?: string };
 
 interface Asker {
@@ -54,12 +55,15 @@ export class RolloutClaims {
     return await promise;
   }
 
-  /** Gives back what was taken for a Cluster that another rollout refuses. */
-  async giveBack(name: string, uid: string): Promise<void> {
+  /**
+   * Gives back what was taken for a Cluster that another rollout refuses. If Cluster API did not wait for the answer,
+   * another replica may have renewed the claim and released the Cluster: it is not this replica's any more.
+   */
+  async giveBack(name: string, taken: RolloutClaim): Promise<void> {
     const { api, onStored, onError } = this.#options;
     try {
       const object = await api.getRollout(name);
-      const running = object?.status?.running?.filter((each) => each.uid !== uid);
+      const running = object?.status?.running?.filter((each) => !isDeepStrictEqual(each, taken));
       if (object?.status === undefined || running?.length === object.status.running?.length) return;
       const stored = await api.replaceRolloutStatus(object, { ...object.status, running: running ?? [] });
       if (stored !== undefined) onStored(stored);
@@ -93,7 +97,7 @@ export class RolloutClaims {
     const { api, now, onStored } = this.#options;
     const object = await api.getRollout(name);
     // A rollout that is gone holds nothing any more.
-    if (object === undefined) return askers.forEach(({ resolve }) => resolve({ begins: true, isNew: false }));
+    if (object === undefined) return askers.forEach(({ resolve }) => resolve({ begins: true }));
     const rollout = compileRollout(object);
     const members = (await api.members()).flatMap((metadata) => this.#memberOf(rollout, metadata));
     const at = now();
@@ -104,7 +108,9 @@ export class RolloutClaims {
       const result: ClaimResult =
         candidate === undefined ? { begins: true } : claim({ rollout, status, slots, now: at }, candidate);
       if (result.begins) status = result.status ?? status;
-      return { result, resolve };
+      const uid = candidate?.metadata.uid;
+      const claimed = result.begins ? result.status?.running?.find((each) => each.uid === uid) : undefined;
+      return { result, claimed, resolve };
     });
     // Those who are refused wait for no write.
     for (const { result, resolve } of results) if (!result.begins) resolve(result);
@@ -113,8 +119,8 @@ export class RolloutClaims {
       const stored = await api.replaceRolloutStatus(object, status);
       if (stored !== undefined) onStored(stored);
     }
-    for (const { result, resolve } of results)
-      if (result.begins) resolve({ begins: true, isNew: result.status !== undefined });
+    for (const { result, claimed, resolve } of results)
+      if (result.begins) resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
   }
 
   #memberOf(rollout: CompiledRollout, metadata: ObjectMeta): Member[] {

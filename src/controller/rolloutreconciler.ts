@@ -8,7 +8,7 @@ import type { HookRollout, HookRolloutStatus, RolloutCandidate, RolloutClaim } f
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
-import { healthOf, isAtTarget } from "../rollouts/health.ts";
+import { healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
@@ -181,15 +181,16 @@ export class RolloutReconciler {
   /** A Cluster that has reached its version and failed is not in operation any more: its failure counts instead. */
   #hasEnded(
     { rollout, status }: RolloutEntry,
-    { uid, target = "", markedAt }: RolloutClaim,
+    claim: RolloutClaim,
     cluster: Cluster | undefined,
     isOld: boolean,
   ): boolean {
+    const { uid, markedAt } = claim;
     const { now } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
     if (rollout.operation === "Upgrade" && cluster.metadata.deletionTimestamp !== undefined) return true;
     if (showsMark(rollout.operation, cluster.metadata)) return false;
-    if (rollout.operation === "Upgrade" && isAtTarget(cluster, target))
+    if (rollout.operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
     if (markedAt === undefined) return isOld;
     return rollout.operation === "Create";
@@ -200,6 +201,11 @@ export class RolloutReconciler {
     for (const known of [this.#claimsSeen, this.#unhealthySince])
       for (const key of known.keys()) if (key.startsWith(`${name} `)) known.delete(key);
   }
+}
+
+/** Cluster API refuses another version while an upgrade runs: if a newer one waits, the one that was seen is over. */
+function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
+  return isAtTarget(cluster, target) || (markedAt !== undefined && wantsNewer(cluster, target));
 }
 
 function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {

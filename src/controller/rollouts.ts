@@ -3,7 +3,7 @@
  * API server (rolloutclaims.ts).
  */
 
-import type { HookRollout } from "../api/hookpolicy.ts";
+import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { isAsked } from "../operations/shows.ts";
@@ -164,11 +164,11 @@ export class Rollouts {
     const operation = operationOf(call.hook);
     if (operation === undefined) return undefined;
     const { cluster, namespace, overrides } = live;
-    const taken: CompiledRollout[] = [];
+    const taken = new Map<string, RolloutClaim>();
     for (const entry of this.#holding(call.hook, cluster, overrides)) {
       const { rollout } = entry;
       if (!this.#mayClaim(rollout, live)) {
-        await this.#giveBack(taken, cluster);
+        await this.#giveBack(taken);
         return soon(holdOf(rollout, { reason: "NotItsTurn" }));
       }
       const promotion = gateHold(rollout, memberOf(rollout, cluster.metadata, namespace), {
@@ -177,7 +177,7 @@ export class Rollouts {
         now: this.#options.now(),
       });
       if (promotion !== undefined) {
-        await this.#giveBack(taken, cluster);
+        await this.#giveBack(taken);
         return promotion;
       }
       const candidateOf = (current: CompiledRollout): Candidate | undefined => {
@@ -186,10 +186,10 @@ export class Rollouts {
       };
       const result = await this.#claims.take(rollout.name, candidateOf);
       if (result.begins) {
-        if (result.isNew) taken.push(rollout);
+        if (result.claim !== undefined) taken.set(rollout.name, result.claim);
         continue;
       }
-      await this.#giveBack(taken, cluster);
+      await this.#giveBack(taken);
       return holdOf(rollout, result);
     }
     return undefined;
@@ -203,8 +203,8 @@ export class Rollouts {
     return member === undefined || member.marked || isAsked(BEGINS[rollout.operation], cluster, served);
   }
 
-  async #giveBack(taken: readonly CompiledRollout[], { metadata }: Cluster): Promise<void> {
-    for (const { name } of taken) await this.#claims.giveBack(name, metadata.uid);
+  async #giveBack(taken: ReadonlyMap<string, RolloutClaim>): Promise<void> {
+    for (const [name, claim] of taken) await this.#claims.giveBack(name, claim);
   }
 
   /** The objects that the gates of stages look at for this Cluster. */

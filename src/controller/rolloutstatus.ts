@@ -75,12 +75,12 @@ export function computeRolloutStatus(input: RolloutInput, now: Date): HookRollou
 
 /** Claims that have not ended, and Clusters that show the mark without one. */
 function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutClaim[] {
-  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state.member]));
+  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state]));
   const kept = (stored?.running ?? [])
     .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
-    .filter(({ uid, claimed }) => claimed || byUID.get(uid)?.marked === true)
+    .filter(({ uid, claimed }) => claimed || byUID.get(uid)?.member.marked === true)
     .map((claim) =>
-      claim.markedAt === undefined && byUID.get(claim.uid)?.marked === true
+      claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
         ? { ...claim, markedAt: timestamp(now) }
         : claim,
     );
@@ -92,6 +92,16 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
     .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
     .map((state) => unclaimedSlot(rollout, state, now));
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
+}
+
+/** Memory can still show the mark of the upgrade before. */
+function hasBegun(
+  { operation }: CompiledRollout,
+  { target = "" }: RolloutClaim,
+  state: MemberState | undefined,
+): boolean {
+  if (state?.member.marked !== true) return false;
+  return operation !== "Upgrade" || wants(state.cluster, target);
 }
 
 function unclaimedSlot(rollout: CompiledRollout, { member, cluster }: MemberState, now: Date): RolloutClaim {
@@ -122,13 +132,18 @@ function whoIs(
 }
 
 /** Success, or leaving the membership, clears a failure. */
-function failedNow({ rollout, stored, members }: RolloutInput, now: Date): RolloutFailure[] {
+function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
   const byUID = new Map(members.map((state) => [state.member.metadata.uid, state]));
   const old = (stored?.failed ?? []).filter((failure) =>
     stillFailed(rollout, failure, byUID.get(failure.uid)),
   );
+  // What never began has not failed, and could not begin any more if it halted the rollout.
   const overdue = (stored?.running ?? [])
-    .filter((claim) => isOverdue(rollout, claim, now) && byUID.has(claim.uid))
+    .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
+    .filter((claim) => {
+      const state = byUID.get(claim.uid);
+      return state !== undefined && (claim.markedAt !== undefined || hasBegun(rollout, claim, state));
+    })
     .map((claim) => overdueFailure(rollout, claim, now));
   const known = new Set([...old, ...overdue].map(({ uid }) => uid));
   const unhealthy = members

@@ -24,7 +24,16 @@ export function isAtTarget(cluster: Cluster, target: string): boolean {
 }
 
 /** Whether the Cluster was asked for the target or a newer version. */
-export function wants({ topology }: Cluster, target: string): boolean {
+export function wants(cluster: Cluster, target: string): boolean {
+  return beyond(cluster, target) >= 0;
+}
+
+/** Whether the Cluster was asked for a version after the target. */
+export function wantsNewer(cluster: Cluster, target: string): boolean {
+  return beyond(cluster, target) > 0;
+}
+
+function beyond({ topology }: Cluster, target: string): number {
   const [own, wanted] = [parse(topology?.version), parse(target)];
-  return own !== null && wanted !== null && compare(own, wanted) >= 0;
+  return own === null || wanted === null ? -1 : compare(own, wanted);
 }

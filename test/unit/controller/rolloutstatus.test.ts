@@ -196,13 +196,27 @@ describe("a failure", () => {
   });
 
   test("is cleared by success and by leaving the rollout, and not by time", () => {
-    const failed = statusOf({ ...overdue, fleet: [{ name: "c", wave: "canary", reconciled: false }] });
+    const failed = statusOf({
+      ...overdue,
+      fleet: [{ name: "c", wave: "canary", reconciled: false, marked: true }],
+    });
     assert.equal(
       statusOf({ stored: failed, fleet: [{ name: "c", wave: "canary", reconciled: false }] }).failed?.length,
       1,
     );
     assert.equal(statusOf({ stored: failed, fleet: [{ name: "c", wave: "canary" }] }).failed, undefined);
     assert.equal(statusOf({ stored: failed, fleet: [] }).failed, undefined);
+  });
+
+  test("is no claim past its deadline whose Cluster never began, or has ended", () => {
+    const waits = [{ name: "c", wave: "canary", reconciled: false }];
+    const never = statusOf({ ...overdue, fleet: waits });
+    assert.deepEqual([never.running, never.failed, halted(never)], [undefined, undefined, "False"]);
+    const marked = claimOf("c", { claimedAt: "2026-11-23T11:00:00Z", markedAt: "2026-11-23T11:01:00Z" });
+    const stored = readyStatus({ running: [marked] });
+    const done = [{ name: "c", wave: "canary" }];
+    assert.equal(halted(statusOf({ stored, ended: ["uid-c"], fleet: done })), "False");
+    assert.equal(halted(statusOf({ stored, fleet: waits })), "True");
   });
 
   test("of a creation halts nothing: it has a budget alone", () => {
@@ -231,6 +245,15 @@ describe("a claim", () => {
       statusOf({ stored: runs, ended: ["uid-c"], fleet: [{ name: "c", wave: "canary" }] }).running,
       undefined,
     );
+  });
+
+  test("does not take the mark of the upgrade before for its own", () => {
+    const stored = readyStatus({ running: [claimOf("c")] });
+    const status = statusOf({
+      stored,
+      fleet: [{ name: "c", wave: "canary", version: OLD, reconciled: false, marked: true }],
+    });
+    assert.equal(status.running?.[0]?.markedAt, undefined);
   });
 
   test("is noted for a Cluster that began without one", () => {

@@ -4,7 +4,6 @@
  */
 
 import { hash } from "node:crypto";
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
 import { AskSet } from "../../../src/operations/operations.ts";
@@ -26,6 +25,7 @@ import { compileOnce } from "../controller/compileonce.ts";
 import { silent } from "../controller/fixtures.ts";
 import { type ApiModel, clientOf, type Request, type WatchEvent } from "./apiserver.ts";
 import type { Step } from "./explorer.ts";
+import { requestSteps, running, type Task } from "./task.ts";
 
 export interface Clock {
   now: Date;
@@ -41,18 +41,6 @@ export interface Surroundings {
   /** Requests whose way is followed step by step; others are answered at once. */
   readonly follows: RegExp;
 }
-
-/** Work that waits for answers of the API server. */
-interface Task {
-  readonly name: string;
-  /** What it began with, and the answers so far: what it does next follows from them, and from memory. */
-  readonly heard: string[];
-  readonly requests: Set<Request>;
-  /** The key was added meanwhile. */
-  dirty: boolean;
-}
-
-const running = new AsyncLocalStorage<Task>();
 
 /** The set in which a store has looked last. */
 const looked: { in?: AskSet } = {};
@@ -402,18 +390,6 @@ function asksOf(store: DecisionStore, hook: HookName, now: Date): AskSet {
   store.answers.decideLive({ call: { hook }, cluster }, world, now);
   if (looked.in === undefined) throw new Error("the store has looked nowhere");
   return looked.in;
-}
-
-function requestSteps({ name, requests, heard }: Task, own: (name: string, run: () => void) => Step): Step[] {
-  return [...requests].map((request) => {
-    const { what, answer } = request;
-    if (answer === undefined) return own(`has ${what} done (${name})`, () => request.perform());
-    return own(`hears of ${what} (${name})`, () => {
-      requests.delete(request);
-      heard.push(answer.text);
-      answer.deliver();
-    });
-  });
 }
 
 /** Sets and Maps are equal whatever the order in which they were filled. */

@@ -8,6 +8,8 @@ import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios } from "./release.ts";
 import { stopClocks } from "./replica.ts";
+import { rolloutScenarios, weakRollouts } from "./rollout.ts";
+import { restedRollout, RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 import { statusScenarios } from "./status.ts";
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -16,7 +18,9 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...statusScenarios,
 };
 
-const MAX_STATES = 20_000;
+const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = { ...rolloutScenarios, ...weakRollouts };
+
+const MAX_STATES = 40_000;
 
 /** One for all scenarios of a process: half a second of it goes to its modules. */
 let worker: Worker | undefined;
@@ -40,6 +44,11 @@ export async function exploreScenario(name: string): Promise<Exploration> {
 }
 
 async function exploreHere(name: string): Promise<Exploration> {
+  const rollout = ROLLOUTS[name];
+  if (rollout !== undefined) {
+    const begun = await restedRollout(rollout);
+    return await explore(() => new RolloutFleet(begun), MAX_STATES);
+  }
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
   const begun = await rested(scenario);

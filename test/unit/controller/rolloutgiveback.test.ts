@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { HookRollout } from "../../../src/api/hookpolicy.ts";
+import { RolloutClaims, type Taken } from "../../../src/controller/rolloutclaims.ts";
+import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "../rollouts/fixtures.ts";
+
+/** Two replicas, and one rollout in their API server. */
+function replicas() {
+  let stored: HookRollout = hookRollout({}, readyStatus());
+  const cluster = clusterMeta("c");
+  const api: RolloutApi = {
+    rollouts: async () => await Promise.resolve([stored.metadata]),
+    getRollout: async () => await Promise.resolve(stored),
+    members: async () => await Promise.resolve([cluster]),
+    findCluster: async () => await Promise.resolve(undefined),
+    replaceRolloutStatus: async (object, status) => await Promise.resolve((stored = { ...object, status })),
+    isConflict: () => false,
+  };
+  const [a, b] = ["A", "B"].map(
+    () =>
+      new RolloutClaims({
+        api,
+        namespaceOf: () => undefined,
+        isUnmanaged: () => false,
+        now: () => NOW,
+        onStored: () => undefined,
+        onError: (error) => assert.fail(String(error)),
+      }),
+  );
+  if (a === undefined || b === undefined) throw new Error("no replicas");
+  const take = async (claims: RolloutClaims): Promise<Taken> =>
+    await claims.take("upgrades", (rollout) => candidate(rollout, cluster));
+  const attempts = (): (number | undefined)[] => (stored.status?.running ?? []).map((each) => each.attempts);
+  return { a, b, take, attempts };
+}
+
+describe("a claim is given back", () => {
+  test("by the replica that stored it", async () => {
+    const { a, take, attempts } = replicas();
+    const taken = await take(a);
+    assert.deepEqual(attempts(), [1]);
+    assert.ok(taken.begins && taken.claim !== undefined);
+    await a.giveBack("upgrades", taken.claim);
+    assert.deepEqual(attempts(), []);
+  });
+
+  test("not after another replica has renewed it, and released the Cluster", async () => {
+    const { a, b, take, attempts } = replicas();
+    const taken = await take(a);
+    await take(b);
+    assert.ok(taken.begins && taken.claim !== undefined);
+    await a.giveBack("upgrades", taken.claim);
+    assert.deepEqual(attempts(), [2]);
+  });
+});

@@ -1,0 +1,36 @@
+/**
+ * HookRollouts in every order in which things can happen: never more Clusters in operation than there are slots, no stage
+ * before its turn, nothing while it is paused or halted, and nothing waits for ever.
+ */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { FULL } from "../../generated.ts";
+import { rolloutScenarios, weakRollouts } from "./rollout.ts";
+import { exploreScenario } from "./worker.ts";
+
+/** The others take a minute or more; with FULL=1. */
+const SMALL: readonly string[] = [
+  "both replicas are asked about both Clusters",
+  "the rollout is paused, and resumed",
+  "a second upgrade is wanted where stages wait",
+  "a claim outlives its deadline while no replica works",
+];
+
+describe("a rollout keeps its limits, and ends, where", () => {
+  for (const name of Object.keys(rolloutScenarios).filter((each) => FULL || SMALL.includes(each))) {
+    test(name, async (t) => {
+      const { states, steps, atRest } = await exploreScenario(name);
+      t.diagnostic(`${states} states, ${steps} steps, ${atRest} states at rest`);
+      assert.ok(atRest > 0);
+    });
+  }
+});
+
+describe("the model finds too many Clusters in operation where", () => {
+  for (const name of Object.keys(weakRollouts))
+    test(
+      name,
+      async () => await assert.rejects(exploreScenario(name), /^Error: R1: a and b are in operation/),
+    );
+});

@@ -1,0 +1,171 @@
+/** What happens to one HookRollout, and what the model must find where the protocol is weakened. */
+
+import type { Cluster } from "../../../src/api/meta.ts";
+import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import { NOW, TARGET } from "../rollouts/fixtures.ts";
+import type { Step } from "./explorer.ts";
+import type { RolloutFleet, RolloutScenario } from "./rolloutfleet.ts";
+
+const NEWER = "v1.36.0";
+
+const base: RolloutScenario = {
+  clusters: { a: "rest", b: "rest" },
+  spec: { maxConcurrency: 1, retryAfterSeconds: 300 },
+};
+
+const alone: RolloutScenario = { ...base, clusters: { a: "rest" }, asks: { a: ["B"] } };
+
+/** Each replica is asked about one Cluster. */
+const apart: RolloutScenario = { ...base, asks: { a: ["A"], b: ["B"] } };
+
+const paused = ({ spec }: RolloutFleet): boolean => spec.paused === true;
+const edits =
+  (what: string, change: Readonly<Record<string, unknown>>) =>
+  (fleet: RolloutFleet): Step[] =>
+    fleet.once(what, fleet.rollout !== undefined, () => fleet.editSpec(change));
+
+const pausesAndResumes = (fleet: RolloutFleet): Step[] => [
+  ...edits("it is paused", { paused: true })(fleet),
+  ...(fleet.hasHappened("it is paused") ? edits("it is resumed", { paused: false })(fleet) : []),
+];
+
+const LOST = { "an answer is lost": 1, "four minutes pass": 1 };
+const VETOED = { "a go is vetoed": 1, "a minute passes": 1, "four minutes pass": 1 };
+const GIVEN_UP = { "Cluster API gives up": 1, "four minutes pass": 1 };
+
+const statusIsLost: Pick<RolloutScenario, "createdAgo" | "limits" | "others"> = {
+  createdAgo: 600_000,
+  limits: { "four minutes pass": 1 },
+  others: (fleet) => fleet.once("its status is lost", true, () => fleet.loseStatus()),
+};
+
+export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
+  "both replicas are asked about both Clusters": base,
+  "informers of both replicas lag": { ...apart, lags: ["A", "B"] },
+  "requests and their answers take their time": { ...apart, fine: true },
+  "the answer to a write for one Cluster is lost": { ...alone, limits: LOST },
+  "another extension holds one Cluster": { ...alone, limits: VETOED },
+  "Cluster API gives up waiting for an answer about one Cluster": { ...alone, limits: GIVEN_UP },
+  "the rollout is paused, and resumed": { ...alone, others: pausesAndResumes, mayWait: paused },
+  "the rollout is deleted": {
+    ...apart,
+    others: (fleet) =>
+      fleet.once("it is deleted", true, () => fleet.api.delete("hookrollouts", "upgrades", NOW)),
+  },
+  "its status is lost while one Cluster waits or runs": { ...alone, ...statusIsLost },
+  "a stage waits for the one before": {
+    ...base,
+    clusters: { c: "canary", p: "rest" },
+    asks: { c: ["A"], p: ["B"] },
+    lags: ["A", "B"],
+    spec: {
+      ...base.spec,
+      maxConcurrency: 2,
+      stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
+    },
+  },
+  "a second upgrade of one Cluster is wanted": {
+    ...alone,
+    lags: ["A"],
+    others: (fleet) =>
+      fleet.once("a newer version is wanted", !fleet.isBusy("a"), () => fleet.want("a", NEWER)),
+  },
+  "a second upgrade is wanted where stages wait": {
+    ...base,
+    clusters: { c: "canary", p: "rest" },
+    asks: { c: ["A"], p: ["B"] },
+    spec: {
+      ...base.spec,
+      stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
+    },
+    others: (fleet) =>
+      fleet.once(
+        "a newer version is wanted",
+        fleet.has("p", TARGET) && fleet.has("c", TARGET) && !fleet.isBusy("p") && !fleet.isBusy("c"),
+        () => {
+          fleet.want("c", NEWER);
+          fleet.want("p", NEWER);
+        },
+      ),
+  },
+  "a claim outlives its deadline while no replica works": {
+    ...alone,
+    limits: { "an hour passes": 1, "a go is vetoed": 1 },
+  },
+};
+
+/** What each of these takes away must be missed by the model. */
+export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
+  "claims are written without their resourceVersion": {
+    ...apart,
+    weakness: {
+      api: (api) => ({
+        ...bound(api),
+        replaceRolloutStatus: async (object, status) => {
+          const { resourceVersion: _, ...metadata } = object.metadata;
+          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the weakness
+          return await api.replaceRolloutStatus({ ...object, metadata } as typeof object, status);
+        },
+      }),
+    },
+  },
+  "the answer does not wait for the write of the claim": {
+    ...apart,
+    weakness: {
+      api: (api) => ({
+        ...bound(api),
+        replaceRolloutStatus: async (object, status) => {
+          void api.replaceRolloutStatus(object, status).catch(() => undefined);
+          return await Promise.resolve({ ...object, status });
+        },
+      }),
+    },
+  },
+  "slots are counted from informers": {
+    ...apart,
+    lags: ["A", "B"],
+    weakness: {
+      api: (api, replica) => ({
+        ...bound(api),
+        members: async () =>
+          await Promise.resolve([...replica.clusters.values()].map(({ metadata }) => metadata)),
+        getRollout: async (name) => {
+          const object = await api.getRollout(name);
+          const known = replica.rollouts.get(name)?.status;
+          return object && known ? { ...object, status: known } : object;
+        },
+      }),
+    },
+  },
+  "claims end sooner than a go takes": {
+    ...apart,
+    endless: true,
+    limits: { "a minute passes": 1 },
+    weakness: { haste: 5 },
+  },
+  "slots are given back from informers": {
+    ...apart,
+    endless: true,
+    lags: ["A"],
+    unseen: ["a"],
+    asks: { a: ["B"], b: ["A"] },
+    weakness: {
+      api: (api, replica) => ({
+        ...bound(api),
+        findCluster: async (namespace, name): Promise<Cluster | undefined> =>
+          await Promise.resolve(replica.clusters.get(`${namespace}/${name}`)),
+      }),
+    },
+  },
+};
+
+function bound(api: RolloutApi): RolloutApi {
+  return {
+    rollouts: api.rollouts.bind(api),
+    getRollout: api.getRollout.bind(api),
+    members: api.members.bind(api),
+    findCluster: api.findCluster.bind(api),
+    replaceRolloutStatus: api.replaceRolloutStatus.bind(api),
+    isConflict: api.isConflict.bind(api),
+  };
+}

@@ -1,0 +1,444 @@
+/** A HookRollout, two replicas and Cluster API with a few Clusters that want an upgrade, as one system to explore. */
+
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import { parseDuration } from "../../../src/policy/duration.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
+import { NOW } from "../rollouts/fixtures.ts";
+import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
+import type { Step, System } from "./explorer.ts";
+import { text } from "./replica.ts";
+import { begun, conditionOf, ended, keyOf, objectsOf, versionOf, wanting } from "./rolloutobjects.ts";
+import { RolloutReplica, type Weakness } from "./rolloutreplica.ts";
+
+export interface RolloutScenario {
+  /** By name, their stages. */
+  readonly clusters: Readonly<Record<string, string>>;
+  readonly spec: Partial<HookRolloutSpec>;
+  /** Replicas whose informers lag; those of others bring everything at once. */
+  readonly lags?: readonly string[];
+  /** Clusters that the informers of A have not brought when the story begins. */
+  readonly unseen?: readonly string[];
+  /** The replicas that Cluster API asks about a Cluster; absent: both. */
+  readonly asks?: Readonly<Record<string, readonly string[]>>;
+  /** How often each of these can happen. */
+  readonly limits?: Partial<Record<Event, number>>;
+  readonly others?: (fleet: RolloutFleet) => readonly Step[];
+  /** Whether it is right that a Cluster waits at rest. */
+  readonly mayWait?: (fleet: RolloutFleet) => boolean;
+  readonly weakness?: Weakness;
+  /** Upgrades never end: to look only at how they begin. */
+  readonly endless?: boolean;
+  /** Each request is a step of its own, and its answer another; otherwise only what a claim rests on is, with its answer. */
+  readonly fine?: boolean;
+  /** How old the rollout is, in milliseconds: a young one has lost nothing. */
+  readonly createdAgo?: number;
+  /** By plural; absent: as they are made. */
+  readonly objects?: Readonly<Record<string, readonly KubeObject[]>>;
+}
+
+/** The story begins at rest: with the rollout as the operator has left it. */
+export async function restedRollout(scenario: RolloutScenario): Promise<RolloutScenario> {
+  const fleet = new RolloutFleet(scenario);
+  await fleet.prepare();
+  const creationTimestamp = new Date(NOW.getTime() - (scenario.createdAgo ?? 0)).toISOString();
+  fleet.api.edit("hookrollouts", ROLLOUT, (object) => ({
+    ...object,
+    metadata: { ...object.metadata, creationTimestamp },
+  }));
+  const lists = ["hookrollouts", "clusters"].map((plural) => [plural, fleet.api.list(plural)]);
+  return { ...scenario, objects: Object.fromEntries(lists) };
+}
+
+export type Event =
+  | "a replica is killed"
+  | "leadership moves"
+  | "an answer is lost"
+  | "a go is vetoed"
+  | "Cluster API gives up"
+  | "a minute passes"
+  | "four minutes pass"
+  | "an hour passes";
+
+/** Of a Cluster that Cluster API asks about, or that it may begin with. */
+interface Call {
+  readonly target: string;
+  readonly replica: RolloutReplica;
+  /** At some time since it began. */
+  couldBegin: boolean;
+  isGo: boolean;
+}
+
+const ROLLOUT = "upgrades";
+const STEP_MS = 60;
+const FINE = /^(get|list clusters|put)/;
+const COARSE = /^(get hookrollouts|put)/;
+
+export class RolloutFleet implements System {
+  readonly api = new ApiModel(false);
+  readonly scenario: RolloutScenario;
+  readonly #replicas: RolloutReplica[] = [];
+  readonly #calls = new Map<string, Call>();
+  readonly #begunAt = new Map<string, number>();
+  /** The versions that every Cluster of the first stage has had. */
+  readonly #passed = new Set<string>();
+  readonly #used = new Map<string, number>();
+  readonly #broken: string[] = [];
+  #late: Request[] = [];
+  #leader = "A";
+  #passedMs = 0;
+  #steps = 0;
+  #begun = false;
+
+  constructor(scenario: RolloutScenario) {
+    this.scenario = scenario;
+    for (const [plural, objects] of Object.entries(scenario.objects ?? objectsOf(scenario)))
+      for (const object of objects) this.api.put(plural, object);
+    for (const name of ["A", "B"]) this.#replicas.push(this.#start(name));
+    for (const replica of this.#replicas) {
+      for (const name of this.#names()) if (this.#isAsked(replica, name)) replica.asked(keyOf(name));
+      replica.rest();
+    }
+    this.#begun = true;
+  }
+
+  #start(name: string): RolloutReplica {
+    const { scenario } = this;
+    const { weakness } = scenario;
+    const replica = new RolloutReplica(name, {
+      api: this.api,
+      clock: { now: () => this.now, nowMs: () => this.#passedMs + STEP_MS * this.#steps },
+      firstAsked: NOW,
+      leading: () => this.#leader === name,
+      follows: (what) => this.#begun && (scenario.fine === true ? FINE : COARSE).test(what),
+      isFine: scenario.fine === true,
+      ...(weakness !== undefined && { weakness }),
+    });
+    const { unseen = [] } = this.scenario;
+    const hides = (what: string): boolean =>
+      !this.#begun && name === "A" && unseen.some((each) => what.endsWith(`/${each}`));
+    for (const each of replica.unseen()) if (!hides(each.name)) each.deliver();
+    return replica;
+  }
+
+  get now(): Date {
+    return new Date(NOW.getTime() + this.#passedMs);
+  }
+
+  get rollout(): KubeObject | undefined {
+    return this.api.get("hookrollouts", ROLLOUT);
+  }
+
+  get status(): HookRolloutStatus {
+    return this.rollout?.status ?? {};
+  }
+
+  get spec(): Partial<HookRolloutSpec> {
+    return this.rollout?.spec ?? {};
+  }
+
+  /** A step of others, that can be taken so many times; `open`: now. */
+  limited(name: string, limit: number, steps: () => readonly Step[]): Step[] {
+    const used = this.#used.get(name) ?? 0;
+    if (used >= limit) return [];
+    return steps().map((step) => ({
+      ...step,
+      run: () => {
+        this.#used.set(name, used + 1);
+        step.run();
+      },
+    }));
+  }
+
+  once(name: string, open: boolean, run: () => void): Step[] {
+    return this.limited(name, 1, () => (open ? [{ name, own: false, run }] : []));
+  }
+
+  hasHappened(name: string): boolean {
+    return this.#used.has(name);
+  }
+
+  steps(): Step[] {
+    return [
+      ...this.#replicas.flatMap((replica) => replica.steps()),
+      ...Object.keys(this.scenario.clusters).flatMap((name) => this.#ofClusterApi(name)),
+      ...this.#limitedEvents(),
+      ...this.#late.map((request) => ({
+        name: `late: ${request.what}`,
+        own: false,
+        run: () => {
+          this.#late = this.#late.filter((each) => each !== request);
+          request.perform();
+        },
+      })),
+      ...(this.scenario.others?.(this) ?? []),
+    ];
+  }
+
+  #limitedEvents(): Step[] {
+    const { limits = {} } = this.scenario;
+    const of = (event: Event, steps: () => readonly Step[]): Step[] =>
+      this.limited(event, limits[event] ?? 0, steps);
+    const other = (name: string, run: () => void): Step => ({ name, own: false, run });
+    const calls = [...this.#calls];
+    return [
+      ...of("a replica is killed", () =>
+        this.#replicas.map((replica, index) => other(`${replica.name} is killed`, () => this.#kill(index))),
+      ),
+      ...of("leadership moves", () => [
+        other("leadership moves", () => this.#lead(this.#leader === "A" ? "B" : "A")),
+      ]),
+      ...of("an answer is lost", () =>
+        this.#replicas.flatMap((replica) => replica.failures((request) => this.#late.push(request))),
+      ),
+      ...of("a go is vetoed", () =>
+        calls
+          .filter(([, { isGo }]) => isGo)
+          .map(([name]) => other(`another extension holds ${name}`, () => this.#calls.delete(name))),
+      ),
+      ...of("Cluster API gives up", () =>
+        calls
+          .filter(([, { isGo }]) => !isGo)
+          .map(([name]) => other(`Cluster API gives up on ${name}`, () => this.#calls.delete(name))),
+      ),
+      ...of("a minute passes", () =>
+        calls.some(([, { isGo }]) => isGo) ? [other("a minute passes", () => this.#wait(60_000))] : [],
+      ),
+      ...of("four minutes pass", () => this.#waitLong("four minutes pass", 4)),
+      ...of("an hour passes", () => this.#waitLong("an hour passes", 61)),
+    ];
+  }
+
+  /** Longer than Cluster API waits for an answer, and than a go takes to become a mark. Only claims end by time. */
+  #waitLong(name: string, duration: number): Step[] {
+    if ([...this.#calls.values()].some(({ isGo }) => isGo)) return [];
+    if (!this.#waitsForTime()) return [];
+    const run = (): void => {
+      this.#calls.clear();
+      this.#wait(duration * 60_000);
+    };
+    return [{ name, own: true, run }];
+  }
+
+  #wait(ms: number): void {
+    this.#passedMs += ms;
+    for (const replica of this.#replicas) replica.look();
+  }
+
+  #lead(name: string): void {
+    this.#leader = name;
+    for (const replica of this.#replicas) replica.look();
+  }
+
+  /** It starts again, without memory. */
+  #kill(index: number): void {
+    const killed = this.#replicas[index];
+    if (killed === undefined) return;
+    for (const [name, { replica, isGo }] of this.#calls)
+      if (replica === killed && !isGo) this.#calls.delete(name);
+    this.#late.push(...killed.stop());
+    this.#replicas[index] = this.#start(killed.name);
+  }
+
+  #ofClusterApi(name: string): Step[] {
+    const own = (what: string, run: () => void): Step => ({ name: what, own: true, run });
+    const call = this.#calls.get(name);
+    if (call?.isGo === true)
+      return [
+        own(`Cluster API begins with ${name}`, () => {
+          this.#calls.delete(name);
+          this.#set(name, begun);
+        }),
+      ];
+    if (this.isMarked(name))
+      return this.scenario.endless === true ? [] : [own(`${name} is upgraded`, () => this.#set(name, ended))];
+    if (call !== undefined || !this.waits(name)) return [];
+    return this.#replicas
+      .filter((replica) => this.#isAsked(replica, name))
+      .map((replica) =>
+        own(`Cluster API asks ${replica.name} about ${name}`, () => this.#ask(replica, name)),
+      );
+  }
+
+  #isAsked({ name: replica }: RolloutReplica, name: string): boolean {
+    return this.scenario.asks?.[name]?.includes(replica) ?? true;
+  }
+
+  #ask(replica: RolloutReplica, name: string): void {
+    const target = versionOf(this.api.get("clusters", keyOf(name)));
+    const call: Call = { target, replica, couldBegin: this.#mayBegin(), isGo: false };
+    this.#calls.set(name, call);
+    replica.ask(keyOf(name), (go) => {
+      // Cluster API has given up, or the replica was killed.
+      if (this.#calls.get(name) !== call) return;
+      if (!go) {
+        this.#calls.delete(name);
+        return;
+      }
+      call.isGo = true;
+      this.#begunAt.set(name, this.#passedMs);
+      this.#judge(name, call);
+    });
+  }
+
+  #judge(name: string, { couldBegin, target }: Call): void {
+    if (!couldBegin)
+      this.#broken.push(`R3: ${name} begins, and the rollout was paused or halted all the time`);
+    const isLater = this.scenario.spec.stages !== undefined && this.scenario.clusters[name] !== "canary";
+    if (isLater && this.rollout !== undefined && !this.#passed.has(target))
+      this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
+  }
+
+  #mayBegin(): boolean {
+    if (this.rollout === undefined) return true;
+    const halted = this.status.conditions?.find(({ type }) => type === "Halted");
+    return this.spec.paused !== true && halted?.status !== "True";
+  }
+
+  #set(name: string, change: (object: KubeObject) => KubeObject): void {
+    this.api.edit("clusters", keyOf(name), change);
+  }
+
+  /** As its owner does, while nothing of it is under way. */
+  want(name: string, version: string): void {
+    this.#set(name, (object) => wanting(object, version));
+  }
+
+  /** It is being upgraded, or may be at once. */
+  isBusy(name: string): boolean {
+    return this.isMarked(name) || this.#calls.has(name);
+  }
+
+  /** It was upgraded to this version. */
+  has(name: string, version: string): boolean {
+    return !this.waits(name) && !this.isMarked(name) && versionOf(this.#cluster(name)) === version;
+  }
+
+  editSpec(change: Readonly<Record<string, unknown>>): void {
+    this.api.edit("hookrollouts", ROLLOUT, ({ metadata, spec, ...object }) => ({
+      ...object,
+      metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
+      spec: { ...(spec as object), ...change },
+    }));
+  }
+
+  loseStatus(): void {
+    this.api.edit("hookrollouts", ROLLOUT, ({ status: _, ...object }) => object);
+  }
+
+  isMarked(name: string): boolean {
+    return (
+      this.api.get("clusters", keyOf(name))?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined
+    );
+  }
+
+  waits(name: string): boolean {
+    const cluster = this.api.get("clusters", keyOf(name));
+    return cluster !== undefined && !this.isMarked(name) && conditionOf(cluster) === "False";
+  }
+
+  /** Until nothing goes on without another step, and informers that do not lag have brought everything. */
+  async settle(): Promise<void> {
+    await turn();
+    this.#steps += 1;
+    const { lags = [] } = this.scenario;
+    for (const replica of this.#replicas)
+      if (!lags.includes(replica.name)) for (const each of replica.unseen()) each.deliver();
+    this.#look();
+  }
+
+  /** The operator learns of the rollout. */
+  async prepare(): Promise<void> {
+    this.#begun = false;
+    for (const replica of this.#replicas) replica.look();
+    for (let left = 4; left > 0; left -= 1) {
+      for (const step of this.#replicas.flatMap((replica) => replica.steps())) step.run();
+      this.#steps += 1;
+      await turn();
+    }
+  }
+
+  #look(): void {
+    for (const replica of this.#replicas) replica.observe();
+    if (this.#mayBegin()) for (const call of this.#calls.values()) call.couldBegin = true;
+    const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
+    const versions = new Set(
+      canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.#cluster(name)))),
+    );
+    const [version = "", ...others] = versions;
+    if (version !== "" && others.length === 0) this.#passed.add(version);
+  }
+
+  #names(): string[] {
+    return Object.keys(this.scenario.clusters);
+  }
+
+  #cluster(name: string): KubeObject | undefined {
+    return this.api.get("clusters", keyOf(name));
+  }
+
+  visible(): string {
+    return JSON.stringify([this.api.list("hookrollouts"), this.api.list("clusters")]);
+  }
+
+  state(): string {
+    const calls = [...this.#calls].map(([name, { replica, couldBegin, isGo, target }]) =>
+      JSON.stringify([name, replica.name, couldBegin, isGo, target]),
+    );
+    return withoutVersions(
+      text([
+        this.visible(),
+        this.#replicas.map((replica) => replica.state()),
+        new Set(calls),
+        this.#begunAt,
+        this.#passed,
+        this.#used,
+        this.#late.map(({ what, body }) => [what, body]),
+        this.#leader,
+        this.#passedMs,
+      ]),
+    );
+  }
+
+  broken(): readonly string[] {
+    const { maxConcurrency = 1, progressDeadline } = this.scenario.spec;
+    const deadlineMs = parseDuration(progressDeadline ?? "1h") ?? Infinity;
+    const inOperation = this.#names().filter(
+      (name) =>
+        (this.isMarked(name) || this.#calls.get(name)?.isGo === true) &&
+        this.#passedMs - (this.#begunAt.get(name) ?? 0) < deadlineMs,
+    );
+    const over = this.rollout !== undefined && inOperation.length > Number(maxConcurrency);
+    return [...this.#broken, ...(over ? [`R1: ${inOperation.join(" and ")} are in operation`] : [])];
+  }
+
+  brokenAtRest(): readonly string[] {
+    const { mayWait, endless } = this.scenario;
+    if (endless === true || mayWait?.(this) === true || this.#endsTooSoon()) return [];
+    const waiting = this.#names().filter((name) => this.waits(name));
+    if (waiting.length > 0) return [`R5: ${waiting.join(" and ")} wait for ever`];
+    const held = (this.status.running ?? []).map(({ name }) => name);
+    return held.length > 0 ? [`R4: ${held.join(" and ")} keep their slots`] : [];
+  }
+
+  /** The three minutes of a claim, or of a status that was lost, have not passed when the story ends. */
+  #endsTooSoon(): boolean {
+    const event: Event = "four minutes pass";
+    if (this.#used.get(event) !== this.scenario.limits?.[event]) return false;
+    return this.#waitsForTime();
+  }
+
+  #waitsForTime(): boolean {
+    const { running = [], conditions = [] } = this.status;
+    const isReady = conditions.find(({ type }) => type === "Ready")?.status === "True";
+    return !isReady || running.some(({ markedAt }) => markedAt === undefined);
+  }
+
+  stop(): void {
+    for (const replica of this.#replicas) replica.stop();
+  }
+}
+
+async function turn(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+}

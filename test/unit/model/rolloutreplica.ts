@@ -1,0 +1,325 @@
+/**
+ * One replica as far as HookRollouts go: the real Rollouts with their claims, and the real reconciler, over the real
+ * adapter to the API server. Informers bring one object at a time, as it is then.
+ */
+
+import type { Cluster } from "../../../src/api/meta.ts";
+import type { AskRequest } from "../../../src/controller/ports.ts";
+import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
+import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
+import { Rollouts } from "../../../src/controller/rollouts.ts";
+import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import { viewRollout } from "../../../src/controller/storedviews.ts";
+import { ClusterResource } from "../../../src/kube/clusterresource.ts";
+import { keyOf } from "../../../src/kube/resource.ts";
+import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
+import { ApiServer } from "../../../src/operator/apiserver.ts";
+import { viewCluster } from "../../../src/policy/cluster.ts";
+import type { Decision } from "../../../src/policy/decision.ts";
+import { ALL_HOOKS, NO_OBJECTS } from "../builders.ts";
+import { type ApiModel, clientOf, type Request } from "./apiserver.ts";
+import type { Step } from "./explorer.ts";
+import { requestSteps, running, type Task } from "./task.ts";
+
+/** What memory keeps of time is told in minutes: they pass as steps of their own. */
+export interface RolloutClock {
+  readonly now: () => Date;
+  /** Monotonic; moves a little with each step. */
+  readonly nowMs: () => number;
+}
+
+/** A fault that is built in: the model must find it. */
+export interface Weakness {
+  /** What claims and reconcilers use in place of the API server. */
+  readonly api?: (api: RolloutApi, replica: RolloutReplica) => RolloutApi;
+  /** How many times too fast the clock of the reconciler runs. */
+  readonly haste?: number;
+}
+
+export interface RolloutSurroundings {
+  readonly api: ApiModel;
+  readonly clock: RolloutClock;
+  readonly firstAsked: Date;
+  readonly leading: () => boolean;
+  /** Requests whose way is followed step by step; others are answered at once. */
+  readonly follows: (what: string) => boolean;
+  /** A write is done in one step, and heard of in another. */
+  readonly isFine: boolean;
+  readonly weakness?: Weakness;
+}
+
+const HOOK = "BeforeClusterUpgrade";
+const KINDS = ["hookrollouts", "clusters"] as const;
+
+type Seen = Map<string, string>;
+
+/** What a queue was told, and when: it shows that to nobody. */
+const told = new WeakMap<RolloutQueue, Map<string, number>>();
+
+for (const name of ["asked", "putBehind"] as const) {
+  // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
+  const real = RolloutQueue.prototype[name];
+  RolloutQueue.prototype[name] = function spied(uid, nowMs) {
+    const known = told.get(this) ?? new Map<string, number>();
+    told.set(this, known.set(`${name} ${uid}`, minutes(nowMs)));
+    real.call(this, uid, nowMs);
+  };
+}
+
+export function minutes(ms: number): number {
+  return Math.floor(ms / 60_000);
+}
+
+export class RolloutReplica {
+  readonly name: string;
+  readonly clusters = new Map<string, Cluster>();
+  readonly rollouts: Rollouts;
+  readonly #surroundings: RolloutSurroundings;
+  readonly #reconciler: RolloutReconciler;
+  readonly #seen: Readonly<Record<(typeof KINDS)[number], Seen>> = {
+    hookrollouts: new Map(),
+    clusters: new Map(),
+  };
+  readonly #tasks = new Set<Task>();
+  readonly #ended = new Set<Task>();
+  /** What the reconciler keeps to itself: since when it has known each claim, and what it found at which minute. */
+  readonly #claims = new Map<string, number>();
+  readonly #found = new Set<string>();
+  readonly #firsts = new Map<string, number>();
+  readonly #dirty = new Set<string>();
+
+  constructor(name: string, surroundings: RolloutSurroundings) {
+    const { api, clock, firstAsked, leading, follows, weakness = {} } = surroundings;
+    this.name = name;
+    this.#surroundings = surroundings;
+    const client = clientOf(api, (request) => {
+      const task = running.getStore();
+      if (task !== undefined && follows(request.what)) return task.requests.add(request);
+      request.perform();
+      return request.answer?.deliver();
+    });
+    const adapter: RolloutApi = new ApiServer(client, new ClusterResource(client), {} as ObjectInformers);
+    const used = weakness.api?.(adapter, this) ?? adapter;
+    const clusters = {
+      get: (key: string) => this.clusters.get(key),
+      byNamespace: () => this.clusters.values(),
+      list: () => this.clusters.values(),
+    };
+    const { haste = 1 } = weakness;
+    this.rollouts = new Rollouts({
+      ...clock,
+      api: used,
+      clusters,
+      namespaces: { get: () => undefined, byNamespace: () => [], list: () => [] },
+      served: ALL_HOOKS,
+      firstAsked: () => firstAsked,
+      onDirty: (rollout) => this.#dirty.add(rollout),
+      onDemands: () => undefined,
+      onError: () => undefined,
+      onStale: () => undefined,
+      reasonOf: String,
+    });
+    this.#reconciler = new RolloutReconciler({
+      rollouts: this.rollouts,
+      api: used,
+      clusters,
+      leading,
+      loaded: () => true,
+      now: clock.now,
+      nowMs: () => haste * clock.nowMs(),
+      onStored: () => undefined,
+    });
+  }
+
+  /** The deliveries that its informers have before them. */
+  unseen(): { readonly name: string; deliver(): void }[] {
+    const { api } = this.#surroundings;
+    return KINDS.flatMap((kind) => {
+      const seen = this.#seen[kind];
+      const live = new Map(api.list(kind).map((raw) => [keyOf(raw.metadata), raw.metadata.resourceVersion]));
+      return [...new Set([...seen.keys(), ...live.keys()])]
+        .filter((key) => seen.get(key) !== live.get(key))
+        .map((key) => ({ name: `sees ${kind}/${key}`, deliver: () => this.#see(kind, key) }));
+    });
+  }
+
+  #see(kind: (typeof KINDS)[number], key: string): void {
+    const raw = this.#surroundings.api.get(kind, key);
+    const seen = this.#seen[kind];
+    if (raw === undefined) seen.delete(key);
+    else seen.set(key, raw.metadata.resourceVersion);
+    if (kind === "hookrollouts") {
+      this.rollouts.rolloutChanged(key, raw && viewRollout(raw));
+      return;
+    }
+    const before = this.clusters.get(key);
+    const now = raw && viewCluster(raw);
+    if (now === undefined) this.clusters.delete(key);
+    else this.clusters.set(key, now);
+    this.rollouts.clusterChanged(before, now);
+  }
+
+  /** A poll that finds everything as the last one did does nothing, and is left out. */
+  look(): void {
+    for (const { rollout } of this.rollouts.entries()) this.#dirty.add(rollout.name);
+  }
+
+  rest(): void {
+    this.#dirty.clear();
+  }
+
+  steps(): Step[] {
+    const own = (name: string, run: () => void): Step => ({ name: `${this.name} ${name}`, own: true, run });
+    const { isFine } = this.#surroundings;
+    const atOnce = (request: Request): boolean => !isFine || !isWrite(request);
+    const works = new Set([...this.#tasks].filter((task) => !this.#ended.has(task)).map(({ name }) => name));
+    return [
+      ...this.unseen().map((each) => own(each.name, () => each.deliver())),
+      ...[...this.#dirty]
+        .filter((key) => this.#surroundings.leading() && !works.has(`reconciles ${key}`))
+        .map((key) => own(`reconciles ${key}`, () => this.#reconcile(key))),
+      ...[...this.#tasks].flatMap((task) => requestSteps(task, own, atOnce)),
+    ];
+  }
+
+  /** Writes whose answer never comes: they were done, or are done later, or never. */
+  failures(onLate: (request: Request) => void): Step[] {
+    const fails = (task: Task, request: Request, what: string, before: () => void): Step => ({
+      name: `${this.name} hears nothing of ${request.what}, ${what} (${task.name})`,
+      own: false,
+      run: () => {
+        before();
+        task.requests.delete(request);
+        request.fail();
+      },
+    });
+    return [...this.#tasks].flatMap((task) =>
+      [...task.requests].filter(isWrite).flatMap((request) => [
+        fails(task, request, "which is done", () => {
+          if (request.answer === undefined) request.perform();
+        }),
+        ...(request.answer === undefined
+          ? [fails(task, request, "which may be done later", () => onLate(request))]
+          : []),
+      ]),
+    );
+  }
+
+  #reconcile(key: string): void {
+    this.#dirty.delete(key);
+    const entry = this.rollouts.get(key);
+    this.#note(entry);
+    this.#start(`reconciles ${key}`, this.#reconciler.reconcile.bind(this.#reconciler, key), (failed) => {
+      if (failed) this.#dirty.add(key);
+    });
+  }
+
+  #note(entry: ReturnType<Rollouts["get"]>): void {
+    const now = minutes(this.#surroundings.clock.nowMs());
+    const claims = entry?.status?.running ?? [];
+    const keys = claims.map(({ uid, target, attempts, renewedAt }) =>
+      JSON.stringify([uid, target, attempts, renewedAt]),
+    );
+    for (const key of this.#claims.keys()) if (!keys.includes(key)) this.#claims.delete(key);
+    for (const key of keys) if (!this.#claims.has(key)) this.#claims.set(key, now);
+    if (entry?.status?.scope === undefined) this.#found.add(`lost at ${now}`);
+  }
+
+  #start<T>(name: string, work: () => Promise<T>, onEnd: (failed: boolean, result?: T) => void): void {
+    const task: Task = { name, heard: [], requests: new Set(), dirty: false };
+    this.#tasks.add(task);
+    running.run(task, () => {
+      void work().then(
+        (result) => {
+          this.#ended.add(task);
+          onEnd(false, result);
+        },
+        () => {
+          this.#ended.add(task);
+          onEnd(true);
+        },
+      );
+    });
+  }
+
+  #requestFor(key: string): AskRequest {
+    const cluster = viewCluster(this.#surroundings.api.get("clusters", key));
+    const toKubernetesVersion = cluster.topology?.version ?? "";
+    return { call: { hook: HOOK, fromKubernetesVersion: "v1.34.0", toKubernetesVersion }, cluster };
+  }
+
+  #holds(request: AskRequest): boolean {
+    const { cluster } = request;
+    return this.rollouts.ask(request, released(this.clusters.get(keyOf(cluster.metadata)) ?? cluster)).holds;
+  }
+
+  /** It was asked before the story begins. */
+  asked(key: string): void {
+    this.#holds(this.#requestFor(key));
+  }
+
+  /** As Cluster API calls; all policies have released the Cluster, and it was just read. */
+  ask(key: string, onAnswer: (go: boolean) => void): void {
+    const request = this.#requestFor(key);
+    const { cluster } = request;
+    this.look();
+    if (this.#holds(request)) {
+      onAnswer(false);
+      return;
+    }
+    this.#start(
+      `answers ${key}`,
+      async () => await this.rollouts.confirm(request, released(cluster)),
+      (_, confirmation) => onAnswer(confirmation?.ok === true && !confirmation.decision.holds),
+    );
+  }
+
+  /** After each step: whose turn it is, and since when. */
+  observe(): void {
+    // The requests of one round can be made for those who came later.
+    for (const task of this.#ended) if (task.requests.size === 0) this.#tasks.delete(task);
+    const now = minutes(this.#surroundings.clock.nowMs());
+    for (const { queue, rollout } of this.rollouts.entries()) {
+      for (const { metadata } of this.clusters.values()) {
+        const key = `${rollout.name} ${metadata.uid}`;
+        if (!queue.mayBegin(metadata.uid)) this.#firsts.delete(key);
+        else if (!this.#firsts.has(key)) this.#firsts.set(key, now);
+      }
+    }
+  }
+
+  /** Everything that what it does next depends on. */
+  state(): unknown {
+    const entries = this.rollouts.entries().map(({ object, queue }) => [object, told.get(queue)]);
+    const tasks = [...this.#tasks].map((task) => {
+      const { name, heard, requests } = task;
+      const sent = [...requests].map(({ what, body, answer }) => [what, body, answer?.text]);
+      return [name, this.#ended.has(task), heard, sent];
+    });
+    const seen = KINDS.map((kind) => new Set(this.#seen[kind].keys()));
+    return [entries, this.clusters, seen, this.#dirty, this.#claims, this.#firsts, this.#found, tasks];
+  }
+
+  /** Nothing of it goes on; what the API server was asked for may be done still. */
+  stop(): Request[] {
+    return [...this.#tasks].flatMap(({ requests }) =>
+      [...requests].filter((request) => isWrite(request) && request.answer === undefined),
+    );
+  }
+}
+
+function isWrite({ what }: Request): boolean {
+  return what.startsWith("put");
+}
+
+function released(cluster: Cluster): Decision {
+  const world = { cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] };
+  return {
+    verdict: "Allowed",
+    holds: false,
+    retryAfterSeconds: 0,
+    message: "",
+    trace: [],
+    basis: { source: "ApiServer", world, policies: [] },
+  };
+}
