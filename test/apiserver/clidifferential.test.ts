@@ -33,7 +33,7 @@ import { FULL } from "../generated.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const SEED = 20_261_121;
-const WORLDS = FULL ? 20 : 7;
+const WORLDS = FULL ? 20 : 9;
 const CLUSTERS = 3;
 /** The index of the Cluster that is being upgraded. */
 const UPGRADED = 2;

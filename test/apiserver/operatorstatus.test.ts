@@ -67,8 +67,10 @@ describe("the operator", () => {
     }
     await blocked("hour", 1);
     const told = "POST /apis/events.k8s.io/v1/namespaces/hour/events";
-    await cp.waitFor("the Event of the hold", () => writes(lab).includes(told));
-    assert.deepEqual(writes(lab).toSorted(), [told, `PUT ${policyPath("hour", "protect")}/status`]);
+    // About the Cluster and about the policy.
+    const events = async (): Promise<boolean> => writes(lab).filter((write) => write === told).length === 2;
+    await cp.waitFor("both Events of the hold", events);
+    assert.deepEqual(writes(lab).toSorted(), [told, told, `PUT ${policyPath("hour", "protect")}/status`]);
   });
 
   test("counts 300 held Clusters exactly, in 50 rows and at most one write per second", async () => {

@@ -22,7 +22,7 @@ before(async () => {
 after(async () => await cp?.stop());
 
 describe("a HookRollout", () => {
-  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "upgrades" };
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "rolloutschema" };
   const { apiVersion, kind, ...metadata } = ref;
   const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
   const spec = {
@@ -37,11 +37,8 @@ describe("a HookRollout", () => {
   test("is in progress until an operator has seen it, and has defaults", async () => {
     const stored = await cp.get(ref);
     assert.deepEqual(stored["status"], { observedGeneration: -1 });
-    const { mode, paused, maxConcurrency, retryAfterSeconds, stages } = stored.spec;
-    assert.deepEqual(
-      { mode, paused, maxConcurrency, retryAfterSeconds },
-      { mode: "Enforce", paused: false, maxConcurrency: 1, retryAfterSeconds: 10 },
-    );
+    const { mode, paused, maxConcurrency, stages } = stored.spec;
+    assert.deepEqual({ mode, paused, maxConcurrency }, { mode: "Enforce", paused: false, maxConcurrency: 1 });
     assert.deepEqual(stages[0], { ...canary, minSucceeded: "100%", minSuccessTime: "0s", maxFailures: 0 });
   });
 
@@ -98,7 +95,7 @@ describe("a HookRollout", () => {
       header,
       /^NAME +OPERATION +TARGET +STAGE +RUNNING +SUCCEEDED +FAILED +WAITING +HALTED +AGE *$/,
     );
-    assert.match(row, /^upgrades +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/);
+    assert.match(row, /^rolloutschema +Upgrade +v1\.35\.1 +canary +1 +2 +3 +4 +True +\d+s *$/);
   });
 
   test("keeps no row that a status has too many of", async () => {

@@ -313,12 +313,14 @@ describe("kubectl", () => {
   });
 
   test("lists all kinds under Cluster API's category", async () => {
-    const listed = await cp.kubectl("get", "cluster-api", "-o", "name");
-    assert.deepEqual(listed.trim().split("\n").toSorted(), [
+    const listed = (await cp.kubectl("get", "cluster-api", "-o", "name")).split("\n");
+    // Other files use the same control plane.
+    for (const name of [
       "clusterhookpolicy.hookpolicy.dev/fleet",
       "hookoverride.hookpolicy.dev/let-prod-1-go",
       "hookpolicy.hookpolicy.dev/protect",
-    ]);
+    ])
+      assert.ok(listed.includes(name), name);
     assert.match(await cp.kubectl("get", "chkp"), /^NAME +READY +MODE/);
   });
 

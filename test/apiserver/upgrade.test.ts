@@ -202,6 +202,7 @@ function later(crd: KubeObject): KubeObject {
     add(spec, "clusterRef.generation", { type: "integer" });
     return copy;
   }
+  if (crd["spec"].names.kind === "HookRollout") return copy;
   add(spec, "paused", { type: "boolean" });
   add(spec, "clusterSelector.names", { type: "array", items: { type: "string" } });
   add(spec, "rules[].unless", { type: "string" });

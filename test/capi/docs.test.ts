@@ -46,7 +46,7 @@ describe("the docs", () => {
   });
 
   test("name flags that hookpolicy has", () => {
-    const ours = CODE.filter((code) => !/\b(?:kubectl|node) /.test(code));
+    const ours = CODE.filter((code) => !/\b(?:kubectl|node|hookpolicy (?!run\b)[a-z-]+) /.test(code));
     const named = ours.flatMap((code) =>
       [...code.matchAll(/(?<![\w-])--([a-z][a-z-]*)/g)].map(([, name]) => name),
     );
@@ -101,6 +101,13 @@ describe("what the docs say", () => {
     "kubectl annotate extensionconfig hookpolicy --overwrite hookpolicy.dev/discover=again":
       prints(/annotated/),
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
+    "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),
+    "kubectl get hookrollout": async (command) => {
+      const spec = { operation: "Create", namespaceSelector: {}, progressDeadline: "6h", mode: "Audit" };
+      const metadata = { name: "creations" };
+      await cp.apply({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata, spec });
+      assert.match(await sh(command), /^NAME +OPERATION +TARGET +STAGE +RUNNING .*\ncreations +Create /);
+    },
     "kubectl get lease -n hookpolicy-system hookpolicy": prints(/^hookpolicy +\S/m),
     "kubectl delete cluster -n team-a prod-1": async (command) => {
       await heldAlready();

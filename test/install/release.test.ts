@@ -88,7 +88,7 @@ describe("a release", () => {
     ]);
     assert.deepEqual(
       objectsOf(read("hookpolicy.crds.yaml")).map(({ kind }) => kind),
-      Array(3).fill("CustomResourceDefinition"),
+      Array(4).fill("CustomResourceDefinition"),
     );
   });
 
