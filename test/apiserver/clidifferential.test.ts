@@ -13,6 +13,7 @@ import {
   type HookName,
   type HookResponse,
   VERSION_FIELDS,
+  HOOK_NAMES,
 } from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/test/expect.ts";
@@ -33,7 +34,7 @@ import { FULL } from "../generated.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
 
 const SEED = 20_261_121;
-const WORLDS = FULL ? 20 : 9;
+const WORLDS = FULL ? 20 : 7;
 const CLUSTERS = 3;
 /** The index of the Cluster that is being upgraded. */
 const UPGRADED = 2;
@@ -72,6 +73,12 @@ const worlds = fc.record({
   overrides: fc.array(overrideSpec, { maxLength: 1 }),
 });
 type RandomWorld = typeof worlds extends fc.Arbitrary<infer T> ? T : never;
+const randomWorlds = fc.sample(worlds, { numRuns: WORLDS, seed: SEED });
+/** Chance seldom makes a rule without `until` that no other policy holds against. */
+const observed = randomWorlds.slice(0, 1).map((world) => ({
+  ...world,
+  policies: [{ kind: "HookPolicy" as const, spec: { rules: [{ name: "watch", hooks: [...HOOK_NAMES] }] } }],
+}));
 
 /** The kinds that arbitrary gates name are not installed. */
 function lookAtConfigMaps<T>(spec: T): T {
@@ -331,7 +338,7 @@ describe("the command line's answers are the operator's", () => {
     );
   };
 
-  for (const [index, world] of fc.sample(worlds, { numRuns: WORLDS, seed: SEED }).entries()) {
+  for (const [index, world] of [...randomWorlds, ...observed].entries()) {
     test(`in random world ${index}, also when asked again`, async (t) => {
       const namespace = `world-${index}`;
       t.after(cleanUp);

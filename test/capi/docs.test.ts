@@ -103,10 +103,22 @@ describe("what the docs say", () => {
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl get hookrollout": async (command) => {
-      const spec = { operation: "Create", namespaceSelector: {}, progressDeadline: "6h", mode: "Audit" };
-      const metadata = { name: "creations" };
+      const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
+      const metadata = { name: "upgrades" };
       await cp.apply({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata, spec });
-      assert.match(await sh(command), /^NAME +OPERATION +TARGET +STAGE +RUNNING .*\ncreations +Create /);
+      assert.match(await sh(command), /^NAME +OPERATION +TARGET +STAGE +RUNNING .*\nupgrades +Upgrade /);
+    },
+    // In earnest: test/capi/rollouts.test.ts.
+    "hookpolicy rollout status upgrades": prints(/^HookRollout upgrades \(Upgrade\): /),
+    'hookpolicy rollout pause upgrades --reason "change freeze, INC-1234"': prints(
+      /^paused HookRollout upgrades: /,
+    ),
+    "hookpolicy rollout resume upgrades": prints(/^resumed HookRollout upgrades$/m),
+    'hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason "INC-1234"': async (
+      command,
+    ) => {
+      await heldAlready();
+      assert.match(await sh(`${command} --dry-run`), /^kind: HookOverride$/m);
     },
     "kubectl get lease -n hookpolicy-system hookpolicy": prints(/^hookpolicy +\S/m),
     "kubectl delete cluster -n team-a prod-1": async (command) => {

@@ -305,7 +305,12 @@ test("CRDs stay when the chart goes, unless told otherwise, and can be left out"
   const policyOf = ({ metadata: { annotations = {} } }: KubeObject): string | undefined =>
     annotations["helm.sh/resource-policy"];
   assert.deepEqual((await crds()).map(policyOf), ["keep", "keep", "keep", "keep"]);
-  assert.deepEqual((await crds("--set", "crds.keep=false")).map(policyOf), [undefined, undefined, undefined, undefined]);
+  assert.deepEqual((await crds("--set", "crds.keep=false")).map(policyOf), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   assert.deepEqual(await crds("--set", "crds.enabled=false"), []);
 });
 

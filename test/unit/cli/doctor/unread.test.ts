@@ -15,6 +15,7 @@ describe("what could not be read is unknown:", () => {
       "webhook",
       "policies",
       "overrides",
+      "rollouts",
       "clusters",
       "namespaces",
     ],
