@@ -66,7 +66,7 @@ for (const name of ["asked", "putBehind"] as const) {
   };
 }
 
-export function minutes(ms: number): number {
+function minutes(ms: number): number {
   return Math.floor(ms / 60_000);
 }
 
