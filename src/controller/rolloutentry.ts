@@ -8,7 +8,7 @@ import { isAsked } from "../operations/shows.ts";
 import { refusalOf } from "../rollouts/claim.ts";
 import { type Health, healthOf } from "../rollouts/health.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "../rollouts/member.ts";
-import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
+import { type CompiledRollout, type CompiledStage, compileRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./samespec.ts";
@@ -118,21 +118,38 @@ export class RolloutEntry {
       known.map(({ member }) => member),
       this.#world.now(),
     );
-    this.#waiting = known.flatMap((each) => this.#waits(each, slots));
+    const isOpen = this.#openPlaces();
+    this.#waiting = known.flatMap((each) => this.#waits(each, slots, isOpen));
     this.queue.update(this.#compiled, slots, this.#waiting, began);
     this.#refreshedAt = nowMs();
     this.#cost = this.#refreshedAt - began;
   }
 
-  #waits({ member, cluster }: KnownMember, slots: Slots): Waiting[] {
+  /** Whether Clusters of a stage may begin for a target: the same for thousands of them. */
+  #openPlaces(): (stage: CompiledStage, target: string) => boolean {
+    const known = new Map<string, boolean>();
+    const now = this.#world.now();
+    return (stage, target) => {
+      const place = `${stage.name} ${target}`;
+      const isOpen =
+        known.get(place) ?? refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
+      known.set(place, isOpen);
+      return isOpen;
+    };
+  }
+
+  #waits(
+    { member, cluster }: KnownMember,
+    slots: Slots,
+    isOpen: (stage: CompiledStage, target: string) => boolean,
+  ): Waiting[] {
     const { stage, marked, metadata } = member;
-    const { served, firstAsked, now } = this.#world;
+    const { served, firstAsked } = this.#world;
     if (stage === undefined || marked || slots.has(metadata.uid)) return [];
     if (!isAsked(this.hook, cluster, served)) return [];
     const asked = firstAsked(metadata.uid, this.hook);
     const target = targetOf(this.#compiled.operation, cluster);
-    if (asked === undefined || refusalOf(this.#compiled, this.status, { stage, target }, now()) !== undefined)
-      return [];
+    if (asked === undefined || !isOpen(stage, target)) return [];
     return [{ member: { ...member, stage }, target, firstAsked: asked }];
   }
 

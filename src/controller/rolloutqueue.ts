@@ -3,6 +3,7 @@
  * rolloutclaims.ts.
  */
 
+import type { ObjectMeta } from "../api/meta.ts";
 import { lookup } from "../policy/selector.ts";
 import type { Slots } from "../rollouts/slots.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
@@ -61,15 +62,16 @@ export class RolloutQueue {
   /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */
   update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
     const graceMs = 2 * rollout.retryAfterSeconds * 1000 + GRACE_MS;
-    const asking = waiting.filter(({ member }) => this.#isAsking(member.metadata.uid, nowMs - graceMs));
-    const ordered = this.#sort(rollout, asking, nowMs);
+    // The order is told in the status, so it must not depend on which replica was called.
+    const ordered = this.#sort(rollout, waiting, nowMs);
     const mayBegin = new Set<string>();
     for (const { member } of ordered) {
       if (slots.left === 0) break;
-      const room = { stage: member.stage, labels: member.metadata.labels };
-      if (!slots.hasRoom(room)) continue;
-      slots.take(member.metadata.uid, room);
-      mayBegin.add(member.metadata.uid);
+      const { uid, labels } = member.metadata;
+      const room = { stage: member.stage, labels };
+      if (!this.#isAsking(uid, nowMs - graceMs) || !slots.hasRoom(room)) continue;
+      slots.take(uid, room);
+      mayBegin.add(uid);
     }
     this.#watchGrace(mayBegin, graceMs, nowMs);
     this.#order = ordered.map(({ member }) => member.metadata.uid);
@@ -97,18 +99,21 @@ export class RolloutQueue {
   }
 
   #sort({ orderLabelKey }: CompiledRollout, waiting: readonly Waiting[], nowMs: number): readonly Waiting[] {
-    const keyed = waiting.map((each) => ({
-      each,
-      isBehind: (this.#asking.get(each.member.metadata.uid)?.behindUntil ?? -Infinity) > nowMs,
-      order: orderLabelKey === undefined ? 0 : orderOf(lookup(each.member.metadata.labels, orderLabelKey)),
-      name: `${each.member.metadata.namespace}/${each.member.metadata.name}`,
-    }));
+    const keyed = waiting.map((each) => {
+      const { uid, labels } = each.member.metadata;
+      return {
+        each,
+        isBehind: (this.#asking.get(uid)?.behindUntil ?? -Infinity) > nowMs,
+        order: orderLabelKey === undefined ? 0 : orderOf(lookup(labels, orderLabelKey)),
+        since: each.firstAsked.getTime(),
+      };
+    });
     keyed.sort(
       (a, b) =>
         Number(a.isBehind) - Number(b.isBehind) ||
         compareOrder(a.order, b.order) ||
-        a.each.firstAsked.getTime() - b.each.firstAsked.getTime() ||
-        (a.name < b.name ? -1 : Number(a.name > b.name)),
+        a.since - b.since ||
+        compareNames(a.each.member.metadata, b.each.member.metadata),
     );
     return keyed.map(({ each }) => each);
   }
@@ -121,4 +126,10 @@ function orderOf(label: string | undefined): number {
 
 function compareOrder(a: number, b: number): number {
   return a === b ? 0 : a - b;
+}
+
+function compareNames(a: ObjectMeta, b: ObjectMeta): number {
+  const [own = "", other = ""] = [a.namespace, b.namespace];
+  if (own !== other) return own < other ? -1 : 1;
+  return a.name < b.name ? -1 : Number(a.name > b.name);
 }

@@ -73,6 +73,7 @@ describe("whose turn it is", () => {
     queue.asked("uid-asking", 26 * SECOND);
     update(26 * SECOND);
     assert.deepEqual(may(), ["asking"]);
+    assert.deepEqual(queue.order, ["uid-silent", "uid-asking"], "the order is the same at every replica");
   });
 
   test("a full region does not hold up the others", () => {
