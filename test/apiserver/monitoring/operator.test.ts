@@ -153,6 +153,18 @@ describe("Monitoring", () => {
       rules: [{ name: "r", hooks: [HOOK], until: gates }],
     });
     await storePolicy(cp, policyRef("team-a", "audit"), { mode: "Audit", rules: [approvalRule(HOOK)] });
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades" },
+      spec: {
+        operation: "Upgrade",
+        mode: "Audit",
+        namespaceSelector: {},
+        progressDeadline: "6h",
+        stages: [{ name: "production" }],
+      },
+    });
     for (const name of ["c1", "c2"]) {
       await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
       await lab.ask(HOOK, "team-a", name);
