@@ -149,13 +149,13 @@ describe("time", () => {
       const ref = await held("deadline", [approved], { deadline: { after: "20s", onExpiry: "Allow" } });
       const row = await heldRow(cp, ref, "c1", HOOK);
       const blockedSince = row.timers?.[0]?.blockedSince ?? "";
-      const after = (ms: number): string =>
+      const later = (ms: number): string =>
         new Date(Date.parse(blockedSince) + ms).toISOString().replace(".000Z", "Z");
-      const deadline = after(20_000);
+      const deadline = later(20_000);
       assert.equal(row.earliestRelease, deadline);
       assert.equal((await conditionIs(cp, ref, "Restrictive", "OpensByTime")).status, "False");
       // The answer is of the other operator, which may have seen the Cluster a moment later.
-      const proceeds = new RegExp(`it proceeds at (${deadline}|${after(21_000)}) in any case`);
+      const proceeds = new RegExp(`it proceeds at (${deadline}|${later(21_000)}) in any case`);
       await topologySays(cp, "deadline", "c1", proceeds);
       await isNotCreated(cp, "deadline", "c1");
       await isCreated(cp, "deadline", "c1");

@@ -36,6 +36,7 @@ import {
   inSeconds,
   policyRef,
   storePolicy,
+  storeRollout,
 } from "../../controlplane/policies.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 
@@ -146,25 +147,13 @@ describe("Monitoring", () => {
   async function makeHistory(): Promise<void> {
     const deadline = { after: "10m", onExpiry: "KeepBlocking" as const };
     const window = { allow: [{ from: inSeconds(3600), to: inSeconds(7200) }] };
-    const gates = [{ name: "later", window }];
     await applyPolicy(cp, policyRef("team-a", "p"), { rules: [{ ...approvalRule(HOOK), deadline }] });
     await applyPolicy(cp, clusterPolicyRef("freeze"), {
       namespaceSelector: { matchLabels: { freeze: "yes" } },
-      rules: [{ name: "r", hooks: [HOOK], until: gates }],
+      rules: [{ name: "r", hooks: [HOOK], until: [{ name: "later", window }] }],
     });
     await storePolicy(cp, policyRef("team-a", "audit"), { mode: "Audit", rules: [approvalRule(HOOK)] });
-    await cp.apply({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookRollout",
-      metadata: { name: "upgrades" },
-      spec: {
-        operation: "Upgrade",
-        mode: "Audit",
-        namespaceSelector: {},
-        progressDeadline: "6h",
-        stages: [{ name: "production" }],
-      },
-    });
+    await storeRollout(cp, "upgrades", { mode: "Audit" });
     for (const name of ["c1", "c2"]) {
       await createCluster(cp, { namespace: "team-a", name, version: NEXT_VERSION });
       await lab.ask(HOOK, "team-a", name);
