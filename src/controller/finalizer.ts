@@ -4,7 +4,7 @@
  */
 
 import { FINALIZER } from "../api/hookpolicy.ts";
-import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import type { ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import type { FinalizerReader } from "./ports.ts";
 
@@ -35,13 +35,16 @@ export async function wantedFinalizers(
   const holds = holdsDeletion(policy);
   const wants = holds && matchedClusters > 0;
   // Memory may be behind and another replica ahead: both would change it to and fro, and it would be missing at times.
-  if (holds && matching(policy, await reader.clustersOf(metadata.namespace ?? "")) !== wants)
-    return undefined;
+  if (holds && (await hasMatching(policy, metadata, reader)) !== wants) return undefined;
   return wants ? [...present, FINALIZER] : without;
 }
 
-function matching(policy: CompiledPolicy, clusters: readonly Cluster[] = []): boolean {
-  return clusters.some(({ metadata }) => policy.selectsCluster(metadata.labels));
+async function hasMatching(
+  { clusterSelector }: CompiledPolicy,
+  { namespace = "" }: ObjectMeta,
+  reader: FinalizerReader,
+): Promise<boolean> {
+  return (await reader.hasCluster(namespace, clusterSelector)) ?? false;
 }
 
 function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
@@ -61,7 +64,7 @@ async function mayGo(
 ): Promise<boolean> {
   const live = await reader.findNamespace(metadata.namespace ?? "");
   if (live?.metadata.deletionTimestamp === undefined) return true;
-  const clusters = await reader.clustersOf(metadata.namespace ?? "");
+  const left = await reader.hasCluster(metadata.namespace ?? "", policy.clusterSelector);
   // Memory gets no more events about a kind that is gone.
-  return clusters === undefined || (matchedClusters === 0 && !matching(policy, clusters));
+  return left === undefined || (matchedClusters === 0 && !left);
 }

@@ -84,8 +84,11 @@ export interface LiveReader {
 export interface FinalizerReader {
   /** Consistent read; `undefined`: there is no such namespace. */
   findNamespace(name: string): Promise<Namespace | undefined>;
-  /** Consistent read of the Clusters of a namespace; `undefined`: the API server has no such kind, so none can exist. */
-  clustersOf(namespace: string): Promise<readonly Cluster[] | undefined>;
+  /**
+   * Consistent read: whether a namespace has a Cluster that `selector` matches, which is as `kubectl get -l` takes it.
+   * `undefined`: the API server has no such kind, so none can exist.
+   */
+  hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
 }
 
 /** The write side of the API server for overrides; `undefined`: the override does not exist any more. */

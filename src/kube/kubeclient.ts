@@ -33,6 +33,8 @@ export interface GetOptions extends RequestOptions {
 export interface Scope {
   readonly namespace?: string;
   readonly name?: string;
+  /** As `kubectl get -l` takes it. */
+  readonly labelSelector?: string;
 }
 
 export interface ListOptions<U> extends GetOptions, Scope {
@@ -132,6 +134,12 @@ export class KubeClient {
         if (!isGone(error) || restarts >= MAX_LIST_RESTARTS) throw error;
       }
     }
+  }
+
+  /** Consistent read: whether there is any. Costs one object, however many there are. */
+  async hasAny(resource: Resource, scope: Scope): Promise<boolean> {
+    const { items } = await this.#page(resource, { ...scope, metadataOnly: true }, { limit: 1, token: "" });
+    return items.length > 0;
   }
 
   /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
@@ -318,7 +326,8 @@ function nextLimit(limit: number, { items, bytes }: Page, most: number): number 
 }
 
 /** Every kind can be selected by name, and permission for that one name is enough. */
-function select(query: URLSearchParams, { name }: Scope): void {
+function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): void {
+  if (labelSelector !== "") query.set("labelSelector", labelSelector);
   if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
 }
 

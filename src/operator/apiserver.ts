@@ -78,11 +78,10 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     return await unlessNotFound(this.namespace(name));
   }
 
-  async clustersOf(namespace: string): ReturnType<PolicyWriter["clustersOf"]> {
+  async hasCluster(namespace: string, labelSelector: string): ReturnType<PolicyWriter["hasCluster"]> {
     const resource = this.#clusters.current;
     try {
-      const { items } = await this.#client.list(resource, { namespace, metadataOnly: true });
-      return items.map((each) => viewCluster(each));
+      return await this.#client.hasAny(resource, { namespace, labelSelector });
     } catch (error) {
       if (!isNotFound(error) || (await servesResource(this.#client, resource, GROUP))) throw error;
       return undefined;

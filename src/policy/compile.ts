@@ -13,6 +13,7 @@ import type {
   RuleSpec,
   WaitGateSpec,
 } from "../api/hookpolicy.ts";
+import type { LabelSelector } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
@@ -22,7 +23,7 @@ import { compileGateInSteps } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
-import { compileSelector, type LabelMatcher } from "./selector.ts";
+import { compileSelector, describeSelector } from "./selector.ts";
 import { checkInSteps } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
 
@@ -31,7 +32,7 @@ const DEFAULT_RETRY_AFTER_SECONDS = 10;
 /** The rules keep their meaning whatever the API server has stored under these names. */
 const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
 
-const everything: LabelMatcher = () => true;
+const EVERYTHING: LabelSelector = {};
 
 export function compilePolicy(
   kind: PolicyKind,
@@ -68,8 +69,9 @@ function brokenPolicy(
     generation,
     mode: "Enforce",
     failurePolicy: "Fail",
-    selectsCluster: everything,
-    ...(kind === "ClusterHookPolicy" && { selectsNamespace: everything }),
+    selectsCluster: compileSelector(EVERYTHING),
+    clusterSelector: "",
+    ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(EVERYTHING) }),
     rules: brokenRules(errors, served),
     hasExpressions: false,
     errors,
@@ -95,18 +97,19 @@ function* compileEachRule(
   const { errors: semanticErrors, asks } = yield* checkInSteps(rules, schemaErrors, served);
   const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
   const compiled = yield* compileRules(rules, { ref, errors, asks, served });
-  const selector = (field: "clusterSelector" | "namespaceSelector"): LabelMatcher =>
+  const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
-      ? everything
-      : compileSelector(spec[field]);
+      ? EVERYTHING
+      : (spec[field] ?? EVERYTHING);
   return {
     ref,
     uid,
     generation: generation ?? 0,
     mode: spec.mode === "Audit" && !errors.some(({ path }) => path === "spec.mode") ? "Audit" : "Enforce",
     failurePolicy: spec.failurePolicy === "Ignore" ? "Ignore" : "Fail",
-    selectsCluster: selector("clusterSelector"),
-    ...(kind === "ClusterHookPolicy" && { selectsNamespace: selector("namespaceSelector") }),
+    selectsCluster: compileSelector(selector("clusterSelector")),
+    clusterSelector: describeSelector(selector("clusterSelector")),
+    ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(selector("namespaceSelector")) }),
     rules: compiled,
     hasExpressions: rules.some(
       (rule, index) => problemsOf(index, errors).length === 0 && hasExpression(rule),

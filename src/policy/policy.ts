@@ -16,6 +16,8 @@ export interface CompiledPolicy {
   readonly mode: "Enforce" | "Audit";
   readonly failurePolicy: "Fail" | "Ignore";
   readonly selectsCluster: LabelMatcher;
+  /** The same, as `kubectl get -l` takes it; "" selects everything. */
+  readonly clusterSelector: string;
   /** Matches the labels of the Cluster's Namespace; absent for a HookPolicy, whose scope is its own namespace. */
   readonly selectsNamespace?: LabelMatcher;
   readonly rules: readonly CompiledRule[];

@@ -279,7 +279,10 @@ describe("nothing to correct", () => {
     await cp.apply(await extensionConfigCrd());
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
     const { apiVersion, kind, name, namespace = "" } = policy;
-    git = { apiVersion, kind, metadata: { name, namespace }, spec: { rules: [approvalRule(HOOK)] } };
+    const matchExpressions = [{ key: "region", operator: "In", values: ["east", "west"] }];
+    const clusterSelector = { matchLabels: { tier: "production" }, matchExpressions };
+    const spec = { clusterSelector, rules: [approvalRule(HOOK)] };
+    git = { apiVersion, kind, metadata: { name, namespace }, spec };
     file = join(cp.folder, "policy.json");
     await writeFile(file, JSON.stringify(git));
   });
@@ -291,7 +294,8 @@ describe("nothing to correct", () => {
     await mkdir(certDir);
     await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
     const operator = await startOperator(cp, { name });
-    await createCluster(cp, { namespace: TEAM, name: "prod-1" }).catch(() => undefined);
+    const labels = { tier: "production", region: "west" };
+    await createCluster(cp, { namespace: TEAM, name: "prod-1", labels }).catch(() => undefined);
     await cp.waitFor("the finalizer", async () =>
       (await cp.get(policy)).metadata.finalizers?.includes(FINALIZER),
     );

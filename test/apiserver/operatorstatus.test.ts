@@ -11,7 +11,6 @@ import {
   approvalRule,
   approve,
   condition,
-  eventAbout,
   heldRow,
   policyRef,
   statusOf,
@@ -102,10 +101,11 @@ describe("the operator", () => {
 
   test("writes nothing at rest", async () => {
     await settled(lab);
-    // The last thing that 300 holds are the cause of: the Event that counts those without one of their own.
-    await eventAbout(cp, { kind: "HookPolicy", namespace: "many", name: "protect" }, "Held");
-    lab.proxy.forget();
-    await holdsFor(REST_MS, async () => assert.deepEqual(writes(lab), []));
+    // 300 holds are told of in some Events one after the other; how many depends on how fast they came.
+    await cp.waitFor(`${REST_MS / 1000} s without a write`, async () => {
+      const last = writesOf(lab).at(-1)?.at.getTime() ?? 0;
+      return Date.now() - last >= REST_MS;
+    });
   });
 
   test("writes nothing after a restart, and knows the same numbers", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
-import type { Namespace } from "../../../src/api/meta.ts";
+import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import type { ReconcilerOptions } from "../../../src/controller/reconciler.ts";
 import type { StatusInput } from "../../../src/controller/policystatus.ts";
@@ -291,8 +291,12 @@ describe("the finalizer", () => {
       let set: readonly string[] | undefined;
       const reconciler = reconcilerOf(fixture, {
         findNamespace: async () => live,
-        clustersOf: async () =>
-          rest.kindGone === true ? undefined : rest.gone === true ? [] : left ? [production] : [cluster()],
+        hasCluster: async (_, selector) => {
+          const clusters = rest.gone === true ? [] : left ? [production] : [cluster()];
+          const isSelected = ({ metadata: { labels = {} } }: Cluster): boolean =>
+            selector === "" || selector === `tier=${labels["tier"]}`;
+          return rest.kindGone === true ? undefined : clusters.some(isSelected);
+        },
         setFinalizers: async ({ object }, finalizers) => {
           set = finalizers;
           return withMeta(object, { resourceVersion: "201", finalizers });
@@ -307,7 +311,7 @@ describe("the finalizer", () => {
     const fixture = storeWith({ policies: [goes] });
     const reconciler = reconcilerOf(fixture, {
       findNamespace: async () => terminating,
-      clustersOf: async () => {
+      hasCluster: async () => {
         throw new Error("not found: no such kind");
       },
       setFinalizers: async () => assert.fail("not set"),

@@ -4,7 +4,7 @@ import { FINALIZER } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
-import { cluster, hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
+import { hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { type Fixture, silent } from "./fixtures.ts";
 import type { PolicyWriter } from "../../../src/controller/ports.ts";
 
@@ -30,7 +30,7 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
     setFinalizers: async ({ object }, finalizers) =>
       withMeta(object, { resourceVersion: next(), finalizers }),
     findNamespace: async () => namespace(),
-    clustersOf: async () => [cluster()],
+    hasCluster: async () => true,
     getOverride: async ({ object }) => object,
     replaceOverrideStatus: async ({ object }, status) => ({ ...object, status }),
     isConflict: (error) => error === conflict,

@@ -87,6 +87,21 @@ test("lists all pages", async (t) => {
   assert.equal(server.count("list"), 3);
 });
 
+test("whether there is any object is asked for with one, by labels", async (t) => {
+  const { server, client } = await startLab(t);
+  const selected = { namespace: "team-a", labelSelector: "tier in (a, b)" };
+  assert.equal(await client.hasAny(WIDGETS, selected), false);
+  for (let i = 0; i < 3; i++) server.put(`team-a/w${i}`, i);
+  assert.equal(await client.hasAny(WIDGETS, { namespace: "team-a" }), true);
+  assert.deepEqual(
+    server.requests.map(({ query }) => [query.get("limit"), query.get("labelSelector")]),
+    [
+      ["1", "tier in (a, b)"],
+      ["1", null],
+    ],
+  );
+});
+
 test("a consistent list names no resourceVersion, on no page", async (t) => {
   const { server, client } = await startLab(t);
   for (let i = 0; i < 3; i++) server.put(`team-a/w${i}`, i);
