@@ -5,6 +5,8 @@ import { startBalancer } from "../../test/controlplane/balancer.ts";
 import { startControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
+import { freePorts } from "../../test/controlplane/ports.ts";
+import { startBareServer } from "../speed/servers.ts";
 import { type Call, type Judgement, judge } from "./judge.ts";
 import { arrangeDefault, Lab } from "./lab.ts";
 import { load } from "./load.ts";
@@ -27,10 +29,13 @@ export interface Durations {
   readonly released: readonly number[];
   /** A read of one object from the API server, beside them. */
   readonly read: readonly number[];
+  /** The same calls, fewer of them, to a server beside them that only reads the body: what the machine itself costs. */
+  readonly bare: readonly number[];
 }
 
 const REPLICAS = 2;
 const READ_EVERY_MS = 50;
+const BARE_PER_SECOND = 20;
 const FULL = { beforeMs: 3000, faultMs: 12_000, afterMs: 8000, afterAtMostMs: 60_000 };
 const QUICK = { beforeMs: 1500, faultMs: 3000, afterMs: 3000, afterAtMostMs: 10_000 };
 
@@ -68,10 +73,12 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
   const options = { port: portsFor(lab, scenario), hook, subjects, trusted: () => lab.trusted };
   const calls: Call[] = [];
   const reads: Timed[] = [];
+  const bare: Timed[] = [];
   const stop = new AbortController();
   const minds = lab.changeMinds(stop.signal);
   const loading = load(options, (call) => calls.push(call), stop.signal);
-  const reading = scenario.fromOthers === true ? readAgain(lab, reads, stop.signal) : undefined;
+  const beside =
+    scenario.fromOthers === true ? [readAgain(lab, reads, stop.signal), askBare(lab, bare, stop.signal)] : [];
   let injectedAt = Infinity;
   let healedAt = Infinity;
   try {
@@ -87,7 +94,7 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     while (!settled() && performance.now() - healedAt < times.afterAtMostMs) await sleep(1000);
   } finally {
     stop.abort();
-    await Promise.all([minds, loading, reading]);
+    await Promise.all([minds, loading, ...beside]);
   }
   const wrongAllowsBesides = (await scenario.wrongAllowsBesides?.(lab)) ?? 0;
   const neverReleased = new Set(lab.neverReleased());
@@ -100,6 +107,7 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     held: during(calls.filter(({ cluster }) => neverReleased.has(cluster))),
     released: during(calls.filter(({ result }) => result === "Go")),
     read: during(reads),
+    bare: during(bare),
   };
   return { ...judge(calls, healedAt), wrongAllowsBesides, durations, unconfirmed: unconfirmedBy(lab) };
 }
@@ -123,6 +131,22 @@ async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSig
     reads.push({ from, to: performance.now() });
     await sleep(READ_EVERY_MS);
   }
+}
+
+async function askBare(lab: Lab, calls: Timed[], signal: AbortSignal): Promise<void> {
+  const { cp, hook, subjects } = lab;
+  const [port = 0] = await freePorts(1);
+  const [replica] = lab.replicas;
+  if (replica === undefined) throw new Error("there is no replica whose certificate could be served");
+  await startBareServer(cp, { port, certDir: replica.operator.certDir, work: "discard" });
+  const options = {
+    port: () => port,
+    hook,
+    subjects,
+    trusted: () => lab.trusted,
+    perSecond: BARE_PER_SECOND,
+  };
+  await load(options, (call) => calls.push(call), signal);
 }
 
 function unconfirmedBy({ replicas }: Lab): ReadonlyMap<string, number> {

@@ -28,6 +28,7 @@ const FELT: Readonly<Record<keyof Durations, string>> = {
   held: "calls that hold",
   released: "calls that release, confirmed by reads",
   read: "a read of the API server itself",
+  bare: "the same calls to a bare node:https server",
 };
 
 const P99: Goal = { is: "below", value: 100 };
@@ -55,6 +56,9 @@ function feltTables(done: readonly Done[]): Table[] {
       row("released", 0.99),
       row("read", 0.5),
       row("read", 0.99),
+      row("bare", 0.5),
+      row("bare", 0.99),
+      row("bare", 1),
     ];
   });
   return [{ title: "Calls about other namespaces", rows }];

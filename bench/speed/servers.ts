@@ -33,23 +33,8 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
   });
   const { certDir } = operator;
   const [peerPort = 0, discardPort = 0, parsePort = 0] = await freePorts(3);
-  const start = async (
-    name: string,
-    port: number,
-    command: string,
-    args: readonly string[],
-  ): Promise<number> => {
-    const { pid } = cp.processes.start({ name, command, args, stopSignal: "SIGKILL" });
-    await cp.waitFor(`${name} to listen`, () => listens(port));
-    return pid;
-  };
-  const bare = async (port: number, work: string): Promise<number> =>
-    await start(`bare-${work}`, port, process.execPath, [
-      join(import.meta.dirname, "bareserver.ts"),
-      String(port),
-      certDir,
-      work,
-    ]);
+  const bare = async (port: number, work: "discard" | "parse"): Promise<number> =>
+    await startBareServer(cp, { port, certDir, work });
   return {
     operator,
     urls: {
@@ -60,11 +45,35 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
     },
     pids: {
       hookpolicy: operator.daemon.pid,
-      peer: await start("peer", peerPort, peer, flags({ port: peerPort, "cert-dir": certDir })),
+      peer: await start(cp, peerPort, {
+        name: "peer",
+        command: peer,
+        args: flags({ port: peerPort, "cert-dir": certDir }),
+      }),
       discard: await bare(discardPort, "discard"),
       parse: await bare(parsePort, "parse"),
     },
   };
+}
+
+export async function startBareServer(
+  cp: ControlPlane,
+  { port, certDir, work }: { port: number; certDir: string; work: "discard" | "parse" },
+): Promise<number> {
+  const script = join(import.meta.dirname, "bareserver.ts");
+  const args = [script, String(port), certDir, work];
+  return await start(cp, port, { name: `bare-${work}`, command: process.execPath, args });
+}
+
+async function start(
+  cp: ControlPlane,
+  port: number,
+  program: { readonly name: string; readonly command: string; readonly args: readonly string[] },
+): Promise<number> {
+  const { name } = program;
+  const { pid } = cp.processes.start({ ...program, stopSignal: "SIGKILL" });
+  await cp.waitFor(`${name} to listen`, () => listens(port));
+  return pid;
 }
 
 function urlOf(port: number): string {
