@@ -247,7 +247,7 @@ describe("says in one line why it cannot start:", () => {
       assert.match(errors[0] ?? "", line);
       assert.doesNotMatch(output, /\bat .*:\d+:\d+/, "no stack trace");
       assert.equal(code, 1);
-      assert.ok(ms < 5000, `${ms} ms`);
+      assert.ok(ms < 30_000, `it tries nothing again: ${ms} ms`);
     });
   }
 

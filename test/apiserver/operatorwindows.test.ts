@@ -144,7 +144,9 @@ describe("windows", () => {
     const operator = await lab.start({ waitReady: false });
     await conditionIs(cp, ref, "Ready", "ClustersForbidden");
     await nextIs(ref, closes);
-    assert.equal(await operator.metric("hookpolicy_window_open", 'namespace="early"'), 1);
+    await cp.waitFor("the metric to say so", async () => {
+      return (await operator.metric("hookpolicy_window_open", 'namespace="early"')) === 1;
+    });
     await eventAbout(cp, ref, "WindowOpened");
     lab.proxy.resume();
     await conditionIs(cp, ref, "Ready", "Loaded");

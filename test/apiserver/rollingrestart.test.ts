@@ -185,7 +185,7 @@ test("a rolling restart under load fails no call and lets nothing go that is not
   t.diagnostic(
     `${calls.length} calls, ${goes} goes, ${[...service.routed().values()].join("/")} connections`,
   );
-  assert.ok(goes > 50, `${goes} goes`);
+  assert.ok(goes > 20, `${goes} goes`);
   assert.ok(calls.length - goes > 1000);
   for (const { daemon } of old) assert.match(daemon.log(), /"msg":"Stopped"/);
 });
