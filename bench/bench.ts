@@ -12,6 +12,7 @@ type Run = (progress: (line: string) => void) => Promise<PartResult>;
 const PARTS: Readonly<Record<string, () => Promise<Run>>> = {
   speed: async () => (await import("./speed/speed.ts")).runSpeed,
   scale: async () => (await import("./scale/scale.ts")).runScale,
+  rollouts: async () => (await import("./rollouts/rollouts.ts")).runRollouts,
   faults: async () => (await import("./faults/faults.ts")).runFaults,
   hostile: async () => (await import("./hostile/hostile.ts")).runHostile,
 };

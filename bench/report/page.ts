@@ -8,12 +8,13 @@ import { median } from "./statistics.ts";
 const TITLES: Readonly<Record<PartName, string>> = {
   speed: "Speed",
   scale: "Scale",
+  rollouts: "Rollouts",
   faults: "Faults",
   hostile: "Hostile input",
   soak: "Soak",
 };
 
-const PARTS: readonly PartName[] = ["speed", "scale", "faults", "hostile", "soak"];
+const PARTS: readonly PartName[] = ["speed", "scale", "rollouts", "faults", "hostile", "soak"];
 
 const INTRODUCTION = `# Benchmarks
 
@@ -21,7 +22,8 @@ What HookPolicy costs and withstands, measured. Every figure is the median of th
 largest behind it, and every table says on what machine and with which command it came about. Ratios are of servers that
 were measured one right after the other: they say more than absolute figures, which depend on the machine.
 
-\`make bench\` measures everything but the soak (\`PART=speed\`, \`scale\`, \`faults\` or \`hostile\` one part of it),
+\`make bench\` measures everything but the soak (\`PART=speed\`, \`scale\`, \`rollouts\`, \`faults\` or
+\`hostile\` one part of it),
 \`make soak\` runs for an hour; both write this page from \`bench/results/\`. \`make bench-check\` measures the speed for a few
 minutes and fails where a ratio is far worse than the one that stands here. The machine should do nothing else meanwhile.
 `;

@@ -83,8 +83,19 @@ export async function patchCluster(
   at: { namespace: string; name: string },
   patch: object,
 ): Promise<KubeObject> {
-  const type = "application/merge-patch+json";
-  return await api.request<KubeObject>("PATCH", clusterPath(at), JSON.stringify(patch), type);
+  return await mergePatch(api, clusterPath(at), patch);
+}
+
+export async function patchClusterStatus(
+  api: Client,
+  at: { namespace: string; name: string },
+  status: object,
+): Promise<KubeObject> {
+  return await mergePatch(api, `${clusterPath(at)}/status`, { status });
+}
+
+async function mergePatch(api: Client, path: string, patch: object): Promise<KubeObject> {
+  return await api.request<KubeObject>("PATCH", path, JSON.stringify(patch), "application/merge-patch+json");
 }
 
 /** It stays, being deleted, until it has no finalizer. */

@@ -7,6 +7,7 @@ import type { Operator } from "../../test/controlplane/operator.ts";
 import { bodyAbout } from "./bodies.ts";
 import type { HookCaller } from "./calls.ts";
 import { EVERYTHING } from "./fleet.ts";
+import { startProbes } from "./probes.ts";
 
 /** Milliseconds; the first three from the API server's answer to the edit on. */
 export interface Edit {
@@ -103,31 +104,6 @@ function startTraffic(
       clearInterval(timer);
       await Promise.all(pending);
       return calls;
-    },
-  };
-}
-
-/** One connection, one request after the other. */
-function startProbes({ ports }: Operator): { begin: () => void; end: () => Promise<number> } {
-  let longest = 0;
-  const stop = new AbortController();
-  const run = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      const sent = performance.now();
-      await (await fetch(`http://127.0.0.1:${ports.health}/healthz`)).text();
-      longest = Math.max(longest, performance.now() - sent);
-      await sleep(5);
-    }
-  };
-  const running = run();
-  return {
-    begin: () => {
-      longest = 0;
-    },
-    end: async () => {
-      stop.abort();
-      await running;
-      return longest;
     },
   };
 }

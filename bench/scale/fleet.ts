@@ -4,6 +4,7 @@ import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { deleteCluster, postCluster } from "./clusters.ts";
+import { inParallel } from "./parallel.ts";
 
 export interface FleetSize {
   readonly clusters: number;
@@ -22,7 +23,6 @@ export const EVERYTHING = {
 const NAMESPACES = 10;
 /** Labels of Clusters, each of which a third of a namespace's policies select. */
 const GROUPS = 3;
-const AT_A_TIME = 16;
 
 /** For the notes: how many policies look at each Cluster. */
 export function policiesPerCluster({ policies }: FleetSize): number {
@@ -50,14 +50,6 @@ export async function createFleet(
     if ((index + 1) % 1000 === 0) progress(`${index + 1} Clusters created`);
   });
   return created;
-}
-
-async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) await work(next++);
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, worker));
 }
 
 function namespaceName(index: number): string {
