@@ -27,6 +27,8 @@ export class Callers {
   #stopped = false;
   /** Milliseconds of each call that was held. */
   held: number[] = [];
+  /** Calls without an answer in Cluster API's time: it asks again later. */
+  unanswered = 0;
 
   constructor(options: CallersOptions) {
     this.#options = options;
@@ -59,7 +61,13 @@ export class Callers {
 
   async #ask(cluster: KubeObject): Promise<void> {
     const { caller, onGo } = this.#options;
-    const { retryAfterSeconds, ms } = await caller.call("BeforeClusterUpgrade", upgradeRequest(cluster));
+    const answer = await caller.call("BeforeClusterUpgrade", upgradeRequest(cluster)).catch(() => undefined);
+    if (answer === undefined) {
+      this.unanswered += 1;
+      this.#askIn(cluster, RETRY_SECONDS * 1000);
+      return;
+    }
+    const { retryAfterSeconds, ms } = answer;
     if (retryAfterSeconds > 0) {
       this.held.push(ms);
       this.#askIn(cluster, retryAfterSeconds * 1000);

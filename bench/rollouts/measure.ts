@@ -54,6 +54,8 @@ export interface Measured {
   /** Of each call that was answered with a go while upgrades ended, and of those that were held meanwhile. */
   readonly goMs: readonly number[];
   readonly heldMs: readonly number[];
+  /** From the first call on. */
+  readonly unanswered: number;
   /** While upgrades ended. */
   readonly turnover: Requests & { readonly gos: number; readonly cpu: Cpu };
   /** The longest that the health checks of the two took to answer meanwhile. */
@@ -121,7 +123,10 @@ async function statusOf(cp: ControlPlane): Promise<HookRolloutStatus> {
   return (await cp.get(ROLLOUT)).status ?? {};
 }
 
-type Turnover = Pick<Measured, "fillSeconds" | "freeFor" | "goMs" | "heldMs" | "turnover" | "blockedMs">;
+type Turnover = Pick<
+  Measured,
+  "fillSeconds" | "freeFor" | "goMs" | "heldMs" | "unanswered" | "turnover" | "blockedMs"
+>;
 
 async function measureTurnover(
   lab: Lab,
@@ -165,9 +170,21 @@ async function measureTurnover(
   const waiting = await callers.stop();
   caller.close();
   const freeFor = freed.map((at, index) => (gos[index]?.at ?? NaN) - at);
-  progress(`turnover: ${JSON.stringify({ turnover, blockedMs, slowest: Math.max(...freeFor) })}`);
+  progress(
+    `turnover: ${JSON.stringify({ turnover, blockedMs, slowest: Math.max(...freeFor), unanswered: callers.unanswered })}`,
+  );
   const goMs = gos.map(({ ms }) => ms);
-  return { fillSeconds, freeFor, goMs, heldMs: callers.held, turnover, blockedMs, waiting, loadAverages };
+  return {
+    fillSeconds,
+    freeFor,
+    goMs,
+    heldMs: callers.held,
+    unanswered: callers.unanswered,
+    turnover,
+    blockedMs,
+    waiting,
+    loadAverages,
+  };
 }
 
 /** Begins to count; the function gives the shares of a core until then. */

@@ -62,7 +62,7 @@ function goRows({ goMs, turnover }: Measured): Row[] {
   ];
 }
 
-function waitRows({ heldMs, load, size, blockedMs, turnover }: Measured): Row[] {
+function waitRows({ heldMs, unanswered, load, size, blockedMs, turnover }: Measured): Row[] {
   const share = (of: number): number => rounded(100 * of);
   return [
     {
@@ -87,7 +87,7 @@ function waitRows({ heldMs, load, size, blockedMs, turnover }: Measured): Row[] 
       goal: undefined,
       samples: [rounded(quantile(heldMs, 0.99))],
       unit: "ms",
-      note: `p50 ${rounded(median(heldMs))} ms, ${heldMs.length} calls`,
+      note: `p50 ${rounded(median(heldMs))} ms, ${heldMs.length} calls; ${unanswered} calls had no answer within 10 s`,
     },
     {
       id: "blocked",

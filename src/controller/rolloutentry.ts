@@ -13,6 +13,7 @@ import { Slots } from "../rollouts/slots.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./samespec.ts";
 import { RolloutQueue, type Waiting } from "./rolloutqueue.ts";
+import { inSlices, type Slices } from "./slices.ts";
 import type { Namespace } from "../api/meta.ts";
 
 export interface RolloutWorld {
@@ -32,14 +33,22 @@ export interface KnownMember {
   readonly cluster: Cluster;
 }
 
-interface Remembered extends KnownMember {
+/** What follows from one copy of a Cluster. */
+interface Remembered {
   readonly namespace: Namespace | undefined;
+  /** Absent: the rollout does not select the Cluster. */
+  readonly known?: KnownMember;
+  /** Whether it shows that it waits, and then how it does. */
+  asks?: boolean;
+  waiting?: Waiting;
   health?: Health;
 }
 
 /** The queue is sorted again after this long at the earliest, and after twenty times what it costs. */
 const REFRESH_MS = 50;
 const REFRESH_SHARE = 20;
+/** Where nothing has changed but the time. */
+const REST_MS = 2000;
 
 export class RolloutEntry {
   readonly queue = new RolloutQueue();
@@ -50,7 +59,8 @@ export class RolloutEntry {
   #members = new WeakMap<Cluster, Remembered>();
   #refreshedAt = -Infinity;
   #cost = 0;
-  #waiting: readonly Waiting[] = [];
+  #hasChanged = true;
+  #refreshing: Promise<void> | undefined;
 
   constructor(object: HookRollout, world: RolloutWorld) {
     this.#world = world;
@@ -78,62 +88,87 @@ export class RolloutEntry {
     const isSame = isSameSpec(this.#object, object);
     this.#object = object;
     this.#refreshedAt = -Infinity;
+    this.#hasChanged = true;
     if (isSame) return;
     this.#compiled = compileRollout(object);
     this.#members = new WeakMap();
   }
 
+  /** Of a Cluster, or of its namespace. */
+  membersChanged(): void {
+    this.#hasChanged = true;
+  }
+
   /** `undefined`: the rollout does not select the Cluster. */
   member(cluster: Cluster): Member | undefined {
-    return this.#remembered(cluster)?.member;
+    return this.#remembered(cluster).known?.member;
   }
 
   /** An expression reads nothing but the Cluster, so the answer lasts as long as this copy of it. */
   health(cluster: Cluster): Health {
     const remembered = this.#remembered(cluster);
-    if (remembered === undefined) return "Unknown";
+    if (remembered.known === undefined) return "Unknown";
     remembered.health ??= healthOf(this.#compiled, cluster, this.#world.now());
     return remembered.health;
   }
 
-  members(): KnownMember[] {
-    return [...this.#world.clusters.list()].flatMap((cluster) => this.#remembered(cluster) ?? []);
+  /** One step for each Cluster. */
+  *members<T>(work: (known: KnownMember) => T): Slices<T[]> {
+    const all: T[] = [];
+    for (const cluster of this.#world.clusters.list()) {
+      const { known } = this.#remembered(cluster);
+      if (known !== undefined) all.push(work(known));
+      yield;
+    }
+    return all;
   }
 
-  /** Those that wait for a slot in an open stage, first come first. */
-  get waiting(): readonly Waiting[] {
-    const byUID = new Map(this.#waiting.map((each) => [each.member.metadata.uid, each]));
-    return this.queue.order.flatMap((uid) => byUID.get(uid) ?? []);
-  }
-
-  /** Brings the queue up to date, unless that was done a moment ago. */
+  /** Brings the queue up to date, at once or in slices, unless that was done a moment ago. */
   refresh(): void {
-    const { nowMs } = this.#world;
+    const share = Math.max(REFRESH_MS, this.#cost * REFRESH_SHARE);
+    const pause = this.#hasChanged ? share : Math.max(REST_MS, share);
+    if (this.#world.nowMs() - this.#refreshedAt >= pause) void this.refreshed();
+  }
+
+  /** Brings the queue up to date now; where that takes more than a turn, it is when the promise resolves. */
+  refreshed(): Promise<void> | undefined {
+    if (this.#refreshing !== undefined) return this.#refreshing;
+    const result = inSlices(this.#refresh());
+    if (!(result instanceof Promise)) return undefined;
+    this.#refreshing = result.finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  *#refresh(): Slices<void> {
+    const { now, nowMs } = this.#world;
     const began = nowMs();
-    if (began - this.#refreshedAt < Math.max(REFRESH_MS, this.#cost * REFRESH_SHARE)) return;
-    const known = this.members();
-    const slots = new Slots(
-      this.#compiled,
-      this.status ?? {},
-      known.map(({ member }) => member),
-      this.#world.now(),
-    );
+    this.#refreshedAt = began;
+    this.#hasChanged = false;
+    const rollout = this.#compiled;
+    const known = yield* this.members((each) => each);
+    const members = known.map(({ member }) => member);
+    const slots = new Slots(rollout, this.status ?? {}, members, now());
+    yield;
     const isOpen = this.#openPlaces();
-    this.#waiting = known.flatMap((each) => this.#waits(each, slots, isOpen));
-    this.queue.update(this.#compiled, slots, this.#waiting, began);
-    this.#refreshedAt = nowMs();
-    this.#cost = this.#refreshedAt - began;
+    const waiting: Waiting[] = [];
+    for (const each of known) {
+      const waits = this.#waits(each, slots, isOpen);
+      if (waits !== undefined) waiting.push(waits);
+      yield;
+    }
+    this.queue.update(rollout, slots, waiting, began);
+    this.#cost = nowMs() - began;
   }
 
   /** Whether Clusters of a stage may begin for a target: the same for thousands of them. */
   #openPlaces(): (stage: CompiledStage, target: string) => boolean {
-    const known = new Map<string, boolean>();
+    const places = new Map<CompiledStage, Map<string, boolean>>();
     const now = this.#world.now();
     return (stage, target) => {
-      const place = `${stage.name} ${target}`;
+      const known = places.get(stage) ?? new Map<string, boolean>();
       const isOpen =
-        known.get(place) ?? refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
-      known.set(place, isOpen);
+        known.get(target) ?? refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
+      places.set(stage, known.set(target, isOpen));
       return isOpen;
     };
   }
@@ -142,25 +177,29 @@ export class RolloutEntry {
     { member, cluster }: KnownMember,
     slots: Slots,
     isOpen: (stage: CompiledStage, target: string) => boolean,
-  ): Waiting[] {
+  ): Waiting | undefined {
     const { stage, marked, metadata } = member;
-    const { served, firstAsked } = this.#world;
-    if (stage === undefined || marked || slots.has(metadata.uid)) return [];
-    if (!isAsked(this.hook, cluster, served)) return [];
-    const asked = firstAsked(metadata.uid, this.hook);
+    if (stage === undefined || marked || slots.has(metadata.uid)) return undefined;
+    const remembered = this.#remembered(cluster);
+    remembered.asks ??= isAsked(this.hook, cluster, this.#world.served);
+    const firstAsked = remembered.asks ? this.#world.firstAsked(metadata.uid, this.hook) : undefined;
     const target = targetOf(this.#compiled.operation, cluster);
-    if (asked === undefined || !isOpen(stage, target)) return [];
-    return [{ member: { ...member, stage }, target, firstAsked: asked }];
+    if (firstAsked === undefined || !isOpen(stage, target)) return undefined;
+    // The same object for as long as nothing changes: the queue sorts what is new.
+    if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
+      remembered.waiting = { member: { ...member, stage }, target, firstAsked };
+    return remembered.waiting;
   }
 
-  #remembered(cluster: Cluster): Remembered | undefined {
+  #remembered(cluster: Cluster): Remembered {
     const { metadata, topology } = cluster;
     const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
-    const known = this.#members.get(cluster);
-    if (known !== undefined && known.namespace === namespace) return known;
+    const before = this.#members.get(cluster);
+    if (before !== undefined && before.namespace === namespace) return before;
     const member = topology === undefined ? undefined : memberOf(this.#compiled, metadata, namespace);
-    const remembered = member === undefined ? undefined : { member, cluster, namespace };
-    if (remembered !== undefined) this.#members.set(cluster, remembered);
+    const remembered: Remembered =
+      member === undefined ? { namespace } : { namespace, known: { member, cluster } };
+    this.#members.set(cluster, remembered);
     return remembered;
   }
 }

@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus, RolloutCandidate, RolloutClaim } from "../api/hookpolicy.ts";
-import { CONDITION, REASON } from "../api/hookpolicy.ts";
+import { CONDITION, MAX_NEXT, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
 import { healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
@@ -13,11 +13,12 @@ import { showsMark } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./reconciler.ts";
-import type { RolloutEntry } from "./rolloutentry.ts";
+import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
 import type { RolloutApi } from "./rolloutports.ts";
 import type { Rollouts } from "./rollouts.ts";
 import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
 import type { Lister } from "./ports.ts";
+import { inSlices } from "./slices.ts";
 
 export interface RolloutReconcilerOptions {
   readonly rollouts: Rollouts;
@@ -65,7 +66,7 @@ export class RolloutReconciler {
     }
     if (!leading() || !loaded()) return { requeueAfterMs: POLL_MS };
     const mayHaveEnded = this.#mayHaveEnded(entry);
-    const planned = this.#statusOf(entry, entry.object, new Set());
+    const planned = await this.#statusOf(entry, entry.object, new Set());
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
       await this.#write(entry, mayHaveEnded);
     return { requeueAfterMs: POLL_MS };
@@ -82,7 +83,7 @@ export class RolloutReconciler {
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
-    const status = this.#statusOf(current, object, ended);
+    const status = await this.#statusOf(current, object, ended);
     if (isDeepStrictEqual(status, object.status)) return;
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
@@ -90,15 +91,20 @@ export class RolloutReconciler {
     rollouts.rolloutChanged(name, stored);
   }
 
-  #statusOf(entry: RolloutEntry, object: HookRollout, ended: ReadonlySet<string>): HookRolloutStatus {
+  async #statusOf(
+    entry: RolloutEntry,
+    object: HookRollout,
+    ended: ReadonlySet<string>,
+  ): Promise<HookRolloutStatus> {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
-    entry.refresh();
+    await entry.refreshed();
+    const members = await inSlices(entry.members((known) => this.#stateOf(entry, known)));
     return computeRolloutStatus(
       {
         rollout,
         stored: object.status,
-        members: this.#membersOf(entry),
+        members,
         ended,
         isRebuilding: this.#isRebuilding(object, rollout, scope),
         scope,
@@ -108,11 +114,9 @@ export class RolloutReconciler {
     );
   }
 
-  #membersOf(entry: RolloutEntry): MemberState[] {
-    return entry.members().map(({ member, cluster }) => {
-      const health = entry.health(cluster);
-      return { member, cluster, health, lastsUnhealthy: this.#lastsUnhealthy(entry, cluster, health) };
-    });
+  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember): MemberState {
+    const health = entry.health(cluster);
+    return { member, cluster, health, lastsUnhealthy: this.#lastsUnhealthy(entry, cluster, health) };
   }
 
   #lastsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: string): boolean {
@@ -217,7 +221,7 @@ function claimKey({ rollout }: RolloutEntry, { uid, target, attempts, renewedAt 
 }
 
 function queueOf(entry: RolloutEntry): RolloutCandidate[] {
-  return entry.waiting.map(({ member: { metadata, stage }, target, firstAsked }) => ({
+  return entry.queue.order.slice(0, MAX_NEXT).map(({ member: { metadata, stage }, target, firstAsked }) => ({
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     ...(target !== "" && { target }),

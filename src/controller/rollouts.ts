@@ -87,8 +87,17 @@ export class Rollouts {
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     const gone =
       before !== undefined && before.metadata.uid !== now?.metadata.uid ? before.metadata.uid : undefined;
-    for (const [name, { queue }] of this.#entries) {
-      if (gone !== undefined) queue.forget(gone);
+    for (const [name, entry] of this.#entries) {
+      if (gone !== undefined) entry.queue.forget(gone);
+      entry.membersChanged();
+      this.#options.onDirty(name);
+    }
+  }
+
+  /** Of some namespace: which of its Clusters are members may have changed. */
+  namespaceChanged(): void {
+    for (const [name, entry] of this.#entries) {
+      entry.membersChanged();
       this.#options.onDirty(name);
     }
   }

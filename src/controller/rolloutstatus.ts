@@ -6,7 +6,6 @@ import {
   type HookRollout,
   type HookRolloutStatus,
   MAX_FAILED,
-  MAX_NEXT,
   MAX_RUNNING,
   MAX_TARGETS,
   REASON,
@@ -46,7 +45,7 @@ export interface RolloutInput {
   readonly isRebuilding: boolean;
   /** Tells one set of members from another. */
   readonly scope: string;
-  /** The queue, first come first. */
+  /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
 }
 
@@ -69,13 +68,13 @@ export function computeRolloutStatus(input: RolloutInput, now: Date): HookRollou
     ...(running.length > 0 && { running }),
     ...(targets.length > 0 && { targets }),
     ...(failed.length > 0 && { failed }),
-    ...(next.length > 0 && { next: next.slice(0, MAX_NEXT) }),
+    ...(next.length > 0 && { next: [...next] }),
   };
 }
 
 /** Claims that have not ended, and Clusters that show the mark without one. */
 function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutClaim[] {
-  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state]));
+  const byUID = namedIn(stored, members);
   const kept = (stored?.running ?? [])
     .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
     .filter(({ uid, claimed }) => claimed || byUID.get(uid)?.member.marked === true)
@@ -92,6 +91,16 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
     .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
     .map((state) => unclaimedSlot(rollout, state, now));
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
+}
+
+/** The few of the members that the status names, by uid. */
+function namedIn(
+  { running = [], failed = [] }: HookRolloutStatus = {},
+  members: readonly MemberState[],
+): ReadonlyMap<string, MemberState> {
+  const named = new Set([...running, ...failed].map(({ uid }) => uid));
+  const found = members.filter(({ member }) => named.has(member.metadata.uid));
+  return new Map(found.map((state) => [state.member.metadata.uid, state]));
 }
 
 /** Memory can still show the mark of the upgrade before. */
@@ -133,7 +142,7 @@ function whoIs(
 
 /** Success, or leaving the membership, clears a failure. */
 function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
-  const byUID = new Map(members.map((state) => [state.member.metadata.uid, state]));
+  const byUID = namedIn(stored, members);
   const old = (stored?.failed ?? []).filter((failure) =>
     stillFailed(rollout, failure, byUID.get(failure.uid)),
   );
@@ -217,33 +226,36 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
   const known = (stored?.targets ?? []).map(({ version = "" }) => version);
-  const wanted = new Set(members.map(({ cluster }) => targetOf("Upgrade", cluster)));
-  const active = new Set([
-    ...slots.running.map(({ target = "" }) => target),
-    ...members
-      .filter(({ cluster }) => !isAtTarget(cluster, targetOf("Upgrade", cluster)))
-      .map(({ cluster }) => targetOf("Upgrade", cluster)),
-  ]);
+  const wanted = new Set<string>();
+  const active = new Set(slots.running.map(({ target = "" }) => target));
+  for (const { cluster } of members) {
+    const target = targetOf("Upgrade", cluster);
+    wanted.add(target);
+    if (!isAtTarget(cluster, target)) active.add(target);
+  }
   const versions = [
     ...known.filter((version) => active.has(version)),
     ...[...active].filter((version) => !known.includes(version)),
     ...known.filter((version) => !active.has(version) && wanted.has(version)),
   ].filter((version) => parse(version) !== null);
+  const byStage: ByStage = Map.groupBy(members, ({ member }) => member.stage);
   return versions
     .slice(0, MAX_TARGETS)
     .toSorted((a, b) => compare(b, a))
-    .map((version) => ({ version, stages: stagesOf(input, slots, version, now) }));
+    .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage }, version, now) }));
 }
 
+type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
+
 function stagesOf(
-  { rollout, stored, members, isRebuilding }: RolloutInput,
-  slots: Slots,
+  { rollout, stored, isRebuilding }: RolloutInput,
+  slots: Slots & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
   const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
   return rollout.stages.map((stage) => {
-    const own = members.filter(({ member }) => member.stage === stage);
+    const own = slots.byStage.get(stage) ?? [];
     const counts = countStage(own, slots, { version, stage, rollout });
     const isMet = counts.succeeded >= counts.needed && (own.length > 0 || needsNone(stage));
     const since = before.find(({ name }) => name === stage.name)?.soakingSince;

@@ -70,6 +70,7 @@ export function createInformers(
       project: viewNamespace,
       onChange: ({ key }) => {
         store().namespaceChanged(key);
+        rollouts().namespaceChanged();
         lookAgain(key);
       },
       log,

@@ -1,6 +1,6 @@
 /** How far a Cluster is, as its status shows it: read from memory, so it may only hold, or end what has ended. */
 
-import { parse, compare } from "semver";
+import { compare, parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion } from "../operations/shows.ts";
 import type { CompiledRollout } from "./rollout.ts";
@@ -34,6 +34,19 @@ export function wantsNewer(cluster: Cluster, target: string): boolean {
 }
 
 function beyond({ topology }: Cluster, target: string): number {
-  const [own, wanted] = [parse(topology?.version), parse(target)];
+  const [own, wanted] = [versionOf(topology?.version ?? ""), versionOf(target)];
   return own === null || wanted === null ? -1 : compare(own, wanted);
+}
+
+/** Thousands of Clusters have the same few versions. */
+const versions = new Map<string, SemVer | null>();
+const MAX_VERSIONS = 1000;
+
+function versionOf(text: string): SemVer | null {
+  const known = versions.get(text);
+  if (known !== undefined) return known;
+  if (versions.size >= MAX_VERSIONS) versions.clear();
+  const version = parse(text);
+  versions.set(text, version);
+  return version;
 }

@@ -24,11 +24,14 @@ export class Slots {
   readonly #rollout: CompiledRollout;
   readonly #members: number;
   readonly #used = new Map<string, Slot>();
-  readonly #sizes = new Map<string, number>();
-  /** Members by the value of a label that they are spread over. */
-  readonly #values = new Map<string, Map<string | undefined, number>>();
+  /** How many of these are in a stage, or have a value of a label that they are spread over. */
+  readonly #usedIn = new Tally();
+  readonly #usedOf = new Map<string, Tally>();
+  /** Members by stage, and by the value of a label that they are spread over. */
+  readonly #sizes = new Tally();
+  readonly #values = new Map<string, Tally>();
 
-  /** `members`: as they are at one instant; `except`: the Cluster that asks does not count. */
+  /** `members`: as they are at one instant. */
   constructor(
     rollout: CompiledRollout,
     status: Pick<HookRolloutStatus, "running" | "failed">,
@@ -37,19 +40,22 @@ export class Slots {
   ) {
     this.#rollout = rollout;
     this.#members = members.length;
+    for (const { labelKey } of rollout.spread) {
+      this.#usedOf.set(labelKey, new Tally());
+      this.#values.set(labelKey, new Tally());
+    }
     const ended = new Set((status.failed ?? []).filter(endsSlot).map(({ uid }) => uid));
-    const byUID = new Map(members.map((member) => [member.metadata.uid, member]));
     for (const claim of status.running ?? []) {
       if (isOverdue(rollout, claim, now)) ended.add(claim.uid);
-      else this.#used.set(claim.uid, slotOf(byUID.get(claim.uid), claim.stage));
+      else this.#put(claim.uid, { stage: claim.stage, labels: "Gone" });
     }
     for (const member of members) {
-      const { uid } = member.metadata;
-      if (member.marked && !ended.has(uid)) this.#used.set(uid, slotOf(member, undefined));
-      const { name = "" } = member.stage ?? {};
-      this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + 1);
-      for (const { labelKey } of rollout.spread)
-        this.#countValue(labelKey, lookup(member.metadata.labels, labelKey));
+      const { uid, labels } = member.metadata;
+      const claimed = this.#used.get(uid);
+      if (claimed !== undefined || (member.marked && !ended.has(uid)))
+        this.#put(uid, { stage: member.stage?.name ?? claimed?.stage, labels });
+      this.#sizes.add(member.stage?.name, 1);
+      for (const [labelKey, values] of this.#values) values.add(lookup(labels, labelKey), 1);
     }
   }
 
@@ -62,11 +68,26 @@ export class Slots {
   }
 
   take(uid: string, { stage, labels }: Room): void {
-    this.#used.set(uid, { stage: stage.name, labels });
+    this.#put(uid, { stage: stage.name, labels });
   }
 
   free(uid: string): void {
+    const slot = this.#used.get(uid);
+    if (slot === undefined) return;
     this.#used.delete(uid);
+    this.#count(slot, -1);
+  }
+
+  #put(uid: string, slot: Slot): void {
+    this.free(uid);
+    this.#used.set(uid, slot);
+    this.#count(slot, 1);
+  }
+
+  #count({ stage, labels }: Slot, by: 1 | -1): void {
+    this.#usedIn.add(stage, by);
+    if (labels === "Gone") return;
+    for (const [labelKey, values] of this.#usedOf) values.add(lookup(labels, labelKey), by);
   }
 
   /** How many more may begin, whatever their stage. */
@@ -85,23 +106,14 @@ export class Slots {
 
   #hasStageRoom({ name, maxConcurrency }: CompiledStage): boolean {
     if (maxConcurrency === undefined) return true;
-    const used = count(this.#used.values(), ({ stage }) => stage === name);
-    return used < slotsOf(maxConcurrency, this.#sizes.get(name) ?? 0);
+    return this.#usedIn.of(name) < slotsOf(maxConcurrency, this.#sizes.of(name));
   }
 
   /** A missing label is a value of its own. */
   #fits({ labelKey, maxConcurrency }: CompiledRollout["spread"][number], { labels }: Room): boolean {
     const value = lookup(labels, labelKey);
-    const used = count(
-      this.#used.values(),
-      (slot) => slot.labels !== "Gone" && lookup(slot.labels, labelKey) === value,
-    );
-    return used < slotsOf(maxConcurrency, this.#values.get(labelKey)?.get(value) ?? 0);
-  }
-
-  #countValue(labelKey: string, value: string | undefined): void {
-    const counts = this.#values.get(labelKey) ?? new Map<string | undefined, number>();
-    this.#values.set(labelKey, counts.set(value, (counts.get(value) ?? 0) + 1));
+    const [used, all] = [this.#usedOf.get(labelKey)?.of(value), this.#values.get(labelKey)?.of(value)];
+    return (used ?? 0) < slotsOf(maxConcurrency, all ?? 0);
   }
 }
 
@@ -125,15 +137,14 @@ function endsSlot({ reason }: { readonly reason: string }): boolean {
   return reason === DEADLINE_EXCEEDED || reason === UNCLAIMED;
 }
 
-function slotOf(member: Member | undefined, claimed: string | undefined): Slot {
-  return {
-    stage: member?.stage?.name ?? claimed,
-    labels: member === undefined ? "Gone" : member.metadata.labels,
-  };
-}
+class Tally {
+  readonly #counts = new Map<string | undefined, number>();
 
-function count<T>(all: Iterable<T>, isOne: (one: T) => boolean): number {
-  let found = 0;
-  for (const one of all) if (isOne(one)) found += 1;
-  return found;
+  of(value: string | undefined): number {
+    return this.#counts.get(value) ?? 0;
+  }
+
+  add(value: string | undefined, by: 1 | -1): void {
+    this.#counts.set(value, this.of(value) + by);
+  }
 }
