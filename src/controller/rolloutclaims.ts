@@ -1,10 +1,10 @@
 /**
- * Takes and gives back slots in the API server. One round of a rollout reads it once, lists its members once, and stores
- * once for all Clusters that wait for it: the resourceVersion makes the slots one replica's at a time.
+ * Takes and gives back slots in the API server. One round of a rollout lists its members once, and stores once for all
+ * Clusters that wait for it: the resourceVersion makes the slots one replica's at a time.
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
+import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { claim, type Candidate, type ClaimResult, type HoldReason } from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
@@ -34,6 +34,8 @@ export interface RolloutClaimsOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** Other writes of the status come between all the time where upgrades begin and end. */
+const ATTEMPTS = 5;
 const NOT_CONFIRMED: Taken = { begins: false, reason: "NotConfirmed" };
 
 export class RolloutClaims {
@@ -93,34 +95,93 @@ export class RolloutClaims {
     return askers;
   }
 
+  /**
+   * The Clusters are listed before the rollout is read: the list takes long where there are thousands, and only the time
+   * from the read to the write is open to conflicts. The claims alone keep the limits, because each is stored before its
+   * Cluster begins and no other write comes between the read and the write; what the list is too old to show is a
+   * Cluster that was claimed since, and one that begins without a claim could begin after any list.
+   */
   async #round(name: string, askers: readonly Asker[]): Promise<void> {
-    const { api, now, onStored } = this.#options;
-    const object = await api.getRollout(name);
-    // A rollout that is gone holds nothing any more.
-    if (object === undefined) return askers.forEach(({ resolve }) => resolve({ begins: true }));
-    const rollout = compileRollout(object);
-    const members = (await api.members()).flatMap((metadata) => this.#memberOf(rollout, metadata));
-    const at = now();
-    const slots = new Slots(rollout, object.status ?? {}, members, at);
-    let status = object.status;
-    const results = askers.map(({ candidateOf, resolve }) => {
-      const candidate = candidateOf(rollout);
-      const result: ClaimResult =
-        candidate === undefined ? { begins: true } : claim({ rollout, status, slots, now: at }, candidate);
-      if (result.begins) status = result.status ?? status;
-      const uid = candidate?.metadata.uid;
-      const claimed = result.begins ? result.status?.running?.find((each) => each.uid === uid) : undefined;
-      return { result, claimed, resolve };
-    });
-    // Those who are refused wait for no write.
-    for (const { result, resolve } of results) if (!result.begins) resolve(result);
-    if (status !== undefined && !isDeepStrictEqual(status, object.status)) {
-      // A rollout that was deleted meanwhile holds nothing any more.
-      const stored = await api.replaceRolloutStatus(object, status);
-      if (stored !== undefined) onStored(stored);
+    const { api } = this.#options;
+    const listed = await api.members();
+    let waiting = askers;
+    for (let attempt = 1; ; attempt += 1) {
+      const object = await api.getRollout(name);
+      // A rollout that is gone holds nothing any more.
+      if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
+      const rollout = compileRollout(object);
+      const metadata = [...listed, ...(await this.#unlisted(rollout, object.status, listed))];
+      const members = metadata.flatMap((each) => this.#memberOf(rollout, each));
+      const { status, claims } = this.#judge(rollout, object.status, { members, askers: waiting });
+      waiting = [...claims.keys()];
+      try {
+        await this.#store(object, status);
+      } catch (error) {
+        if (!api.isConflict(error) || attempt === ATTEMPTS) throw error;
+        continue;
+      }
+      for (const [{ resolve }, claim] of claims)
+        resolve({ begins: true, ...(claim !== undefined && { claim }) });
+      return;
     }
-    for (const { result, claimed, resolve } of results)
-      if (result.begins) resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
+  }
+
+  /** What is to be stored, and those who then begin. The others are answered: they wait for no write. */
+  #judge(
+    rollout: CompiledRollout,
+    stored: HookRolloutStatus | undefined,
+    { members, askers }: { readonly members: readonly Member[]; readonly askers: readonly Asker[] },
+  ): {
+    readonly status: HookRolloutStatus | undefined;
+    readonly claims: ReadonlyMap<Asker, RolloutClaim | undefined>;
+  } {
+    const now = this.#options.now();
+    const slots = new Slots(rollout, stored ?? {}, members, now);
+    const claims = new Map<Asker, RolloutClaim | undefined>();
+    let status = stored;
+    for (const asker of askers) {
+      const candidate = asker.candidateOf(rollout);
+      const result: ClaimResult =
+        candidate === undefined ? { begins: true } : claim({ rollout, status, slots, now }, candidate);
+      if (!result.begins) {
+        asker.resolve(result);
+        continue;
+      }
+      status = result.status ?? status;
+      const uid = candidate?.metadata.uid;
+      claims.set(
+        asker,
+        result.status?.running?.find((each) => each.uid === uid),
+      );
+    }
+    return { status, claims };
+  }
+
+  async #store(object: HookRollout, status: HookRolloutStatus | undefined): Promise<void> {
+    const { api, onStored } = this.#options;
+    if (status === undefined || isDeepStrictEqual(status, object.status)) return;
+    // A rollout that was deleted meanwhile holds nothing any more.
+    const stored = await api.replaceRolloutStatus(object, status);
+    if (stored !== undefined) onStored(stored);
+  }
+
+  /** Clusters that were claimed after the list: their labels count where slots are spread. */
+  async #unlisted(
+    { spread }: CompiledRollout,
+    { running = [] }: HookRolloutStatus = {},
+    listed: readonly ObjectMeta[],
+  ): Promise<readonly ObjectMeta[]> {
+    if (spread.length === 0) return [];
+    const missing = new Map(running.map((each) => [each.uid, each]));
+    for (const { uid } of listed) missing.delete(uid);
+    const found = await Promise.all(
+      [...missing.values()].map(
+        async ({ namespace, name }) => await this.#options.api.findCluster(namespace, name),
+      ),
+    );
+    return found.flatMap((cluster) =>
+      cluster !== undefined && missing.has(cluster.metadata.uid) ? [cluster.metadata] : [],
+    );
   }
 
   #memberOf(rollout: CompiledRollout, metadata: ObjectMeta): Member[] {

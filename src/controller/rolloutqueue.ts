@@ -3,7 +3,9 @@
  * rolloutclaims.ts.
  */
 
+import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
+import { timestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
 import type { Slots } from "../rollouts/slots.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
@@ -51,6 +53,17 @@ export class RolloutQueue {
   /** First come first. */
   get order(): readonly Waiting[] {
     return this.#order;
+  }
+
+  /** As the status tells it. */
+  head(): RolloutCandidate[] {
+    return this.#order.slice(0, MAX_NEXT).map(({ member: { metadata, stage }, target, firstAsked }) => ({
+      namespace: metadata.namespace ?? "",
+      name: metadata.name,
+      ...(target !== "" && { target }),
+      stage: stage.name,
+      since: timestamp(firstAsked),
+    }));
   }
 
   /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */

@@ -4,10 +4,9 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookRollout, HookRolloutStatus, RolloutCandidate, RolloutClaim } from "../api/hookpolicy.ts";
-import { CONDITION, MAX_NEXT, REASON } from "../api/hookpolicy.ts";
+import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
+import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { timestamp } from "../policy/instant.ts";
 import { healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
@@ -16,6 +15,7 @@ import type { Result } from "./reconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
 import type { RolloutApi } from "./rolloutports.ts";
 import type { Rollouts } from "./rollouts.ts";
+import { untilDue } from "./rolloutdue.ts";
 import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
 import type { Lister } from "./ports.ts";
 import { inSlices } from "./slices.ts";
@@ -42,8 +42,12 @@ export interface RolloutReconcilerOptions {
 const CLAIM_MS = 3 * 60_000;
 /** A member that was at its version may be unhealthy for a moment. */
 const UNHEALTHY_MS = 30_000;
-/** Deadlines, soaks and claims end by time alone. */
+/** Memory may be behind what was just read, or another replica leads. */
 const POLL_MS = 2000;
+/** Everything that changes is followed, so this finds something only if that fails. */
+const RESYNC_MS = 30_000;
+/** Instants have whole seconds, and timers fire early. */
+const LATER_MS = 50;
 const MAX_READS = 8;
 
 export class RolloutReconciler {
@@ -69,7 +73,23 @@ export class RolloutReconciler {
     const planned = await this.#statusOf(entry, entry.object, new Set());
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
       await this.#write(entry, mayHaveEnded);
-    return { requeueAfterMs: POLL_MS };
+    return { requeueAfterMs: mayHaveEnded.length > 0 ? POLL_MS : this.#untilDue(entry) };
+  }
+
+  /** Deadlines, soaks and claims end by time alone. */
+  #untilDue(entry: RolloutEntry): number {
+    const { rollout, status } = entry;
+    const nowMs = this.#options.nowMs();
+    const claims = (status?.running ?? []).filter(({ markedAt }) => markedAt === undefined);
+    const due = [
+      ...claims.map((claim) => (this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs) + CLAIM_MS),
+      ...[...this.#unhealthySince]
+        .filter(([key]) => key.startsWith(`${rollout.name} `))
+        .map(([, since]) => since + UNHEALTHY_MS),
+      this.#rebuildUntil.get(rollout.name) ?? Infinity,
+    ].map((at) => at - nowMs);
+    const soonest = Math.min(...due.filter((ms) => ms > 0), untilDue(rollout, status, this.#options.now()));
+    return Math.min(RESYNC_MS, soonest + LATER_MS);
   }
 
   /** A conflict is the queue's to retry: everything is read again then. */
@@ -108,7 +128,7 @@ export class RolloutReconciler {
         ended,
         isRebuilding: this.#isRebuilding(object, rollout, scope),
         scope,
-        next: queueOf(entry),
+        next: entry.queue.head(),
       },
       this.#options.now(),
     );
@@ -218,14 +238,4 @@ function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean 
 
 function claimKey({ rollout }: RolloutEntry, { uid, target, attempts, renewedAt }: RolloutClaim): string {
   return `${rollout.name} ${uid} ${target ?? ""} ${attempts} ${renewedAt}`;
-}
-
-function queueOf(entry: RolloutEntry): RolloutCandidate[] {
-  return entry.queue.order.slice(0, MAX_NEXT).map(({ member: { metadata, stage }, target, firstAsked }) => ({
-    namespace: metadata.namespace ?? "",
-    name: metadata.name,
-    ...(target !== "" && { target }),
-    stage: stage.name,
-    since: timestamp(firstAsked),
-  }));
 }

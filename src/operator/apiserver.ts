@@ -26,6 +26,7 @@ import type { KubeObject } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
+import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
@@ -140,8 +141,8 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async members(): ReturnType<RolloutApi["members"]> {
-    const { items } = await this.#client.list(this.#clusters.current, { metadataOnly: true });
-    return items.map(({ metadata }) => viewMetadata(metadata));
+    const project = ({ metadata }: KubeObject): ObjectMeta => viewMetadata(metadata);
+    return (await this.#client.list(this.#clusters.current, { metadataOnly: true, project })).items;
   }
 
   async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {

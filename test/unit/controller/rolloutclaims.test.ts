@@ -18,7 +18,57 @@ describe("a round", () => {
     assert.ok(count("write upgrades") <= 2, replica.api.requests.join(", "));
   });
 
-  test("holds all of them when another replica was first", async () => {
+  test("tries again at once, without another list, when another write came between", async () => {
+    const replica = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
+    const { api } = replica;
+    api.beforeWrite = () => {
+      api.beforeWrite = () => undefined;
+      api.put(api.stored.get("upgrades")!);
+    };
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
+    assert.deepEqual(api.running("upgrades"), ["a"]);
+    assert.deepEqual(
+      api.requests.filter((each) => each.startsWith("list members")),
+      ["list members"],
+    );
+  });
+
+  test("counts what the other write has taken", async () => {
+    const replica = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
+    const other = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
+    await confirm(other, FLEET[1]!);
+    const { running = [] } = other.api.stored.get("upgrades")?.status ?? {};
+    const { api } = replica;
+    api.beforeWrite = () => {
+      api.beforeWrite = () => undefined;
+      const object = api.stored.get("upgrades")!;
+      api.put({ ...object, status: { ...object.status, running } });
+    };
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "NoFreeSlot");
+    assert.deepEqual(api.running("upgrades"), ["b"]);
+  });
+
+  test("reads the rollout after the list, so that only a moment is open to conflicts", async () => {
+    const replica = replicaOf({ clusters: FLEET });
+    await confirm(replica, FLEET[0]!);
+    assert.deepEqual(replica.api.requests, [
+      "list rollouts",
+      "list members",
+      "get upgrades",
+      "write upgrades",
+    ]);
+  });
+
+  test("counts the labels of a Cluster that was claimed after the list", async () => {
+    const [first, second] = ["a", "b"].map((name) => waitingCluster(name, {}, { region: "x" }));
+    const spec = { maxConcurrency: 2, spread: [{ labelKey: "region", maxConcurrency: 1 }] };
+    const replica = replicaOf({ specs: { upgrades: spec }, clusters: [first!, second!] });
+    assert.equal(reasonOf(await confirm(replica, second!)), "go");
+    replica.api.members = async () => await Promise.resolve([first!.metadata]);
+    assert.equal(reasonOf(await confirm(replica, first!)), "NoFreeSlot");
+  });
+
+  test("holds all of them when other writes come between again and again", async () => {
     const replica = replicaOf({ clusters: FLEET });
     replica.api.beforeWrite = () => replica.api.put(replica.api.stored.get("upgrades")!);
     assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "NotConfirmed");
