@@ -12,7 +12,7 @@ import { type CompiledRollout, type CompiledStage, compileRollout } from "../rol
 import { Slots } from "../rollouts/slots.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./samespec.ts";
-import { RolloutQueue, type Waiting } from "./rolloutqueue.ts";
+import { graceOf, RolloutQueue, type Waiting } from "./rolloutqueue.ts";
 import { inSlices, type Slices } from "./slices.ts";
 import type { Namespace } from "../api/meta.ts";
 
@@ -97,6 +97,13 @@ export class RolloutEntry {
   /** Of a Cluster, or of its namespace. */
   membersChanged(): void {
     this.#hasChanged = true;
+  }
+
+  /** Cluster API has called about the Cluster. */
+  asked(uid: string): void {
+    const nowMs = this.#world.nowMs();
+    if (!this.queue.isAsking(uid, nowMs - graceOf(this.#compiled))) this.#hasChanged = true;
+    this.queue.asked(uid, nowMs);
   }
 
   /** `undefined`: the rollout does not select the Cluster. */

@@ -22,6 +22,11 @@ export interface Waiting {
 const BEHIND_MS = 10 * 60_000;
 const GRACE_MS = 5000;
 
+/** How long a Cluster may be silent. */
+export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
+  return 2 * retryAfterSeconds * 1000 + GRACE_MS;
+}
+
 /** By uid; all times are monotonic milliseconds. */
 export class RolloutQueue {
   /** The last call of each. */
@@ -68,7 +73,7 @@ export class RolloutQueue {
 
   /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */
   update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
-    const graceMs = 2 * rollout.retryAfterSeconds * 1000 + GRACE_MS;
+    const graceMs = graceOf(rollout);
     // The order is told in the status, so it must not depend on which replica was called.
     const ordered = this.#sort(rollout, waiting, nowMs);
     const mayBegin = new Set<string>();
@@ -76,7 +81,7 @@ export class RolloutQueue {
       if (slots.left === 0) break;
       const { uid, labels } = member.metadata;
       const room = { stage: member.stage, labels };
-      if (!this.#isAsking(uid, nowMs - graceMs) || !slots.hasRoom(room)) continue;
+      if (!this.isAsking(uid, nowMs - graceMs) || !slots.hasRoom(room)) continue;
       slots.take(uid, room);
       mayBegin.add(uid);
     }
@@ -93,7 +98,7 @@ export class RolloutQueue {
     for (const [uid] of silent) if (!waiting.has(uid)) this.forget(uid);
   }
 
-  #isAsking(uid: string, since: number): boolean {
+  isAsking(uid: string, since: number): boolean {
     return (this.#asked.get(uid) ?? -Infinity) >= since;
   }
 

@@ -149,7 +149,7 @@ export class Rollouts {
 
   #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
     const { rollout, status, queue, hook } = entry;
-    const { now, nowMs, served } = this.#options;
+    const { now, served } = this.#options;
     const { cluster } = world;
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
@@ -159,7 +159,7 @@ export class Rollouts {
     const promotion = gateHold(rollout, member, { world, call, now: now() });
     if (promotion !== undefined) return promotion;
     const { uid } = member.metadata;
-    queue.asked(uid, nowMs());
+    entry.asked(uid);
     const stage = member.stage?.name;
     const isOwn = status?.running?.some((each) => each.uid === uid && (each.target ?? "") === target);
     if (isOwn === true) return undefined;

@@ -4,7 +4,7 @@
  */
 
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient } from "../../../src/kube/kubeclient.ts";
+import type { KubeClient, ListOptions } from "../../../src/kube/kubeclient.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
 
@@ -173,11 +173,11 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
         if (object === undefined) throw notFound();
         return object;
       }),
-    list: async ({ plural }: Resource, { namespace }: { readonly namespace?: string } = {}) =>
+    list: async ({ plural }: Resource, { namespace, project = (raw) => raw }: ListOptions<unknown> = {}) =>
       await ask(`list ${plural}`, undefined, () => {
         const inScope = ({ metadata }: KubeObject): boolean =>
           namespace === undefined || metadata.namespace === namespace;
-        return { items: api.list(plural).filter(inScope), resourceVersion: "0" };
+        return { items: api.list(plural).filter(inScope).map(project), resourceVersion: "0" };
       }),
     mergePatch: async (
       { plural }: Resource,
