@@ -102,12 +102,13 @@ export function replicaOf({ specs = { upgrades: {} }, status = readyStatus(), cl
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
   const namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } };
+  const namespaces = new Map([["fleet", namespace]]);
   const time = { now: NOW, nowMs: 0 };
   const errors: unknown[] = [];
   const seen = { dirty: 0, demands: 0, stale: 0, transitions: 0 };
   const world = {
     clusters: lister(known),
-    namespaces: lister(new Map([["fleet", namespace]])),
+    namespaces: lister(namespaces),
     served: servedHooks(14),
     firstAsked: () => NOW,
     now: () => time.now,
@@ -153,7 +154,21 @@ export function replicaOf({ specs = { upgrades: {} }, status = readyStatus(), cl
     api.clusters.delete(`fleet/${name}`);
     rollouts.clusterChanged(before, undefined);
   };
-  return { api, rollouts, reconciler, leader, time, errors, seen, put, load, remove, known, namespace };
+  return {
+    api,
+    rollouts,
+    reconciler,
+    leader,
+    time,
+    errors,
+    seen,
+    put,
+    load,
+    remove,
+    known,
+    namespace,
+    namespaces,
+  };
 }
 
 const CALL = { hook: "BeforeClusterUpgrade", toKubernetesVersion: TARGET } as const;

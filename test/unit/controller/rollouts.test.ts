@@ -307,6 +307,38 @@ describe("what gates of stages look at", () => {
   });
 });
 
+test("a change of a namespace is looked at by every rollout, and moves its Clusters at once", () => {
+  const upgrades = { namespaceSelector: { matchLabels: { tier: "x" } } };
+  const replica = replicaOf({ specs: { upgrades }, clusters: [A] });
+  assert.equal(ask(replica, A), "go");
+  replica.seen.dirty = 0;
+  replica.namespaces.set("fleet", { metadata: { ...replica.namespace.metadata, labels: { tier: "x" } } });
+  replica.rollouts.namespaceChanged();
+  assert.equal(replica.seen.dirty, 1);
+  replica.put(marked("z"));
+  assert.equal(ask(replica, A), "NoFreeSlot");
+});
+
+describe("the queue is sorted again", () => {
+  test("when a Cluster begins to be asked about", () => {
+    const replica = replicaOf({ clusters: [A, B] });
+    assert.equal(ask(replica, B), "go");
+    replica.time.nowMs += 60;
+    assert.equal(ask(replica, A), "go");
+    assert.equal(ask(replica, B), "NoFreeSlot");
+  });
+
+  test("after two seconds where nothing has changed", () => {
+    const replica = replicaOf({ specs: { upgrades: { retryAfterSeconds: 5 } }, clusters: [A, B] });
+    for (const cluster of [A, B]) ask(replica, cluster);
+    for (let seconds = 1; seconds <= 18; seconds += 1) {
+      replica.time.nowMs += 1000;
+      ask(replica, B);
+    }
+    assert.equal(ask(replica, B), "go", "A has been silent for longer than 15 s");
+  });
+});
+
 test("a change of a Cluster is looked at by every rollout", () => {
   const replica = replicaOf({ specs: { fleet: {}, zone: {} }, status: readyStatus() });
   replica.seen.dirty = 0;
