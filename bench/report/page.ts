@@ -22,10 +22,9 @@ What HookPolicy costs and withstands, measured. Every figure is the median of th
 largest behind it, and every table says on what machine and with which command it came about. Ratios are of servers that
 were measured one right after the other: they say more than absolute figures, which depend on the machine.
 
-\`make bench\` measures everything but the soak (\`PART=speed\`, \`scale\`, \`rollouts\`, \`faults\` or
-\`hostile\` one part of it),
-\`make soak\` runs for an hour; both write this page from \`bench/results/\`. \`make bench-check\` measures the speed for a few
-minutes and fails where a ratio is far worse than the one that stands here. The machine should do nothing else meanwhile.
+\`make bench\` measures everything but the soak (\`PART=speed\`, \`scale\`, \`rollouts\`, \`faults\` or \`hostile\` one part of
+it), \`make soak\` runs for an hour; both write this page from \`bench/results/\`. \`make bench-check\` measures the speed for
+a few minutes and fails where a ratio is far worse than the one that stands here. The machine should do nothing else meanwhile.
 `;
 
 export function renderPage(results: readonly PartResult[]): string {

@@ -62,8 +62,9 @@ function goRows({ goMs, turnover }: Measured): Row[] {
   ];
 }
 
+const share = (of: number): number => rounded(100 * of);
+
 function waitRows({ heldMs, unanswered, load, size, blockedMs, turnover }: Measured): Row[] {
-  const share = (of: number): number => rounded(100 * of);
   return [
     {
       id: "waiting-cpu",

@@ -16,6 +16,8 @@ const READS = /verb="(GET|LIST)"/;
 const STATUS = /resource="hookrollouts".*subresource="status".*verb="(PUT|PATCH|APPLY)"/;
 const LINE = /^(apiserver_request_total|apiserver_response_sizes_sum)\{(.*)\} (\S+)$/gm;
 
+const isRead = (labels: string): boolean => RESOURCES.test(labels) && READS.test(labels);
+
 /** Since the API server's start. The bench itself only creates and patches Clusters while this is measured. */
 export async function requestsUntilNow(cp: ControlPlane): Promise<Requests> {
   const text = await cp.request<string>("GET", "/metrics");
@@ -26,7 +28,6 @@ export async function requestsUntilNow(cp: ControlPlane): Promise<Requests> {
   }));
   const sum = (is: (line: (typeof lines)[number]) => boolean): number =>
     lines.filter(is).reduce((total, { value }) => total + value, 0);
-  const isRead = (labels: string): boolean => RESOURCES.test(labels) && READS.test(labels);
   return {
     reads: sum(({ isCount, labels }) => isCount && isRead(labels)),
     megabytes: sum(({ isCount, labels }) => !isCount && isRead(labels)) / 1e6,

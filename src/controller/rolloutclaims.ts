@@ -120,8 +120,8 @@ export class RolloutClaims {
         if (!api.isConflict(error) || attempt === ATTEMPTS) throw error;
         continue;
       }
-      for (const [{ resolve }, claim] of claims)
-        resolve({ begins: true, ...(claim !== undefined && { claim }) });
+      for (const [{ resolve }, claimed] of claims)
+        resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
       return;
     }
   }

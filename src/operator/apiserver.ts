@@ -141,8 +141,8 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async members(): ReturnType<RolloutApi["members"]> {
-    const project = ({ metadata }: KubeObject): ObjectMeta => viewMetadata(metadata);
-    return (await this.#client.list(this.#clusters.current, { metadataOnly: true, project })).items;
+    const options = { metadataOnly: true, project: metadataOf };
+    return (await this.#client.list(this.#clusters.current, options)).items;
   }
 
   async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {
@@ -159,6 +159,10 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   isConflict(error: unknown): boolean {
     return isConflict(error);
   }
+}
+
+function metadataOf({ metadata }: KubeObject): ObjectMeta {
+  return viewMetadata(metadata);
 }
 
 async function unlessGone<T>(

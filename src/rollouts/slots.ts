@@ -49,14 +49,15 @@ export class Slots {
       if (isOverdue(rollout, claim, now)) ended.add(claim.uid);
       else this.#put(claim.uid, { stage: claim.stage, labels: "Gone" });
     }
-    for (const member of members) {
-      const { uid, labels } = member.metadata;
-      const claimed = this.#used.get(uid);
-      if (claimed !== undefined || (member.marked && !ended.has(uid)))
-        this.#put(uid, { stage: member.stage?.name ?? claimed?.stage, labels });
-      this.#sizes.add(member.stage?.name, 1);
-      for (const [labelKey, values] of this.#values) values.add(lookup(labels, labelKey), 1);
-    }
+    for (const member of members) this.#countMember(member, ended);
+  }
+
+  #countMember({ metadata: { uid, labels }, stage, marked }: Member, ended: ReadonlySet<string>): void {
+    const claimed = this.#used.get(uid);
+    if (claimed !== undefined || (marked && !ended.has(uid)))
+      this.#put(uid, { stage: stage?.name ?? claimed?.stage, labels });
+    this.#sizes.add(stage?.name, 1);
+    for (const [labelKey, values] of this.#values) values.add(lookup(labels, labelKey), 1);
   }
 
   get used(): number {

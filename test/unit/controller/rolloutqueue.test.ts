@@ -36,7 +36,7 @@ function queueOf(spec: Partial<HookRolloutSpec>, clusters: readonly (readonly [O
       .map((each) => each.member.metadata)
       .filter(({ uid }) => queue.mayBegin(uid))
       .map(({ name }) => name);
-  const order = (): string[] => queue.order.map(({ member }) => member.metadata.uid);
+  const order = (): string[] => queue.order.map((each) => each.member.metadata.uid);
   return { queue, update, askAll, may, order };
 }
 
