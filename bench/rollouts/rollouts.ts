@@ -8,10 +8,10 @@ import { notesOf, tableOf } from "./report.ts";
 const FULL: RolloutSize = {
   clusters: 10_000,
   slots: 200,
-  ends: 150,
+  ends: 100,
   endsPerSecond: 1,
   loadSeconds: 60,
-  restSeconds: 120,
+  restSeconds: 60,
 };
 
 const QUICK: RolloutSize = {

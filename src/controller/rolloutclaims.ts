@@ -6,7 +6,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
-import { claim, type Candidate, type ClaimResult, type HoldReason } from "../rollouts/claim.ts";
+import {
+  claim,
+  type Candidate,
+  type ClaimResult,
+  type HoldReason,
+  ownClaim,
+  type Round,
+} from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
@@ -18,6 +25,8 @@ export type Taken =
   | { readonly begins: false; readonly reason: HoldReason | "NotConfirmed"; readonly stage?: string };
 
 interface Asker {
+  /** Memory has its claim: where that is so, no other Cluster has to be read. */
+  readonly renews: boolean;
   readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
   readonly resolve: (taken: Taken) => void;
 }
@@ -36,7 +45,7 @@ export interface RolloutClaimsOptions {
 
 /** Other writes of the status come between all the time where upgrades begin and end. */
 const ATTEMPTS = 5;
-const NOT_CONFIRMED: Taken = { begins: false, reason: "NotConfirmed" };
+const NOT_CONFIRMED = { begins: false, reason: "NotConfirmed" } as const;
 
 export class RolloutClaims {
   readonly #options: RolloutClaimsOptions;
@@ -50,9 +59,9 @@ export class RolloutClaims {
   /**
    * `candidateOf` is given the rollout as it was just read; `undefined`: it does not hold this Cluster. Never rejects.
    */
-  async take(name: string, candidateOf: Asker["candidateOf"]): Promise<Taken> {
+  async take(name: string, candidateOf: Asker["candidateOf"], renews = false): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
-    this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), { candidateOf, resolve }]);
+    this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), { candidateOf, renews, resolve }]);
     void this.#run(name);
     return await promise;
   }
@@ -95,23 +104,29 @@ export class RolloutClaims {
     return askers;
   }
 
+  /** Who renews its claim does not wait for the list: it may have taken longer than Cluster API waits. */
+  async #round(name: string, askers: readonly Asker[]): Promise<void> {
+    const { true: renewing = [], false: others = [] } = Object.groupBy(askers, ({ renews }) => `${renews}`);
+    if (renewing.length > 0) await this.#take(name, renewing);
+    if (others.length > 0) await this.#take(name, others, await this.#options.api.members());
+  }
+
   /**
    * The Clusters are listed before the rollout is read: the list takes long where there are thousands, and only the time
    * from the read to the write is open to conflicts. The claims alone keep the limits, because each is stored before its
    * Cluster begins and no other write comes between the read and the write; what the list is too old to show is a
-   * Cluster that was claimed since, and one that begins without a claim could begin after any list.
+   * Cluster that was claimed since, and one that begins without a claim could begin after any list. Without a list only
+   * claims that are there can be renewed.
    */
-  async #round(name: string, askers: readonly Asker[]): Promise<void> {
+  async #take(name: string, askers: readonly Asker[], listed?: readonly ObjectMeta[]): Promise<void> {
     const { api } = this.#options;
-    const listed = await api.members();
     let waiting = askers;
     for (let attempt = 1; ; attempt += 1) {
       const object = await api.getRollout(name);
       // A rollout that is gone holds nothing any more.
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
       const rollout = compileRollout(object);
-      const metadata = [...listed, ...(await this.#unlisted(rollout, object.status, listed))];
-      const members = metadata.flatMap((each) => this.#memberOf(rollout, each));
+      const members = listed && (await this.#membersOf(rollout, object.status, listed));
       const { status, claims } = this.#judge(rollout, object.status, { members, askers: waiting });
       waiting = [...claims.keys()];
       try {
@@ -130,19 +145,22 @@ export class RolloutClaims {
   #judge(
     rollout: CompiledRollout,
     stored: HookRolloutStatus | undefined,
-    { members, askers }: { readonly members: readonly Member[]; readonly askers: readonly Asker[] },
+    {
+      members,
+      askers,
+    }: { readonly members: readonly Member[] | undefined; readonly askers: readonly Asker[] },
   ): {
     readonly status: HookRolloutStatus | undefined;
     readonly claims: ReadonlyMap<Asker, RolloutClaim | undefined>;
   } {
     const now = this.#options.now();
-    const slots = new Slots(rollout, stored ?? {}, members, now);
+    const slots = new Slots(rollout, stored ?? {}, members ?? [], now);
     const claims = new Map<Asker, RolloutClaim | undefined>();
     let status = stored;
     for (const asker of askers) {
       const candidate = asker.candidateOf(rollout);
-      const result: ClaimResult =
-        candidate === undefined ? { begins: true } : claim({ rollout, status, slots, now }, candidate);
+      const round = { rollout, status, slots, now };
+      const result = members === undefined ? renew(round, candidate) : begin(round, candidate);
       if (!result.begins) {
         asker.resolve(result);
         continue;
@@ -163,6 +181,15 @@ export class RolloutClaims {
     // A rollout that was deleted meanwhile holds nothing any more.
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored !== undefined) onStored(stored);
+  }
+
+  async #membersOf(
+    rollout: CompiledRollout,
+    status: HookRolloutStatus | undefined,
+    listed: readonly ObjectMeta[],
+  ): Promise<readonly Member[]> {
+    const metadata = [...listed, ...(await this.#unlisted(rollout, status, listed))];
+    return metadata.flatMap((each) => this.#memberOf(rollout, each));
   }
 
   /** Clusters that were claimed after the list: their labels count where slots are spread. */
@@ -190,4 +217,15 @@ export class RolloutClaims {
     const member = memberOf(rollout, metadata, namespaceOf(metadata.namespace ?? ""));
     return member === undefined ? [] : [member];
   }
+}
+
+/** A rollout that does not hold the Cluster any more gives it no slot. */
+function begin(round: Round, candidate: Candidate | undefined): ClaimResult {
+  return candidate === undefined ? { begins: true } : claim(round, candidate);
+}
+
+/** Only what is there already: the slots in use are not known. */
+function renew(round: Round, candidate: Candidate | undefined): ClaimResult | typeof NOT_CONFIRMED {
+  const isNew = candidate !== undefined && ownClaim(round, candidate) === undefined;
+  return isNew ? NOT_CONFIRMED : begin(round, candidate);
 }

@@ -13,7 +13,7 @@ import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, World } from "../policy/world.ts";
 import { openGate, promotionQueries, type Situation } from "../rollouts/promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import { type Candidate, refusalOf } from "../rollouts/claim.ts";
+import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
 import { type Hold, holdText } from "../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
@@ -161,8 +161,8 @@ export class Rollouts {
     const { uid } = member.metadata;
     entry.asked(uid);
     const stage = member.stage?.name;
-    const isOwn = status?.running?.some((each) => each.uid === uid && (each.target ?? "") === target);
-    if (isOwn === true) return undefined;
+    if (ownClaim({ rollout, status, now: now() }, { metadata: member.metadata, target }) !== undefined)
+      return undefined;
     if (!isAsked(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
     entry.refresh();
     return queue.mayBegin(uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
@@ -193,7 +193,7 @@ export class Rollouts {
         const member = memberOf(current, cluster.metadata, namespace);
         return member && { ...member, stage: member.stage, target: targetOf(operation, cluster) };
       };
-      const result = await this.#claims.take(rollout.name, candidateOf);
+      const result = await this.#claims.take(rollout.name, candidateOf, this.#owns(entry, cluster));
       if (result.begins) {
         if (result.claim !== undefined) taken.set(rollout.name, result.claim);
         continue;
@@ -202,6 +202,11 @@ export class Rollouts {
       return holdOf(rollout, result);
     }
     return undefined;
+  }
+
+  #owns({ rollout, status }: RolloutEntry, cluster: Cluster): boolean {
+    const candidate = { metadata: cluster.metadata, target: targetOf(rollout.operation, cluster) };
+    return ownClaim({ rollout, status, now: this.#options.now() }, candidate) !== undefined;
   }
 
   /** A slot is for a Cluster that shows that it waits: a caller must not be able to use them up. */

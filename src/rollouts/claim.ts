@@ -57,13 +57,20 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { stage } = candidate;
   if (status === undefined || stage === undefined) return { begins: false, reason: "NotReady" };
   const { uid } = candidate.metadata;
-  const own = status.running?.find((each) => each.uid === uid && !isOverdue(rollout, each, now));
+  const own = ownClaim({ rollout, status, now }, candidate);
   const others = (status.running ?? []).filter((each) => each.uid !== uid);
-  const taken =
-    own !== undefined && (own.target ?? "") === candidate.target
-      ? renewed(own, now)
-      : newClaim(round, { ...candidate, stage });
+  const taken = own !== undefined ? renewed(own, now) : newClaim(round, { ...candidate, stage });
   return "begins" in taken ? taken : { begins: true, status: { ...status, running: [...others, taken] } };
+}
+
+/** Its claim for the same target: to renew it, no slot has to be free. */
+export function ownClaim(
+  { rollout, status, now }: Omit<Round, "slots">,
+  { metadata: { uid }, target }: Pick<Candidate, "metadata" | "target">,
+): RolloutClaim | undefined {
+  return status?.running?.find(
+    (each) => each.uid === uid && (each.target ?? "") === target && !isOverdue(rollout, each, now),
+  );
 }
 
 type Refusal = ClaimResult & { readonly begins: false };

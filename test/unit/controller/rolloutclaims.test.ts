@@ -33,6 +33,23 @@ describe("a round", () => {
     );
   });
 
+  test("renews a claim without a list, as the answer before it may have come too late", async () => {
+    const replica = replicaOf({ clusters: FLEET });
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
+    replica.api.requests.length = 0;
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
+    assert.deepEqual(replica.api.requests, ["list rollouts", "get upgrades", "write upgrades"]);
+  });
+
+  test("gives no slot without a list where memory alone has the claim", async () => {
+    const replica = replicaOf({ clusters: FLEET });
+    await confirm(replica, FLEET[0]!);
+    const object = replica.api.stored.get("upgrades")!;
+    replica.api.put({ ...object, status: { ...object.status, running: [] } });
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "NotConfirmed");
+    assert.deepEqual(replica.api.running("upgrades"), []);
+  });
+
   test("counts what the other write has taken", async () => {
     const replica = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
     const other = replicaOf({ specs: { upgrades: { maxConcurrency: 1 } }, clusters: FLEET });
