@@ -71,7 +71,8 @@ export interface Measured {
 
 type Progress = (line: string) => void;
 
-const CONNECTIONS = 100;
+/** A call that is being confirmed keeps one; those that are held must not wait for it. */
+const CONNECTIONS = 300;
 const LIMIT_MS = 600_000;
 
 /** With a control plane of its own. */

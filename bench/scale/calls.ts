@@ -48,7 +48,7 @@ export class HookCaller {
 
   async #send(hook: HookName, body: Buffer, agent: Agent | false): Promise<Answer> {
     const { port, ca } = this.#options;
-    const started = performance.now();
+    let started = performance.now();
     const answer = await new Promise<string>((resolve, reject) => {
       const path = `${hookPath(hook)}?timeout=10s`;
       const headers = { "content-length": body.length };
@@ -60,6 +60,8 @@ export class HookCaller {
         },
       );
       call.setTimeout(TIMEOUT_MS, () => call.destroy(new Error("no answer in time")));
+      // The time until a connection is free is this program's.
+      call.once("socket", () => (started = performance.now()));
       call.once("error", reject);
       call.end(body);
     });
