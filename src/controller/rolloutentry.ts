@@ -24,6 +24,8 @@ export interface RolloutWorld {
   readonly now: () => Date;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  /** How long the queue may be out of date. */
+  readonly refreshMs?: number;
 }
 
 /** A member, and the Cluster that it was made of. */
@@ -108,9 +110,9 @@ export class RolloutEntry {
 
   /** Brings the queue up to date, unless that was done a moment ago. */
   refresh(): void {
-    const { nowMs } = this.#world;
+    const { nowMs, refreshMs = REFRESH_MS } = this.#world;
     const began = nowMs();
-    if (began - this.#refreshedAt < Math.max(REFRESH_MS, this.#cost * REFRESH_SHARE)) return;
+    if (began - this.#refreshedAt < Math.max(refreshMs, this.#cost * REFRESH_SHARE)) return;
     const known = this.members();
     const slots = new Slots(
       this.#compiled,

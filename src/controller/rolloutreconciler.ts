@@ -38,9 +38,9 @@ export interface RolloutReconcilerOptions {
 }
 
 /** Longer than an answer "go" takes to become a mark. */
-const CLAIM_MS = 3 * 60_000;
+export const CLAIM_MS = 3 * 60_000;
 /** A member that was at its version may be unhealthy for a moment. */
-const UNHEALTHY_MS = 30_000;
+export const UNHEALTHY_MS = 30_000;
 /** Deadlines, soaks and claims end by time alone. */
 const POLL_MS = 2000;
 const MAX_READS = 8;
