@@ -1,5 +1,6 @@
 /** What the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
+import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
@@ -48,16 +49,47 @@ interface Scene {
   readonly at: Date;
 }
 
-function holdsOf({ compiled, status: stored }: FleetRollout, { fleet, operations, at }: Scene): Holds {
+function holdsOf({ compiled, status: stored }: FleetRollout, scene: Scene): Holds {
+  const { fleet, operations, at } = scene;
   const members = membersOf(compiled, fleet);
-  // As the operator would write it now: a new rollout has no status yet.
-  const status = computeRolloutStatus(
+  const status = statusOf(compiled, { stored, members, at });
+  const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
+  const holds = new Map<string, Hold>();
+  const waiting: Waiting[] = [];
+  for (const asked of operations) {
+    const key = clusterKey(asked.cluster);
+    const member = byKey.get(key);
+    if (member === undefined || member.marked || isOverridden(compiled, asked, scene)) continue;
+    const target = targetOf(compiled, asked.call);
+    const hold = closedFor(compiled, { asked, member, status, target }, scene);
+    if (hold !== undefined) holds.set(key, hold);
+    else if (asked.released && member.stage !== undefined)
+      waiting.push({ member: { ...member, stage: member.stage }, target, firstAsked: asked.firstAsked });
+  }
+  const own = members.map(({ member }) => member);
+  for (const { metadata, stage } of withoutSlot(compiled, new Slots(compiled, status, own, at), waiting, at))
+    holds.set(`${metadata.namespace}/${metadata.name}`, holdOf(compiled, "NoFreeSlot", stage?.name));
+  return holds;
+}
+
+/** As the operator would write it now: a new rollout has none yet. */
+function statusOf(
+  rollout: CompiledRollout,
+  {
+    stored,
+    members,
+    at,
+  }: { readonly stored: HookRolloutStatus; readonly members: readonly Selected[]; readonly at: Date },
+): HookRolloutStatus {
+  return computeRolloutStatus(
     {
-      rollout: compiled,
+      rollout,
       stored,
-      members: members.map(({ member, cluster }) => {
-        return { member, cluster, health: healthOf(compiled, cluster, at), lastsUnhealthy: false };
-      }),
+      members: members.map((each) => ({
+        ...each,
+        health: healthOf(rollout, each.cluster, at),
+        lastsUnhealthy: false,
+      })),
       ended: new Set(),
       isRebuilding: false,
       scope: "",
@@ -65,72 +97,53 @@ function holdsOf({ compiled, status: stored }: FleetRollout, { fleet, operations
     },
     at,
   );
-  const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
-  const holds = new Map<string, Hold>();
-  const waiting: Waiting[] = [];
-  const { name: rollout, retryAfterSeconds } = compiled;
-  for (const { cluster, call, firstAsked, released } of operations) {
-    const key = clusterKey(cluster);
-    const member = byKey.get(key);
-    if (member === undefined || member.marked || isOverridden(compiled, { fleet, cluster, call, at }))
-      continue;
-    const { stage } = member;
-    const target = compiled.operation === "Upgrade" ? (targetVersion(call) ?? "") : "";
-    const refusal = refusalOf(compiled, status, { stage, target }, at);
-    const open = stage && openGate(stage, { world: fleet.world(cluster), call, now: at });
-    if (refusal !== undefined)
-      holds.set(key, {
-        rollout,
-        retryAfterSeconds,
-        reason: refusal.reason,
-        ...stageOf(refusal.stage ?? stage?.name),
-      });
-    else if (open !== undefined)
-      holds.set(key, {
-        rollout,
-        retryAfterSeconds,
-        reason: "GateOpen",
-        wanted: `gate ${open.gate} waits for ${open.wanted}`,
-        ...stageOf(stage?.name),
-      });
-    else if (released && stage !== undefined)
-      waiting.push({ member: { ...member, stage }, target, firstAsked });
-  }
-  const slots = new Slots(
-    compiled,
-    status,
-    members.map(({ member }) => member),
-    at,
-  );
-  const asking = waiting.filter(({ member }) => !slots.has(member.metadata.uid));
-  const queue = queueOf(compiled, slots, asking, at);
-  for (const { member } of asking) {
-    const { uid, namespace, name } = member.metadata;
-    if (!queue.mayBegin(uid))
-      holds.set(`${namespace}/${name}`, {
-        rollout,
-        retryAfterSeconds,
-        reason: "NoFreeSlot",
-        ...stageOf(member.stage.name),
-      });
-  }
-  return holds;
 }
 
-function queueOf(
+function targetOf({ operation }: CompiledRollout, call: HookCall): string {
+  return operation === "Upgrade" ? (targetVersion(call) ?? "") : "";
+}
+
+interface Candidate {
+  readonly asked: Asked;
+  readonly member: Member;
+  readonly status: HookRolloutStatus;
+  readonly target: string;
+}
+
+/** Whatever slots are free. */
+function closedFor(
+  rollout: CompiledRollout,
+  { asked, member: { stage }, status, target }: Candidate,
+  { fleet, at }: Scene,
+): Hold | undefined {
+  const refusal = refusalOf(rollout, status, { stage, target }, at);
+  if (refusal !== undefined) return holdOf(rollout, refusal.reason, refusal.stage ?? stage?.name);
+  const open = stage && openGate(stage, { world: fleet.world(asked.cluster), call: asked.call, now: at });
+  if (open === undefined) return undefined;
+  const wanted = `gate ${open.gate} waits for ${open.wanted}`;
+  return { ...holdOf(rollout, "GateOpen", stage?.name), wanted };
+}
+
+function holdOf(
+  { name, retryAfterSeconds }: CompiledRollout,
+  reason: Hold["reason"],
+  stage: string | undefined,
+): Hold {
+  return { rollout: name, retryAfterSeconds, reason, ...(stage !== undefined && { stage }) };
+}
+
+/** The first of the queue take the free slots. */
+function withoutSlot(
   rollout: CompiledRollout,
   slots: Slots,
   waiting: readonly Waiting[],
   at: Date,
-): RolloutQueue {
+): readonly Member[] {
+  const asking = waiting.filter(({ member }) => !slots.has(member.metadata.uid));
   const queue = new RolloutQueue();
-  for (const { member } of waiting) queue.asked(member.metadata.uid, at.getTime());
-  queue.update(rollout, slots, waiting, at.getTime());
-  return queue;
-}
-
-function stageOf(stage: string | undefined): { readonly stage?: string } {
-  return stage === undefined ? {} : { stage };
+  for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
+  queue.update(rollout, slots, asking, at.getTime());
+  return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
 }
 
 interface Selected {
@@ -148,12 +161,8 @@ function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly Selected[] 
 
 function isOverridden(
   { name }: CompiledRollout,
-  {
-    fleet,
-    cluster,
-    call,
-    at,
-  }: { readonly fleet: Fleet; readonly at: Date } & Pick<Asked, "cluster" | "call">,
+  { cluster, call }: Asked,
+  { fleet, at }: Pick<Scene, "fleet" | "at">,
 ): boolean {
   return fleet
     .world(cluster)

@@ -87,10 +87,10 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   for (const [index, cluster] of clusters.entries()) {
     const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
-      const answers = answerBoth(sides, changed.get(hook) ?? [], hook, options);
+      const alone = answerBoth(sides, changed.get(hook) ?? [], hook, options);
       const answered = {
-        before: underRollout(answers.before, held.before.get(`${hook} ${clusterKey(cluster)}`)),
-        after: underRollout(answers.after, held.after.get(`${hook} ${clusterKey(cluster)}`)),
+        before: underRollout(alone.before, held.before.get(`${hook} ${clusterKey(cluster)}`)),
+        after: underRollout(alone.after, held.after.get(`${hook} ${clusterKey(cluster)}`)),
       };
       blockedBefore += Number(answered.before.turns[0]?.answer.holds === true);
       blockedAfter += Number(answered.after.turns[0]?.answer.holds === true);

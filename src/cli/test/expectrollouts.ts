@@ -1,6 +1,6 @@
 /** Compares what a step expects of HookRollouts with their statuses. */
 
-import { CONDITION, type HookRollout } from "../../api/hookpolicy.ts";
+import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/hookpolicy.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames } from "./checknames.ts";
@@ -19,26 +19,50 @@ export function compareRollout(
   { status }: Pick<HookRollout, "status">,
   { rollouts, clusters }: KnownRollouts,
 ): Compared[] {
-  const { name, target, stage, halted, running, next, failed } = expect;
+  const { name, stage, running, next, failed } = expect;
   checkRolloutNames({ rollout: name, stage }, rollouts);
   for (const [field, names = []] of Object.entries({ running, next, failed }))
     checkClusters(field, names, clusters);
-  const isHalted = status?.conditions?.some(
-    ({ type, status: is }) => type === CONDITION.Halted && is === "True",
-  );
-  const rows: readonly [string, string | undefined, string | undefined][] = [
-    ["target", target, status?.target],
-    ["stage", stage, status?.stage],
-    ["halted", halted?.toString(), String(isHalted === true)],
-    ["running", running && sorted(running), sorted(namesOf(status?.running))],
-    ["next", next && listed(next), listed(namesOf(status?.next))],
-    ["failed", failed && sorted(failed), sorted(namesOf(status?.failed))],
-  ];
-  return rows.flatMap(([field, expected, actual = NONE]) =>
-    expected === undefined
-      ? []
-      : [{ field: `rollout ${name} ${field}`, expected, actual, same: expected === actual }],
-  );
+  const expected = textsOf(expect);
+  const actual = textsOf(shownBy(status ?? {}));
+  return FIELDS.flatMap((field) => {
+    const [wanted, found = NONE] = [expected[field], actual[field]];
+    if (wanted === undefined) return [];
+    return [{ field: `rollout ${name} ${field}`, expected: wanted, actual: found, same: wanted === found }];
+  });
+}
+
+const FIELDS = ["target", "stage", "halted", "running", "next", "failed"] as const;
+type Shown = Omit<RolloutExpectSpec, "name">;
+
+function textsOf({ halted, running, next, failed, ...texts }: Shown): {
+  readonly [K in keyof Shown]: string | undefined;
+} {
+  return {
+    ...texts,
+    halted: halted?.toString(),
+    running: running && listed(running.toSorted()),
+    next: next && listed(next),
+    failed: failed && listed(failed.toSorted()),
+  };
+}
+
+function shownBy({
+  target,
+  stage,
+  conditions = [],
+  running,
+  next,
+  failed,
+}: Partial<HookRolloutStatus>): Shown {
+  return {
+    ...(target !== undefined && { target }),
+    ...(stage !== undefined && { stage }),
+    halted: conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True"),
+    running: namesOf(running),
+    next: namesOf(next),
+    failed: namesOf(failed),
+  };
 }
 
 function checkClusters(field: string, names: readonly string[], clusters: readonly string[]): void {
@@ -53,10 +77,6 @@ function namesOf(
   clusters: readonly { readonly namespace: string; readonly name: string }[] = [],
 ): readonly string[] {
   return clusters.map(({ namespace, name }) => `${namespace}/${name}`);
-}
-
-function sorted(names: readonly string[]): string {
-  return listed(names.toSorted());
 }
 
 function listed(names: readonly string[]): string {
