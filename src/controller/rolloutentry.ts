@@ -13,7 +13,8 @@ import { Slots } from "../rollouts/slots.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./samespec.ts";
 import { graceOf, RolloutQueue, type Waiting } from "./rolloutqueue.ts";
-import { inSlices, type Slices } from "./slices.ts";
+import { inSlices } from "./slices.ts";
+import { atOnce, type Steps } from "../api/steps.ts";
 import type { Namespace } from "../api/meta.ts";
 
 export interface RolloutWorld {
@@ -25,6 +26,8 @@ export interface RolloutWorld {
   readonly now: () => Date;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  /** How long the queue may be out of date; 0: never, and nothing is done in slices. */
+  readonly refreshMs?: number;
 }
 
 /** A member, and the Cluster that it was made of. */
@@ -120,7 +123,7 @@ export class RolloutEntry {
   }
 
   /** One step for each Cluster. */
-  *members<T>(work: (known: KnownMember) => T): Slices<T[]> {
+  *members<T>(work: (known: KnownMember) => T): Steps<T[]> {
     const all: T[] = [];
     for (const cluster of this.#world.clusters.list()) {
       const { known } = this.#remembered(cluster);
@@ -132,21 +135,22 @@ export class RolloutEntry {
 
   /** Brings the queue up to date, at once or in slices, unless that was done a moment ago. */
   refresh(): void {
-    const share = Math.max(REFRESH_MS, this.#cost * REFRESH_SHARE);
-    const pause = this.#hasChanged ? share : Math.max(REST_MS, share);
-    if (this.#world.nowMs() - this.#refreshedAt >= pause) void this.refreshed();
+    const { nowMs, refreshMs } = this.#world;
+    const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
+    const pause = this.#hasChanged ? share : Math.max(refreshMs ?? REST_MS, share);
+    if (nowMs() - this.#refreshedAt >= pause) void this.refreshed();
   }
 
   /** Brings the queue up to date now; where that takes more than a turn, it is when the promise resolves. */
   refreshed(): Promise<void> | undefined {
     if (this.#refreshing !== undefined) return this.#refreshing;
-    const result = inSlices(this.#refresh());
+    const result = this.#world.refreshMs === 0 ? atOnce(this.#refresh()) : inSlices(this.#refresh());
     if (!(result instanceof Promise)) return undefined;
     this.#refreshing = result.finally(() => (this.#refreshing = undefined));
     return this.#refreshing;
   }
 
-  *#refresh(): Slices<void> {
+  *#refresh(): Steps<void> {
     const { now, nowMs } = this.#world;
     const began = nowMs();
     this.#refreshedAt = began;

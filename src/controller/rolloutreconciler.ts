@@ -39,9 +39,9 @@ export interface RolloutReconcilerOptions {
 }
 
 /** Longer than an answer "go" takes to become a mark. */
-const CLAIM_MS = 3 * 60_000;
+export const CLAIM_MS = 3 * 60_000;
 /** A member that was at its version may be unhealthy for a moment. */
-const UNHEALTHY_MS = 30_000;
+export const UNHEALTHY_MS = 30_000;
 /** Memory may be behind what was just read, or another replica leads. */
 const POLL_MS = 2000;
 /** Everything that changes is followed, so this finds something only if that fails. */

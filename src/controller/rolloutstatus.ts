@@ -16,6 +16,7 @@ import {
   type RolloutTarget,
 } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
 import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
 import { neededOf, toleratedOf } from "../rollouts/limit.ts";
@@ -184,7 +185,6 @@ function overdueFailure(
   { namespace, name, uid, target, stage, claimed, claimedAt }: RolloutClaim,
   now: Date,
 ): RolloutFailure {
-  const minutes = Math.round(progressDeadlineMs / 60_000);
   return {
     namespace,
     name,
@@ -193,7 +193,7 @@ function overdueFailure(
     ...(stage !== undefined && { stage }),
     reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
     time: timestamp(now),
-    message: `it began at ${claimedAt} and has not ended within ${minutes} minutes (progressDeadline)`,
+    message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,
   };
 }
 

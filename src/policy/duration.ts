@@ -12,3 +12,15 @@ export function parseDuration(text: string): number | undefined {
   const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
   return ms > 0 && ms <= MAX_MS ? ms : undefined;
 }
+
+/** "1h30m", as parseDuration() reads it. */
+export function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const parts = [
+    [Math.floor(seconds / 3600), "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`);
+  return shown.length === 0 ? "0s" : shown.join("");
+}

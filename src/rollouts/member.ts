@@ -50,8 +50,12 @@ export function showsMark(operation: Operation, metadata: ObjectMeta): boolean {
   const { annotations, deletionTimestamp } = metadata;
   if (operation === "Delete")
     return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
-  const mark = operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
-  return deletionTimestamp === undefined && isPending({ metadata }, mark);
+  return deletionTimestamp === undefined && isPending({ metadata }, markOfOperation(operation));
+}
+
+/** The hook that Cluster API has still to call while the operation runs. */
+export function markOfOperation(operation: "Create" | "Upgrade"): HookName {
+  return operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
 }
 
 /** What the operation is about: a version for an upgrade. */

@@ -16,24 +16,43 @@ const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.incl
 
 test("five recipes have a suite", () => assert.equal(pages.length, 5));
 
+async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "recipe-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const { objects } = await loadPaths(["suite.yaml"], { cwd: folder });
+  const [source, ...others] = objects.filter(({ object }) => isSuite(object));
+  assert.ok(source && others.length === 0);
+  const loaded = await loadSuite(source, async (paths) => await loadPaths(paths, { cwd: folder }));
+  const { status, problems, steps } = await runSuite(loaded);
+  const failed = steps.filter((step) => step.status !== "passed" && step.status !== "done");
+  assert.deepEqual({ status, problems, failed }, { status: "passed", problems: [], failed: [] });
+}
+
 for (const page of pages) {
   test(`the suite of ${page} passes`, async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "recipe-"));
-    t.after(() => rmSync(folder, { recursive: true }));
     const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
     const of = (suite: boolean): string =>
       blocks
         .filter(({ text }) => text.includes("hookpolicy.dev/") && text.includes(SUITE) === suite)
         .map(({ text }) => text)
         .join("---\n");
-    writeFileSync(join(folder, "policies.yaml"), of(false));
-    writeFileSync(join(folder, "suite.yaml"), of(true));
-    const { objects } = await loadPaths(["suite.yaml"], { cwd: folder });
-    const [source, ...others] = objects.filter(({ object }) => isSuite(object));
-    assert.ok(source && others.length === 0);
-    const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder }));
-    const { status, problems, steps } = runSuite(loaded);
-    const failed = steps.filter((step) => step.status !== "passed");
-    assert.deepEqual({ status, problems, failed }, { status: "passed", problems: [], failed: [] });
+    await check(t, { "policies.yaml": of(false), "suite.yaml": of(true) });
+  });
+}
+
+const ROLLOUTS = blocksOf("../rollouts.md").filter(({ text }) => text.includes("hookpolicy.dev/"));
+const rolloutSuites = ROLLOUTS.filter(({ text }) => text.includes(SUITE));
+
+test("every rollout of its page has a suite", () =>
+  assert.deepEqual([ROLLOUTS.length, rolloutSuites.length], [8, 4]));
+
+for (const { text } of rolloutSuites) {
+  const name = /^  name: (.*)$/m.exec(text)?.[1] ?? "";
+  test(`the suite of HookRollout ${name} passes`, async (t) => {
+    const rollout = ROLLOUTS.find(
+      (each) => !each.text.includes(SUITE) && each.text.includes(`\n  name: ${name}\n`),
+    );
+    await check(t, { [`${name}.yaml`]: rollout?.text ?? "", "suite.yaml": text });
   });
 }

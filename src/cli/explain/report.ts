@@ -15,7 +15,7 @@ import type {
 } from "./explanation.ts";
 import type { ExplainedRollout } from "./rollouthold.ts";
 import type { StatusComparison } from "./storedstatus.ts";
-import { durationText } from "../terminal/timetext.ts";
+import { durationText } from "../../policy/duration.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 export interface TextOptions {

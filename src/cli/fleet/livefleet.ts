@@ -3,7 +3,7 @@
 import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES } from "../../kube/resources.ts";
+import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
 import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";
@@ -29,9 +29,9 @@ export async function withApiServer<T>(
   }
 }
 
-/** Policies, overrides, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
+/** Policies, overrides, rollouts, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
 export async function readFleet(client: KubeClient): Promise<RawObject[]> {
-  const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES];
+  const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES, ROLLOUTS];
   const clusters = await clusterResource(client);
   const lists = await Promise.all([
     ...own.map(async (resource) => await listIfServed(client, resource)),

@@ -7,7 +7,7 @@ import { effectOf } from "../approve/report.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type { Lifted, NewOverride } from "./newoverride.ts";
 import { indented } from "../get/report.ts";
-import { durationText } from "../terminal/timetext.ts";
+import { durationText } from "../../policy/duration.ts";
 import type { Detail } from "../terminal/tree.ts";
 
 interface LiftedView {

@@ -11,9 +11,7 @@ import { CommandError, USAGE } from "../command.ts";
 import { createFleet, type Fleet } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { type Connection, readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
-import { listIfServed } from "../fleet/liveobjects.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
-import { ROLLOUTS } from "../../kube/resources.ts";
 
 export interface Planned {
   readonly rollout: HookRollout;
@@ -29,9 +27,8 @@ export async function readPlanned(
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) return { rollout: rolloutIn(files, name), fleet: fleetOf(files) };
   return await withApiServer(connection, async (client) => {
-    const stored = paths.length === 0 ? await listIfServed(client, ROLLOUTS) : files;
-    const rollout = rolloutIn(stored, name);
     const objects = await readFleet(client);
+    const rollout = rolloutIn(paths.length === 0 ? objects : files, name);
     const demands = fleetOf(objects).policies.flatMap(({ compiled }) => demandsOf(compiled));
     const { capiVersion, maxOverrideMs } = parseOptions({});
     const served = servedHooks(capiVersion.minor);

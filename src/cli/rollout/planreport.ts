@@ -1,7 +1,7 @@
 /** Prints the plan of a rollout: as tables, as JSON, and as a picture. */
 
+import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
-import { ageText } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import type { FleetPlan } from "./plan.ts";
 
@@ -13,11 +13,11 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const end = endOf(plan);
   const rows = stages.map((stage) => [stage.name, String(stage.clusters), ...timesOf(stage)]);
   return [
-    `HookRollout ${rollout.name} from ${minute(from)} on, if every operation takes ${ageText(durationMs)} and none fails:`,
+    `HookRollout ${rollout.name} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
     ...tableLines(["STAGE", "CLUSTERS", "BEGINS", "ENDS", "PASSES"], rows),
     end === undefined
       ? "No Cluster ever begins."
-      : `The last Cluster is done at ${minute(end)}, after ${ageText(end.getTime() - from.getTime())}.`,
+      : `The last Cluster is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`,
     ...(needy === 0
       ? []
       : [

@@ -7,8 +7,9 @@ import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
-import { groupOf, ownKind, policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { editsBetween, type PolicyEdit } from "../fleet/edits.ts";
+import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 
 export interface FleetPair {
@@ -21,7 +22,7 @@ export interface FleetPair {
   readonly edits: readonly PolicyEdit[];
 }
 
-/** `prune`: policies that are not among the new objects are removed. */
+/** `prune`: policies and rollouts that are not among the new objects are removed. */
 export function fleetPair(
   present: readonly RawObject[],
   applied: readonly RawObject[],
@@ -32,8 +33,7 @@ export function fleetPair(
   const updated = applied.map((object) => apply(byIdentity.get(identityOf(object, namespace)), object));
   const names = new Set(applied.map((object) => identityOf(object, namespace)));
   const kept = present.filter(
-    (object) =>
-      !names.has(identityOf(object, namespace)) && !(options.prune && policyKind(object) !== undefined),
+    (object) => !names.has(identityOf(object, namespace)) && !(options.prune && holdsOperations(object)),
   );
   // The policies are compared on the Clusters that come with them, too.
   const extra = applied.filter(
@@ -48,6 +48,10 @@ export function fleetPair(
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw, namespace))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
   };
+}
+
+function holdsOperations(object: RawObject): boolean {
+  return policyKind(object) !== undefined || ownKind(object) === "HookRollout";
 }
 
 function identityOf(object: RawObject, standard: string): string {
@@ -90,10 +94,14 @@ function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName):
   return JSON.stringify({ ...spec, rules: onHook });
 }
 
-/** The kinds of objects that gates of the policies look at. */
+/** The kinds of objects that gates of the policies and rollouts look at. */
 export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
   return objects.flatMap((object) => {
     const kind = policyKind(object);
+    if (ownKind(object) === "HookRollout")
+      return compileRollout(viewRollout(object)).stages.flatMap(({ until }) =>
+        until.flatMap(({ demands = [] }) => demands),
+      );
     return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
   });
 }

@@ -79,7 +79,7 @@ export function addSimulate(program: Command): void {
       once(),
       LIVE,
     )
-    .option("--prune", "policies that are not among the applied objects are deleted")
+    .option("--prune", "policies and rollouts that are not among the applied objects are deleted")
     .option("--at <time>", "the instant of the calls; default: now", instant)
     .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
     .option("--to <time>", "its end", instant)
@@ -200,9 +200,13 @@ async function pairOf(
   return pair;
 }
 
-async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
+async function refuseInvalid({ applied, after }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
   const { policyName } = await import("../../policy/policyref.ts");
-  const { policyKind, viewPolicy } = await import("../fleet/kinds.ts");
+  const { ownKind, policyKind, viewPolicy, viewRollout } = await import("../fleet/kinds.ts");
+  const given = (name: string): boolean =>
+    sources.some(
+      ({ object }) => ownKind(object) === "HookRollout" && viewRollout(object).metadata.name === name,
+    );
   for (const { compiled } of applied) {
     const source = sources.findLast(({ object }) => {
       const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
@@ -216,7 +220,15 @@ async function refuseInvalid({ applied }: FleetPair, sources: readonly SourceObj
       stderr.line(problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }));
     }
   }
-  if (applied.some(({ compiled }) => compiled.errors.length > 0)) throw new CommandError(USAGE);
+  const broken = after.rollouts.filter(
+    ({ compiled: { name, problem } }) => problem !== undefined && given(name),
+  );
+  for (const { compiled } of broken)
+    stderr.line(
+      `HookRollout ${compiled.name} is not valid: ${compiled.problem} ('hookpolicy validate' says where)`,
+    );
+  if (broken.length > 0 || applied.some(({ compiled }) => compiled.errors.length > 0))
+    throw new CommandError(USAGE);
 }
 
 async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {

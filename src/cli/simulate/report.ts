@@ -1,5 +1,6 @@
 /** Prints the result of a simulation as text, JSON and Markdown. */
 
+import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
@@ -110,23 +111,7 @@ function named(clusters: readonly string[]): string {
 }
 
 function when({ from, seconds }: Change): string {
-  return `${timestamp(from)}, ${duration(seconds)}`;
-}
-
-/** "36h5m" */
-function duration(seconds: number): string {
-  const whole = Math.round(seconds);
-  const parts = [
-    [Math.floor(whole / 3600), "h"],
-    [Math.floor(whole / 60) % 60, "m"],
-    [whole % 60, "s"],
-  ] as const;
-  return (
-    parts
-      .filter(([count]) => count > 0)
-      .map(([count, unit]) => `${count}${unit}`)
-      .join("") || "0s"
-  );
+  return `${timestamp(from)}, ${durationText(seconds * 1000)}`;
 }
 
 function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {

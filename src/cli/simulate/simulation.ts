@@ -23,6 +23,10 @@ import {
   type ChangeKind,
   Comparison,
 } from "./comparison.ts";
+import { BEGINS } from "../../rollouts/member.ts";
+import { type Hold, holdText } from "../../rollouts/holdtext.ts";
+import { WHOLE } from "../../rollouts/rollout.ts";
+import { type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -73,15 +77,23 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
   const changes: Change[] = [];
   const notEvaluable = new Map<string, NotEvaluableRule>();
+  const held = {
+    before: heldBy(pair.before, clusters, options),
+    after: heldBy(pair.after, clusters, options),
+  };
   const comparison = new Comparison((options.to ?? options.from).getTime());
   const walks = { before: new Walks(answerOf, keyOf), after: new Walks(answerOf, keyOf) };
   let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
     const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
-      const answered = answerBoth(sides, changed.get(hook) ?? [], hook, options);
-      blockedBefore += Number(answered.before.first.decision.holds);
-      blockedAfter += Number(answered.after.first.decision.holds);
+      const alone = answerBoth(sides, changed.get(hook) ?? [], hook, options);
+      const answered = {
+        before: underRollout(alone.before, held.before.get(`${hook} ${clusterKey(cluster)}`)),
+        after: underRollout(alone.after, held.after.get(`${hook} ${clusterKey(cluster)}`)),
+      };
+      blockedBefore += Number(answered.before.turns[0]?.answer.holds === true);
+      blockedAfter += Number(answered.after.turns[0]?.answer.holds === true);
       skippingMinor += Number(skipsMinor(answered.after.call));
       for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
       const different = comparison.changes(answered.before, answered.after);
@@ -103,6 +115,50 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
+/** What rollouts hold at the beginning, by hook and Cluster. */
+function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Holds {
+  const hooks = options.hooks.filter((hook) =>
+    fleet.rollouts.some(({ compiled }) => BEGINS[compiled.operation] === hook),
+  );
+  const held = hooks.flatMap((hook) => {
+    const operations = clusters.flatMap((each) => {
+      const { namespace = "", name } = each.metadata;
+      const cluster = fleet.cluster(namespace, name);
+      if (cluster === undefined) return [];
+      const operation = operationOf({ fleet, cluster, asked: fleet.asked(cluster) }, hook, options);
+      const { decision } = lookAt(operation, options.from);
+      const { firstAsked } = operation.asked;
+      return [{ cluster, call: operation.call, firstAsked, released: !decision.holds }];
+    });
+    return [...rolloutHolds(fleet, operations, options.from)].map(
+      ([key, hold]) => [`${hook} ${key}`, hold] as const,
+    );
+  });
+  return new Map(held);
+}
+
+/** A rollout is asked once every policy has released the operation. */
+function underRollout(answered: Answered, hold: Hold | undefined): Answered {
+  if (hold === undefined) return answered;
+  const { rollout, stage = WHOLE, reason, retryAfterSeconds } = hold;
+  const rule = { policy: `HookRollout ${rollout}`, rule: stage, reason };
+  const own: Answer = {
+    verdict: "Blocked",
+    holds: true,
+    retryAfterSeconds,
+    message: holdText(hold),
+    rules: [rule],
+  };
+  const turns = answered.turns.map((turn) =>
+    turn.answer.holds ? turn : { ...turn, answer: own, key: keyOf(own) },
+  );
+  return {
+    ...answered,
+    turns,
+    answerAt: (turn) => (turn.answer === own ? own : answered.answerAt(turn)),
+  };
+}
+
 function notEvaluableIn({ first }: Answered): NotEvaluableRule[] {
   return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
@@ -117,10 +173,13 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
   found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
 }
 
-interface Side {
+interface Place {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly asked: readonly Ask[];
+}
+
+interface Side extends Place {
   readonly walks: Walks<Answer>;
 }
 
@@ -214,10 +273,10 @@ const MAX_SAMPLES = 100;
 const SAMPLE_SECONDS = 60;
 
 function operationOf(
-  { fleet, cluster, asked }: Side,
+  { fleet, cluster, asked }: Place,
   hook: HookName,
   { from, version, fromVersion }: SimulationOptions,
-): Operation {
+): Operation<Ask> {
   const known = asked.find(({ call }) => call.hook === hook);
   const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const call = comingFrom(expected, fromVersion);

@@ -55,15 +55,3 @@ function offsetText(minutes: number): string {
   const clock = new Date(Math.abs(minutes) * MINUTE).toISOString().slice(11, 16);
   return `${minutes < 0 ? "-" : "+"}${clock}`;
 }
-
-/** "1h30m", the format of policies. */
-export function durationText(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  const parts = [
-    [Math.floor(seconds / 3600), "h"],
-    [Math.floor(seconds / 60) % 60, "m"],
-    [seconds % 60, "s"],
-  ] as const;
-  const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`);
-  return shown.length === 0 ? "0s" : shown.join("");
-}

@@ -8,15 +8,22 @@ import { SuiteError, within } from "./suiteerror.ts";
 import { checkNames, namesPolicy } from "./checknames.ts";
 import { Session } from "./session.ts";
 import type { AskedSpec, StepSpec, TimersSpec } from "./spec.ts";
+import { SuiteRollouts } from "./suiterollouts.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";
 
 export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
-export function begin({ spec, objects }: Suite): Session {
+/** A suite that runs. */
+export interface Begun {
+  readonly session: Session;
+  readonly rollouts: SuiteRollouts;
+}
+
+export async function begin({ spec, objects }: Suite): Promise<Begun> {
   if (!spec.steps.some(expectsSomething)) {
-    const fields = "`expect`, `events`, `metrics` or `timeline`";
+    const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
   }
   const now = new Date(spec.at);
@@ -25,23 +32,27 @@ export function begin({ spec, objects }: Suite): Session {
   const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
   world.create(objects, now);
   const session = new Session(world, { served, now, reports: spec.steps.some(wantsReports) });
+  const begun = { session, rollouts: new SuiteRollouts(session) };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
-    within(`asked[${index}]`, () => adopt(session, asked));
+    within(`asked[${index}]`, () => adopt(begun, asked));
   }
   session.worldChanged();
-  return session;
+  await begun.rollouts.settle();
+  return begun;
 }
 
 function expectsSomething(step: StepSpec): boolean {
-  return step.expect !== undefined || step.timeline !== undefined || wantsReports(step);
+  const { expect, timeline, rollouts } = step;
+  return expect !== undefined || timeline !== undefined || rollouts !== undefined || wantsReports(step);
 }
 
 function wantsReports({ events, metrics }: StepSpec): boolean {
   return events !== undefined || metrics !== undefined;
 }
 
-function adopt(session: Session, asked: AskedSpec): void {
+function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {
   const { cluster, call } = targetOfCall(session, asked);
+  rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const ask = newAsk(call, cluster, firstAsked, undefined);
@@ -53,6 +64,7 @@ function adopt(session: Session, asked: AskedSpec): void {
       .map(({ uid }) => [timerKey(uid, spec.rule), timersOf(spec)] as const);
   });
   session.adopt({ ...ask, rules: new Map(timers) }, cluster);
+  rollouts.adopt(cluster, call);
 }
 
 function timersOf({ blockedSince, gatesMetSince }: TimersSpec): RuleTimers {

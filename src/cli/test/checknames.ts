@@ -2,6 +2,7 @@
 
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { SuiteError } from "./suiteerror.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 
@@ -41,11 +42,39 @@ export function checkNames({ policy, rule, gate }: Names, policies: readonly Com
   }
 }
 
+/** Throws for a rollout, or a stage of it, that does not exist. */
+export function checkRolloutNames(
+  { rollout, stage }: { readonly rollout?: string | undefined; readonly stage?: string | undefined },
+  rollouts: readonly CompiledRollout[],
+): void {
+  const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
+  if (rollout !== undefined && meant.length === 0)
+    throw unknown(
+      "rollout",
+      "there is no HookRollout",
+      rollout,
+      rollouts.map(({ name }) => name),
+    );
+  const stages = meant.flatMap((each) => each.stages.map(({ name }) => name));
+  if (stage !== undefined && !stages.includes(stage))
+    throw unknown(
+      "stage",
+      `${rollout ?? "no HookRollout"} has ${rollout === undefined ? "a" : "no"} stage`,
+      stage,
+      stages,
+    );
+}
+
 function gatesOf({ gates, waits }: CompiledRule): string[] {
   return [...gates, ...waits].map(({ name }) => name);
 }
 
-function unknown(field: keyof Names, what: string, name: string, names: readonly string[]): SuiteError {
+function unknown(
+  field: keyof Names | "rollout" | "stage",
+  what: string,
+  name: string,
+  names: readonly string[],
+): SuiteError {
   const meant = nearest(name, names);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);

@@ -81,7 +81,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
   if (flags.mutate !== true) return;
   const { testMutants } = await import("./mutate/run.ts");
-  testMutants(suites, flags);
+  await testMutants(suites, flags);
 }
 
 interface Ran {
@@ -103,7 +103,7 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   for (const source of sources) {
     const cwd = folderOf(source);
     const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
-    results.push(runSuite(loaded));
+    results.push(await runSuite(loaded));
     if (loaded.suite !== undefined) suites.push(loaded.suite);
   }
   results.push(...problems.map(unreadable));

@@ -4,7 +4,8 @@ import { RE2JS } from "@bufbuild/re2";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
-import { checkNames, namesPolicy } from "./checknames.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { checkNames, checkRolloutNames, namesPolicy } from "./checknames.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -58,17 +59,23 @@ export function reasonOf({ policy, rule }: Finding): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
-/** Compares every expected field. `policies` is the complete list: a name that is not in it is an error. */
-export function compare(
-  expect: ExpectSpec,
-  decision: Decision,
-  policies: readonly CompiledPolicy[],
-): Compared[] {
+/** All there are: a name that is not among them is an error. */
+export interface Known {
+  readonly policies: readonly CompiledPolicy[];
+  readonly rollouts: readonly CompiledRollout[];
+}
+
+/** Compares every expected field. */
+export function compare(expect: ExpectSpec, decision: Decision, { policies, rollouts }: Known): Compared[] {
   checkNames(expect, policies);
+  checkRolloutNames(expect, rollouts);
   const finding = likeliest(expect, findings(decision));
+  const hold = decision.rollout;
   return [
     ...comparedText("verdict", expect.verdict, decision.verdict),
-    ...compareFinding(expect, finding),
+    ...compareFinding(expect, finding, hold?.reason),
+    ...comparedText("rollout", expect.rollout, hold?.rollout),
+    ...comparedText("stage", expect.stage, hold?.stage),
     ...comparedText(
       "retryAfterSeconds",
       expect.retryAfterSeconds?.toString(),
@@ -95,10 +102,10 @@ function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding 
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
-function compareFinding(expect: ExpectSpec, finding: Finding | undefined): Compared[] {
+function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): Compared[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
-  const reason = finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason);
+  const reason = why ?? (finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason));
   return [
     ...comparePolicy(expect, finding),
     ...comparedText("rule", expect.rule, finding?.rule.rule),
@@ -189,7 +196,9 @@ export function fullComparison(compared: readonly Compared[], decision: Decision
     ["policy", finding && policyName(finding.policy.policy)],
     ["rule", finding?.rule.rule],
     ["gate", gate],
-    ["reason", finding && reasonOf(finding)],
+    ["rollout", decision.rollout?.rollout],
+    ["stage", decision.rollout?.stage],
+    ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
     ["retryAfterSeconds", String(decision.retryAfterSeconds)],
     ["message", decision.message],
     ["nextChange", nextChange(decision)],

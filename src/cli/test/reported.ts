@@ -67,7 +67,7 @@ export class Reported {
       served,
       now: () => this.#now,
       onDirty: () => undefined,
-      onTransition: (transition) => this.#emit([transition], this.#now),
+      onTransition: (transition) => this.emit([transition], this.#now),
     });
   }
 
@@ -108,7 +108,7 @@ export class Reported {
           throw new TooManyChanges(
             `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
           );
-        this.#emit(windowTransitions(entry, at), at);
+        this.emit(windowTransitions(entry, at), at);
       }
     }
     this.#now = to;
@@ -160,7 +160,7 @@ export class Reported {
       if (entry === undefined) continue;
       const { row, transitions } = note(entry, ask, each, at);
       entry.setRow(askKey(ask.clusterUID, ask.call.hook), row);
-      this.#emit(transitions, at);
+      this.emit(transitions, at);
     }
   }
 
@@ -168,7 +168,7 @@ export class Reported {
     for (const entry of this.#policies.entries()) entry.end(askKey(ask.clusterUID, ask.call.hook));
   }
 
-  #emit(transitions: readonly Transition[], at: Date): void {
+  emit(transitions: readonly Transition[], at: Date): void {
     this.#events.push(...transitions.map((transition) => ({ ...describeTransition(transition), at })));
   }
 }

@@ -1,25 +1,26 @@
 /** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
 
+import { clusterKey } from "../../policy/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { after, timestamp } from "../../policy/instant.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
-import { begin } from "./begin.ts";
-import { SuiteError, within } from "./suiteerror.ts";
+import { begin, type Begun } from "./begin.ts";
+import { SuiteError, within, withinAsync } from "./suiteerror.ts";
 import { compare, type Compared, compareTimeline } from "./expect.ts";
 import { secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
-import type { Session } from "./session.ts";
 import { compareEvents, compareMetric } from "./expectreports.ts";
-import type { StepSpec, TimelineSpec } from "./spec.ts";
+import { compareRollout } from "./expectrollouts.ts";
+import type { RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.ts";
 import { target, targetOfCall } from "./target.ts";
 
-export function runSuite(loaded: LoadedSuite): SuiteResult {
+export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
   const began = performance.now();
-  return { ...resultOf(loaded), seconds: secondsSince(began) };
+  return { ...(await resultOf(loaded)), seconds: secondsSince(began) };
 }
 
-function resultOf(loaded: LoadedSuite): Omit<SuiteResult, "seconds"> {
+async function resultOf(loaded: LoadedSuite): Promise<Omit<SuiteResult, "seconds">> {
   const { name, source, suite, errors, problems } = loaded;
   const result = { name, file: source.file };
   if (suite === undefined) {
@@ -27,9 +28,9 @@ function resultOf(loaded: LoadedSuite): Omit<SuiteResult, "seconds"> {
     return { ...result, status: "error", problems: [...own, ...problems], steps: [] };
   }
   try {
-    const session = begin(suite);
-    const steps = runSteps(suite, session);
-    const coverage = session.coverage.policies();
+    const begun = await begin(suite);
+    const steps = await runSteps(suite, begun);
+    const coverage = begun.session.coverage.policies();
     return { ...result, status: worst(steps), problems: [], steps, coverage };
   } catch (error) {
     return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
@@ -54,7 +55,7 @@ function problemAt({ source }: Pick<Suite, "source">, path: string, message: str
   };
 }
 
-function runSteps(suite: Suite, session: Session): StepResult[] {
+async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
     const began = performance.now();
@@ -62,9 +63,9 @@ function runSteps(suite: Suite, session: Session): StepResult[] {
     // The steps after one that could not be run depend on it.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
-    const outcome = broken ? SKIPPED : tryStep({ suite, session, created }, step, path);
+    const outcome = broken ? SKIPPED : await tryStep({ suite, ...begun, created }, step, path);
     const { line } = suite.source.position(path);
-    const at = timestamp(session.now);
+    const at = timestamp(begun.session.now);
     results.push({ ...headOf(step, index), line, at, ...outcome, seconds: secondsSince(began) });
   }
   return results;
@@ -81,55 +82,64 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   return { index, name: step.name ?? `${hook} ${cluster}`, call: { hook, cluster } };
 }
 
-interface Running {
+interface Running extends Begun {
   readonly suite: Suite;
-  readonly session: Session;
   readonly created: readonly RawObject[];
 }
 
-function tryStep({ suite, session, created }: Running, step: StepSpec, path: string): Outcome {
+async function tryStep(running: Running, step: StepSpec, path: string): Promise<Outcome> {
   try {
-    moveClock(session, step);
-    changeWorld(session, step, created);
+    await moveClock(running, step);
+    await changeWorld(running, step);
     const outcome =
-      step.timeline === undefined ? checkCall(session, step) : checkTimeline(session, step.timeline);
-    return withReports(outcome, step, checkReports(session, step));
+      step.timeline === undefined ? await checkCall(running, step) : checkTimeline(running, step.timeline);
+    return withReports(outcome, step, checkReports(running, step));
   } catch (error) {
-    return { status: "error", compared: [], problem: problemOf(suite, error, path) };
+    return { status: "error", compared: [], problem: problemOf(running.suite, error, path) };
   }
 }
 
-function moveClock(session: Session, { at, advance }: StepSpec): void {
+async function moveClock({ session, rollouts }: Running, { at, advance }: StepSpec): Promise<void> {
   const to = at === undefined ? after(session.now, parseDuration(advance ?? "") ?? 0) : new Date(at);
   if (at !== undefined && advance !== undefined) {
     throw new SuiteError("`at` and `advance` both move the clock: one of them is enough", "advance");
   }
   if (to < session.now) throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "at");
-  session.advanceTo(to);
+  await rollouts.advanceTo(to);
 }
 
-function changeWorld(session: Session, step: StepSpec, created: readonly RawObject[]): void {
+async function changeWorld({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
   const { world, now } = session;
   within("create", () => world.create(created, now));
   within("patch", () => world.patch(step.patch ?? []));
   within("delete", () => world.delete(step.delete ?? []));
   session.worldChanged();
+  await rollouts.settle();
+  const { completed = [], failed = [] } = step;
+  if (completed.length > 0) await withinAsync("completed", async () => await rollouts.end(completed, true));
+  if (failed.length > 0) await withinAsync("failed", async () => await rollouts.end(failed, false));
 }
 
-function checkCall(session: Session, { call: spec, expect }: StepSpec): Outcome {
+async function checkCall({ session, rollouts }: Running, { call: spec, expect }: StepSpec): Promise<Outcome> {
   if (spec === undefined) return { status: "done", compared: [] };
   const asked = within("call", () => targetOfCall(session, spec));
-  const decision = session.ask(asked.cluster, asked.call);
+  const decision = await withinAsync("call", async () => await rollouts.ask(asked.cluster, asked.call));
   if (expect === undefined) return { status: "done", compared: [], decision };
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
+  const known = { policies, rollouts: rollouts.compiled };
   return judged(
-    within("expect", () => compare(expect, decision, policies)),
+    within("expect", () => compare(expect, decision, known)),
     decision,
   );
 }
 
-function checkTimeline(session: Session, timeline: TimelineSpec): Outcome {
+function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): Outcome {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
+  if (rollouts.selects(cluster, asked))
+    throw new SuiteError(
+      `a HookRollout speaks about ${asked.hook} of ${timeline.cluster}, and a timeline foresees no slots: use \`call\``,
+      "timeline.cluster",
+    );
   const to = new Date(timeline.to);
   if (to <= session.now) {
     throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "timeline.to");
@@ -139,11 +149,17 @@ function checkTimeline(session: Session, timeline: TimelineSpec): Outcome {
 }
 
 /** Events are of one step, whether it expects some or not. */
-function checkReports({ reported, world }: Session, { events, metrics = [] }: StepSpec): Compared[] {
-  if (reported === undefined) return [];
+function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
+  const { reported, world } = session;
+  const { events, metrics = [] } = step;
+  const compared = (step.rollouts ?? []).flatMap((expect, index) =>
+    within(`rollouts[${index}]`, () => checkRollout(expect, { session, rollouts })),
+  );
+  if (reported === undefined) return compared;
   const caused = reported.takeEvents();
   const policies = world.fleet.policies.map(({ compiled }) => compiled);
   return [
+    ...compared,
     ...(events === undefined ? [] : compareEvents(events, caused)),
     ...metrics.map((metric, index) =>
       within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name), policies)),
@@ -151,12 +167,17 @@ function checkReports({ reported, world }: Session, { events, metrics = [] }: St
   ];
 }
 
+function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: Begun): Compared[] {
+  const clusters = session.world.fleet.clusters().map(clusterKey);
+  return compareRollout(expect, rollouts.get(expect.name) ?? {}, { rollouts: rollouts.compiled, clusters });
+}
+
 function withReports(
   outcome: Outcome,
-  { events, metrics }: StepSpec,
+  { events, metrics, rollouts }: StepSpec,
   compared: readonly Compared[],
 ): Outcome {
-  if (events === undefined && metrics === undefined) return outcome;
+  if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
   const all = [...outcome.compared, ...compared];
   return { ...outcome, ...judged(all, outcome.decision) };
 }

@@ -1,7 +1,7 @@
 /** The operator's memory with a simulated clock: known calls, and since when rules wait. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { nextStep } from "../../controller/transitions.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { hasEnded } from "../../operations/ended.ts";
@@ -93,6 +93,11 @@ export class Session {
     this.#policies = now;
     this.coverage.know(now.map(({ compiled }) => compiled));
     this.reported?.objectsChanged(now);
+  }
+
+  /** When the pending operation of the Cluster began; `undefined`: there is none. */
+  firstAsked(clusterUID: string, hook: HookName): Date | undefined {
+    return this.#asks.get(clusterUID, hook)?.firstAsked;
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {

@@ -4,7 +4,7 @@ import type { HookCall } from "../../api/runtimehooks.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-export const SECTIONS = ["policies", "clusters", "namespaces", "objects", "overrides"] as const;
+export const SECTIONS = ["policies", "rollouts", "clusters", "namespaces", "objects", "overrides"] as const;
 export type Section = (typeof SECTIONS)[number];
 /** Paths and inline objects. */
 export type Sources = readonly (string | RawObject)[];
@@ -16,12 +16,9 @@ export interface SuiteObject {
   readonly spec: SuiteSpec;
 }
 
-export interface SuiteSpec extends Readonly<
-  Partial<Record<Exclude<Section, "policies" | "clusters">, Sources>>
-> {
+export interface SuiteSpec extends Readonly<Partial<Record<Exclude<Section, "clusters">, Sources>>> {
   readonly capiVersion?: string;
   readonly at: string;
-  readonly policies: Sources;
   readonly clusters: Sources;
   readonly asked?: readonly AskedSpec[];
   readonly steps: readonly StepSpec[];
@@ -51,10 +48,15 @@ export interface StepSpec {
   readonly create?: Sources;
   readonly patch?: readonly RawObject[];
   readonly delete?: readonly ObjectRefSpec[];
+  /** "namespace/name" of Clusters whose operations end. */
+  readonly completed?: readonly string[];
+  /** "namespace/name" of Clusters whose upgrades end unhealthy. */
+  readonly failed?: readonly string[];
   readonly call?: CallSpec;
   readonly expect?: ExpectSpec;
   readonly events?: readonly EventSpec[];
   readonly metrics?: readonly MetricSpec[];
+  readonly rollouts?: readonly RolloutExpectSpec[];
   readonly timeline?: TimelineSpec;
 }
 
@@ -70,10 +72,23 @@ export interface ExpectSpec {
   readonly policy?: string;
   readonly rule?: string;
   readonly gate?: string;
+  readonly rollout?: string;
+  readonly stage?: string;
   readonly reason?: string;
   readonly retryAfterSeconds?: number;
   readonly message?: string;
   readonly nextChange?: string;
+}
+
+/** What the status of a rollout says; Clusters as "namespace/name". */
+export interface RolloutExpectSpec {
+  readonly name: string;
+  readonly target?: string;
+  readonly stage?: string;
+  readonly halted?: boolean;
+  readonly running?: readonly string[];
+  readonly next?: readonly string[];
+  readonly failed?: readonly string[];
 }
 
 /** The Events that a suite can cause. */
@@ -87,11 +102,15 @@ export const EVENT_REASONS = [
   "OverrideUsed",
   "WindowOpened",
   "WindowClosed",
+  "StageOpened",
+  "StagePassed",
+  "Halted",
+  "Resumed",
 ] as const;
 
 export interface EventSpec {
   readonly reason: (typeof EVENT_REASONS)[number];
-  /** "Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze" */
+  /** "Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze", "HookRollout upgrades" */
   readonly about?: string;
   readonly message?: string;
 }

@@ -86,6 +86,7 @@ interface Belongs {
 
 const BELONGS: Readonly<Record<Section, Belongs>> = {
   policies: { what: "HookPolicy or ClusterHookPolicy", is: (object) => policyKind(object) !== undefined },
+  rollouts: { what: "HookRollout", is: (object) => ownKind(object) === "HookRollout" },
   clusters: { what: "Cluster", is: isCluster },
   namespaces: { what: "Namespace", is: isNamespace },
   objects: {

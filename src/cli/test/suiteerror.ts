@@ -17,8 +17,21 @@ export function within<T>(field: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof TooManyChanges) throw new SuiteError(error.message, field);
-    if (!(error instanceof SuiteError)) throw error;
-    throw new SuiteError(error.message, error.field === "" ? field : `${field}.${error.field}`);
+    throw inField(field, error);
   }
+}
+
+/** The same where `work` takes its time. */
+export async function withinAsync<T>(field: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw inField(field, error);
+  }
+}
+
+function inField(field: string, error: unknown): Error {
+  if (error instanceof TooManyChanges) return new SuiteError(error.message, field);
+  if (!(error instanceof SuiteError)) return error instanceof Error ? error : new Error(String(error));
+  return new SuiteError(error.message, error.field === "" ? field : `${field}.${error.field}`);
 }

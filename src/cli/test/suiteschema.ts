@@ -2,6 +2,7 @@
 
 import { RE2JS } from "@bufbuild/re2";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
@@ -33,6 +34,7 @@ const CLUSTER = {
 const POLICY = text(
   'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze"',
 );
+const CLUSTERS = (description: string): object => ({ type: "array", items: CLUSTER, description });
 const VERDICTS = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
 
 function record(properties: object, required: readonly string[] = [], more: object = {}): object {
@@ -84,7 +86,9 @@ const EXPECT = record(
     policy: POLICY,
     rule: text("The rule that decides"),
     gate: text("The gate that does not hold; of an answer that releases, one that holds"),
-    reason: text("Of the gate, if there is one, else of the rule"),
+    rollout: text("The HookRollout that holds it, once every policy has released it"),
+    stage: text("Of the HookRollout: the Cluster's, or the one that it waits for"),
+    reason: text("Of the gate, if there is one, else of the rule; of a HookRollout, why it holds"),
     retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it proceeds" },
     message: {
       type: "string",
@@ -109,7 +113,9 @@ const EVENT = record(
       enum: EVENT_REASONS,
       description: "All Events of a reason that is named must be listed",
     },
-    about: text('"Cluster team-a/prod-1", "HookPolicy team-a/protect" or "ClusterHookPolicy freeze"'),
+    about: text(
+      '"Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze" or "HookRollout upgrades"',
+    ),
     message: {
       type: "string",
       format: "regex",
@@ -145,6 +151,20 @@ const SPAN = record(
   ["verdict"],
 );
 
+const ROLLOUT = record(
+  {
+    name: text("A HookRollout of this suite"),
+    target: text("The version that Clusters are upgraded to"),
+    stage: text("The first stage that has not passed"),
+    halted: { type: "boolean", description: "Whether it is halted" },
+    running: CLUSTERS("All that have a slot, in any order"),
+    next: CLUSTERS("The queue, in its order, of at most ten Clusters"),
+    failed: CLUSTERS("All that have failed, in any order"),
+  },
+  ["name"],
+  { minProperties: 2 },
+);
+
 const STEP = record(
   {
     name: text("Shown in reports"),
@@ -158,6 +178,14 @@ const STEP = record(
       items: { type: "object" },
     },
     delete: { type: "array", minItems: 1, items: OBJECT_REF, description: "Objects that go" },
+    completed: {
+      ...CLUSTERS("Clusters whose operation, which a HookRollout has released, ends well"),
+      minItems: 1,
+    },
+    failed: {
+      ...CLUSTERS("Clusters whose upgrade ends, and that are unhealthy for the 30 s that this step takes"),
+      minItems: 1,
+    },
     call: record(CALL_FIELDS, ["hook", "cluster"], { description: "Cluster API asks" }),
     expect: EXPECT,
     events: {
@@ -170,6 +198,12 @@ const STEP = record(
       minItems: 1,
       items: METRIC,
       description: "What the operator shows after this step",
+    },
+    rollouts: {
+      type: "array",
+      minItems: 1,
+      items: ROLLOUT,
+      description: "What statuses of HookRollouts say after this step",
     },
     timeline: record(
       {
@@ -210,7 +244,7 @@ const ASKED = record(
 export const SUITE_SCHEMA = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: SUITE_KIND,
-  description: "A test of HookPolicies: run by `hookpolicy test`",
+  description: "A test of HookPolicies and HookRollouts: run by `hookpolicy test`",
   ...record(
     {
       apiVersion: { type: "string", enum: [SUITE_API_VERSION] },
@@ -226,6 +260,7 @@ export const SUITE_SCHEMA = {
           },
           at: instant("The clock when the first step begins"),
           policies: sources("HookPolicies and ClusterHookPolicies", { minItems: 1 }),
+          rollouts: sources("HookRollouts", { minItems: 1 }),
           clusters: sources("Clusters", { minItems: 1 }),
           namespaces: sources("Namespaces"),
           objects: sources("What object gates look at"),
@@ -233,7 +268,8 @@ export const SUITE_SCHEMA = {
           asked: { type: "array", items: ASKED, description: "What Cluster API has asked before" },
           steps: { type: "array", minItems: 1, items: STEP, description: "In this order" },
         },
-        ["at", "policies", "clusters", "steps"],
+        ["at", "clusters", "steps"],
+        { anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }] },
       ),
     },
     ["apiVersion", "kind", "metadata", "spec"],
@@ -253,7 +289,8 @@ let validator: ValidateFunction<SuiteObject> | undefined;
 
 function compiled(): ValidateFunction<SuiteObject> {
   if (validator !== undefined) return validator;
-  const ajv = new Ajv({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true });
+  const options = { strict: true, strictRequired: false, allowUnionTypes: true };
+  const ajv = new Ajv({ allErrors: true, verbose: true, ...options });
   ajv.addKeyword("x-expected");
   ajv.addFormat("date-time", { type: "string", validate: (value) => parseInstant(value) !== undefined });
   ajv.addFormat("duration", { type: "string", validate: (value) => parseDuration(value) !== undefined });
@@ -284,6 +321,7 @@ function describe(error: ErrorObject): string {
   const { keyword, params, data, parentSchema } = error;
   const shown = JSON.stringify(data);
   if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
+  if (keyword === "anyOf" && isFields(data)) return "needs policies, rollouts or both";
   if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
   if (keyword === "minProperties") return "must not be empty";
   if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;

@@ -1,5 +1,6 @@
 /** The objects of a suite, and how its steps change them. */
 
+import { isDeepStrictEqual } from "node:util";
 import { isFields } from "../../api/fields.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -40,6 +41,10 @@ export class SuiteWorld {
     return this.#objects.filter((object) => ownKind(object) === "HookOverride");
   }
 
+  rollouts(): readonly RawObject[] {
+    return this.#objects.filter((object) => ownKind(object) === "HookRollout");
+  }
+
   create(objects: readonly RawObject[], now: Date): void {
     for (const object of objects) {
       if (this.#objects.some((other) => identityOf(other) === identityOf(object))) {
@@ -57,20 +62,27 @@ export class SuiteWorld {
     for (const patch of patches) {
       const { name, namespace } = viewMetadata(patch["metadata"]);
       const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
-      this.#put(this.#objects.map((object) => (object === found ? merged(object, patch) : object)));
+      this.#put(this.#objects.map((object) => (object === found ? edited(object, patch) : object)));
     }
     this.#checkPolicies();
   }
 
   /** The Cluster's owner asks for another version. */
-  wantVersion({ namespace, name }: Required<ObjectKey>, version: string): void {
-    const patch = { spec: { topology: { version } } };
+  wantVersion(key: Required<ObjectKey>, version: string): void {
+    this.rewrite(key, (cluster) => edited(cluster, { spec: { topology: { version } } }));
+  }
+
+  /** Writes the Cluster; `undefined` deletes it. */
+  rewrite(
+    { namespace, name }: Required<ObjectKey>,
+    change: (cluster: RawObject) => RawObject | undefined,
+  ): void {
     this.#put(
-      this.#objects.map((object) => {
+      this.#objects.flatMap((object): RawObject | readonly RawObject[] => {
         if (!isCluster(object)) return object;
         const metadata = viewMetadata(object["metadata"]);
         const same = metadata.name === name && (metadata.namespace ?? "default") === namespace;
-        return same ? merged(object, patch) : object;
+        return same ? (change(object) ?? []) : object;
       }),
     );
   }
@@ -113,12 +125,17 @@ export class SuiteWorld {
       if (problem !== undefined)
         throw new SuiteError(`HookOverride ${name} is not valid: ${problem.message}`);
     }
+    for (const { compiled } of this.fleet.rollouts) {
+      const { name, problem } = compiled;
+      if (problem !== undefined) throw new SuiteError(`HookRollout ${name} is not valid: ${problem}`);
+    }
   }
 }
 
-/** An override's lifetime starts at its creation. */
+/** An override's lifetime starts at its creation, and an older rollout could have lost its status. */
 function created(object: RawObject, now: Date): RawObject {
-  if (ownKind(object) !== "HookOverride" || !isFields(object["metadata"])) return object;
+  const kind = ownKind(object);
+  if ((kind !== "HookOverride" && kind !== "HookRollout") || !isFields(object["metadata"])) return object;
   return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
 }
 
@@ -147,6 +164,16 @@ function describe(object: RawObject): string {
 
 function nameOf({ kind, namespace, name }: ObjectRefSpec): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
+}
+
+/** The API server counts the changes of a Cluster's spec, and Cluster API says of which it speaks. */
+function edited(object: RawObject, patch: RawObject): RawObject {
+  const result = merged(object, patch);
+  const { generation } = viewMetadata(object["metadata"]);
+  const isSame =
+    generation === undefined || !isCluster(object) || isDeepStrictEqual(object["spec"], result["spec"]);
+  if (isSame || viewMetadata(patch["metadata"]).generation !== undefined) return result;
+  return merged(result, { metadata: { generation: generation + 1 } });
 }
 
 function merged(target: unknown, patch: RawObject): RawObject {

@@ -7,7 +7,8 @@ import {
   type WindowEntry,
   type WindowSpec,
 } from "../../policy/window/window.ts";
-import { clockText, durationText, wallTime } from "../terminal/timetext.ts";
+import { durationText } from "../../policy/duration.ts";
+import { clockText, wallTime } from "../terminal/timetext.ts";
 
 export interface Opening {
   /** If the window is already open, the requested instant. */

@@ -10,7 +10,8 @@ import type { Colour } from "../terminal/colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 import { type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
-import { dateText, durationText } from "../terminal/timetext.ts";
+import { durationText } from "../../policy/duration.ts";
+import { dateText } from "../terminal/timetext.ts";
 import { paragraphs } from "../terminal/tree.ts";
 
 export interface PolicyWindow {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { inSlices, type Slices } from "../../../src/controller/slices.ts";
+import type { Steps } from "../../../src/api/steps.ts";
+import { inSlices } from "../../../src/controller/slices.ts";
 
-function* count(to: number, each: () => void = () => undefined): Slices<number> {
+function* count(to: number, each: () => void = () => undefined): Steps<number> {
   let counted = 0;
   for (; counted < to; counted += 1) {
     each();
@@ -32,7 +33,7 @@ describe("work in slices", () => {
   });
 
   test("tells an error", async () => {
-    const failing = (step: number): Slices<number> => {
+    const failing = (step: number): Steps<number> => {
       let steps = 0;
       return count(300, () => {
         work();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { parseDuration } from "../../../src/policy/duration.ts";
+import { durationText, parseDuration } from "../../../src/policy/duration.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {
   "1s": 1000,
@@ -29,3 +29,8 @@ for (const text of NO_DURATIONS) {
     assert.equal(parseDuration(text), undefined);
   });
 }
+
+test("durations are written as in policies", () => {
+  const texts = [0, 61_000, 3_600_000, 56 * 3_600_000, 5_405_000].map(durationText);
+  assert.deepEqual(texts, ["0s", "1m1s", "1h", "56h", "1h30m5s"]);
+});

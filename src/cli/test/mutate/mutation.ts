@@ -22,10 +22,10 @@ export interface MutationOptions {
 }
 
 /** Every suite must pass with the policies as they are. */
-export function runMutants(
+export async function runMutants(
   policies: readonly Mutated[],
   { hasTime, onProgress }: MutationOptions,
-): MutationResult {
+): Promise<MutationResult> {
   const all = policies.flatMap(({ edits, ...policy }) => edits.map((edit) => ({ ...policy, edit })));
   const survivors: Mutant[] = [];
   let [run, left] = [0, all.length];
@@ -35,13 +35,18 @@ export function runMutants(
     const mutant = mutantOf(edit);
     if (mutant === undefined) continue;
     run += 1;
-    if (!suites.some((suite) => notices(suite, text, mutant))) survivors.push(mutant);
+    if (!(await anyNotices(suites, text, mutant))) survivors.push(mutant);
     onProgress(all.length - left, all.length);
   }
   return { mutants: run + left, run, noticed: run - survivors.length, survivors };
 }
 
-function notices(suite: Suite, text: string, { object: mutant }: Mutant): boolean {
+async function anyNotices(suites: readonly Suite[], text: string, mutant: Mutant): Promise<boolean> {
+  for (const suite of suites) if (await notices(suite, text, mutant)) return true;
+  return false;
+}
+
+async function notices(suite: Suite, text: string, { object: mutant }: Mutant): Promise<boolean> {
   const replace = (objects: readonly RawObject[]): readonly RawObject[] =>
     objects.map((object) =>
       policyKind(object) !== undefined && JSON.stringify(object) === text ? mutant : object,
@@ -49,7 +54,7 @@ function notices(suite: Suite, text: string, { object: mutant }: Mutant): boolea
   const changed = { ...suite, objects: replace(suite.objects), created: suite.created.map(replace) };
   const { name, source } = suite;
   const loaded: LoadedSuite = { name, source, suite: changed, errors: [], problems: [] };
-  return runSuite(loaded).status !== "passed";
+  return (await runSuite(loaded)).status !== "passed";
 }
 
 /** In percent, rounded down: 100 means that every mutant was noticed. `undefined`: there is none. */

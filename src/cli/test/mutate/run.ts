@@ -20,10 +20,10 @@ export interface MutationFlags {
   readonly timeout: number;
 }
 
-export function testMutants(suites: readonly Suite[], flags: MutationFlags): void {
+export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
   const end = performance.now() + flags.timeout;
   const progress = new Progress();
-  const result = runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
+  const result = await runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {
     hasTime: () => performance.now() < end,
     onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   });

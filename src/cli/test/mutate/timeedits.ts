@@ -1,22 +1,12 @@
 /** Small changes of times: an hour, a day, a length, a zone. */
 
-import { parseDuration } from "../../../policy/duration.ts";
+import { durationText, parseDuration } from "../../../policy/duration.ts";
 
 const HOUR_MS = 3_600_000;
 
 export function halved(duration: string): string | undefined {
   const ms = parseDuration(duration);
-  return ms === undefined || ms < 2000 ? undefined : durationText(Math.floor(ms / 2000));
-}
-
-/** 5400 is 1h30m. */
-function durationText(seconds: number): string {
-  const parts = [
-    [Math.floor(seconds / 3600), "h"],
-    [Math.floor(seconds / 60) % 60, "m"],
-    [seconds % 60, "s"],
-  ] as const;
-  return parts.map(([count, unit]) => (count === 0 ? "" : `${count}${unit}`)).join("");
+  return ms === undefined || ms < 2000 ? undefined : durationText(Math.floor(ms / 2000) * 1000);
 }
 
 /** Of `from` and `to`; `undefined`: the text is no instant. */

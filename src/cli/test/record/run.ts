@@ -177,7 +177,7 @@ async function run(object: RawObject, folder: string): Promise<SuiteResult> {
     text: "",
     lines: () => [],
   };
-  return runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
+  return await runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
 }
 
 async function put(text: string, file: string | undefined): Promise<void> {

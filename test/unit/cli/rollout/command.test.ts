@@ -75,7 +75,7 @@ describe("a plan from files", () => {
 STAGE    CLUSTERS   BEGINS              ENDS                PASSES
 canary   1          2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
 rest     1          2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z
-The last Cluster is done at 2026-12-01T10:20Z, after 140m.
+The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
 `,
     );
   });

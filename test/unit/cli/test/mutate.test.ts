@@ -224,10 +224,13 @@ test("when the time is up, the rest is told and counts as nothing", async () => 
   assert.ok(loaded !== undefined);
   const policies = mutatedPolicies([loaded], SERVED);
   let turns = 0;
-  const result = runMutants(policies, { hasTime: () => (turns += 1) <= 2, onProgress: () => undefined });
+  const result = await runMutants(policies, {
+    hasTime: () => (turns += 1) <= 2,
+    onProgress: () => undefined,
+  });
   assert.deepEqual([result.run, result.mutants > 2], [2, true]);
   assert.equal(
-    scoreOf(runMutants(policies, { hasTime: () => false, onProgress: () => undefined })),
+    scoreOf(await runMutants(policies, { hasTime: () => false, onProgress: () => undefined })),
     undefined,
   );
 });

@@ -44,7 +44,7 @@ export function suite(spec: object): string {
 
 /** `files`: what the paths in the suite give, all the same. */
 export async function run(text: string, files?: Loaded): Promise<SuiteResult> {
-  return runSuite(await load(text, files));
+  return await runSuite(await load(text, files));
 }
 
 export async function load(text: string, files?: Loaded): Promise<LoadedSuite> {

@@ -1,0 +1,84 @@
+/** Compares what a step expects of HookRollouts with their statuses. */
+
+import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/hookpolicy.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { checkRolloutNames } from "./checknames.ts";
+import { type Compared, NONE } from "./expect.ts";
+import type { RolloutExpectSpec } from "./spec.ts";
+import { SuiteError } from "./suiteerror.ts";
+
+export interface KnownRollouts {
+  readonly rollouts: readonly CompiledRollout[];
+  /** "namespace/name" of every Cluster. */
+  readonly clusters: readonly string[];
+}
+
+export function compareRollout(
+  expect: RolloutExpectSpec,
+  { status }: Pick<HookRollout, "status">,
+  { rollouts, clusters }: KnownRollouts,
+): Compared[] {
+  const { name, stage, running, next, failed } = expect;
+  checkRolloutNames({ rollout: name, stage }, rollouts);
+  for (const [field, names = []] of Object.entries({ running, next, failed }))
+    checkClusters(field, names, clusters);
+  const expected = textsOf(expect);
+  const actual = textsOf(shownBy(status ?? {}));
+  return FIELDS.flatMap((field) => {
+    const [wanted, found = NONE] = [expected[field], actual[field]];
+    if (wanted === undefined) return [];
+    return [{ field: `rollout ${name} ${field}`, expected: wanted, actual: found, same: wanted === found }];
+  });
+}
+
+const FIELDS = ["target", "stage", "halted", "running", "next", "failed"] as const;
+type Shown = Omit<RolloutExpectSpec, "name">;
+
+function textsOf({ halted, running, next, failed, ...texts }: Shown): {
+  readonly [K in keyof Shown]: string | undefined;
+} {
+  return {
+    ...texts,
+    halted: halted?.toString(),
+    running: running && listed(running.toSorted()),
+    next: next && listed(next),
+    failed: failed && listed(failed.toSorted()),
+  };
+}
+
+function shownBy({
+  target,
+  stage,
+  conditions = [],
+  running,
+  next,
+  failed,
+}: Partial<HookRolloutStatus>): Shown {
+  return {
+    ...(target !== undefined && { target }),
+    ...(stage !== undefined && { stage }),
+    halted: conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True"),
+    running: namesOf(running),
+    next: namesOf(next),
+    failed: namesOf(failed),
+  };
+}
+
+function checkClusters(field: string, names: readonly string[], clusters: readonly string[]): void {
+  const missing = names.find((name) => !clusters.includes(name));
+  if (missing === undefined) return;
+  const meant = nearest(missing, clusters);
+  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  throw new SuiteError(`there is no Cluster ${missing}${hint}`, field);
+}
+
+function namesOf(
+  clusters: readonly { readonly namespace: string; readonly name: string }[] = [],
+): readonly string[] {
+  return clusters.map(({ namespace, name }) => `${namespace}/${name}`);
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? NONE : names.join(", ");
+}

@@ -1,0 +1,305 @@
+/**
+ * The HookRollouts of a suite: the operator's own, beside a Cluster API that asks again about every Cluster that is held,
+ * begins what is released, and ends it when a step says so.
+ */
+
+import type { HookRollout } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtimehooks.ts";
+import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../controller/rolloutreconciler.ts";
+import { Rollouts } from "../../controller/rollouts.ts";
+import { rolloutTransitions } from "../../controller/rollouttransitions.ts";
+import { about } from "../../operations/call.ts";
+import { isAsked, isPossible } from "../../operations/shows.ts";
+import { TooManyChanges } from "../../operations/timeline.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Decision } from "../../policy/decision.ts";
+import { after } from "../../policy/instant.ts";
+import { type Health, healthOf } from "../../rollouts/health.ts";
+import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
+import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
+import { asBegun, asEnded, asWaiting } from "./clusterapi.ts";
+import { SuiteRolloutApi } from "./rolloutapi.ts";
+import { rolloutEdges } from "./rolloutedges.ts";
+import type { Session } from "./session.ts";
+import { SuiteError } from "./suiteerror.ts";
+
+/** An operation that Cluster API asks about until it is released. */
+interface Waiting {
+  readonly cluster: Cluster;
+  readonly call: HookCall;
+  readonly decision: Decision;
+}
+
+/** Windows of a minute over months are no test of rollouts. */
+const MAX_STOPS = 20_000;
+
+export class SuiteRollouts {
+  readonly #session: Session;
+  readonly #api: SuiteRolloutApi;
+  readonly #rollouts: Rollouts;
+  readonly #reconciler: RolloutReconciler;
+  /** The calls that were held, by clusterKey(). */
+  readonly #held = new Map<string, HookCall>();
+  /** What policies last said of them. */
+  #waiting: readonly Waiting[] = [];
+  #changedAt: Date;
+
+  constructor(session: Session) {
+    const { world, served } = session;
+    this.#session = session;
+    this.#changedAt = session.now;
+    this.#api = new SuiteRolloutApi(world);
+    const shared = {
+      api: this.#api,
+      clusters: {
+        get: (key: string) => this.#find(key),
+        byNamespace: (name: string) =>
+          world.fleet.clusters().filter(({ metadata }) => metadata.namespace === name),
+        list: () => world.fleet.clusters(),
+      },
+      now: () => session.now,
+      nowMs: () => session.now.getTime(),
+    };
+    this.#rollouts = new Rollouts({
+      ...shared,
+      namespaces: {
+        get: (name) => world.fleet.namespace(name),
+        byNamespace: () => [],
+        list: () => world.fleet.namespaces(),
+      },
+      served,
+      firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+      refreshMs: 0,
+      onDirty: () => undefined,
+      onDemands: () => undefined,
+      onError: () => undefined,
+      onStale: () => undefined,
+      reasonOf: String,
+    });
+    this.#reconciler = new RolloutReconciler({
+      ...shared,
+      rollouts: this.#rollouts,
+      leading: () => true,
+      loaded: () => true,
+      onStored: (object, before, status) =>
+        session.reported?.emit(rolloutTransitions(object, before, status), session.now),
+    });
+  }
+
+  /** As stored by now. */
+  get(name: string): HookRollout | undefined {
+    return this.#api.stored(name);
+  }
+
+  get compiled(): readonly CompiledRollout[] {
+    return this.#rollouts.entries().map(({ rollout }) => rollout);
+  }
+
+  /** Whether a rollout speaks about the call. */
+  selects(cluster: Cluster, { hook }: HookCall): boolean {
+    const operation = operationOf(hook);
+    return operation !== undefined && this.#selecting(cluster, operation).length > 0;
+  }
+
+  /** Objects have changed: brings statuses up to date, and lets begin what may begin at this instant. */
+  async settle(): Promise<void> {
+    this.#changedAt = this.#session.now;
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    do await this.#reconcile();
+    while (await this.#askAgain());
+  }
+
+  /** Stops wherever time alone changes what a rollout, or a policy about a waiting Cluster, says. */
+  async advanceTo(to: Date): Promise<void> {
+    let stop = this.#nextStop();
+    for (let count = 0; stop !== undefined && stop < to; count += 1) {
+      if (count > MAX_STOPS)
+        throw new TooManyChanges(`more than ${MAX_STOPS} changes of rollouts lie before ${to.toISOString()}`);
+      this.#session.advanceTo(stop);
+      await this.#settle();
+      stop = this.#nextStop();
+    }
+    this.#session.advanceTo(to);
+    await this.#settle();
+  }
+
+  #nextStop(): Date | undefined {
+    const { now } = this.#session;
+    const edges = rolloutEdges(this.#rollouts.entries(), this.#waiting, now);
+    const ahead = [...edges, after(this.#changedAt, UNHEALTHY_MS), after(this.#changedAt, CLAIM_MS)].filter(
+      (at) => at > now,
+    );
+    if (this.#rollouts.entries().length === 0 || ahead.length === 0) return undefined;
+    return new Date(Math.min(...ahead.map((at) => at.getTime())));
+  }
+
+  /** Cluster API asks; what is held is asked about again until it is released. */
+  async ask(asked: Cluster, call: HookCall): Promise<Decision> {
+    const operation = operationOf(call.hook);
+    if (operation === undefined || this.#selecting(asked, operation).length === 0)
+      return this.#session.ask(asked, call);
+    const key = clusterKey(asked);
+    this.show(asked, call);
+    await this.#reconcile();
+    const cluster = this.#find(key) ?? asked;
+    const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
+    if (answer.holds) this.#held.set(key, call);
+    else this.#begin(cluster, operation);
+    await this.settle();
+    return answer;
+  }
+
+  /** The Cluster shows that Cluster API waits. */
+  show(asked: Cluster, { hook }: HookCall): void {
+    const operation = operationOf(hook);
+    // The call may have been its owner's edit.
+    const cluster = this.#find(clusterKey(asked)) ?? asked;
+    if (operation === undefined || this.#selecting(cluster, operation).length === 0) return;
+    if (showsMark(operation, cluster.metadata)) return;
+    const { served, now } = this.#session;
+    if (operation !== "Delete" && !isPossible(hook, cluster, served))
+      throw new SuiteError(
+        `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
+        "hook",
+      );
+    if (!isAsked(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
+  }
+
+  /** An earlier call was held. */
+  adopt(cluster: Cluster, call: HookCall): void {
+    if (this.selects(cluster, call)) this.#held.set(clusterKey(cluster), call);
+  }
+
+  /** The operations of these Clusters end, and the Clusters are healthy or not. */
+  async end(keys: readonly string[], isHealthy: boolean): Promise<void> {
+    for (const key of keys) this.#end(key, isHealthy);
+    await this.settle();
+    // Only what lasts has failed.
+    if (!isHealthy) await this.advanceTo(after(this.#session.now, UNHEALTHY_MS));
+  }
+
+  #end(key: string, isHealthy: boolean): void {
+    const cluster = this.#find(key);
+    if (cluster === undefined) throw new SuiteError(`there is no Cluster ${key}`);
+    const operation = runningOperation(cluster);
+    const { now } = this.#session;
+    if (operation === undefined)
+      throw new SuiteError(`${key} shows no operation that runs: a call has to be released first`);
+    if (operation !== "Upgrade" && !isHealthy)
+      throw new SuiteError(
+        `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
+      );
+    if (operation === "Delete") return this.#write(cluster, () => undefined);
+    this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
+    if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
+  }
+
+  /** The suite's Cluster decides what healthyWhen says, not the word in the step. */
+  #checkHealth(key: string, wanted: Health): void {
+    const cluster = this.#find(key);
+    if (cluster === undefined) return;
+    for (const rollout of this.#selecting(cluster, "Upgrade")) {
+      const health = healthOf(rollout, cluster, this.#session.now);
+      if (health === wanted) continue;
+      throw new SuiteError(
+        `${key} is ${health} by healthyWhen of HookRollout ${rollout.name}, which has to be ${wanted}: patch what it looks at in this step`,
+      );
+    }
+  }
+
+  #begin(cluster: Cluster, operation: Operation): void {
+    const { now } = this.#session;
+    this.#held.delete(clusterKey(cluster));
+    if (!showsMark(operation, cluster.metadata)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
+  }
+
+  async #reconcile(): Promise<void> {
+    for (const name of this.#api.follow()) this.#rollouts.rolloutChanged(name, this.#api.stored(name));
+    for (const { rollout } of this.#rollouts.entries()) {
+      let before: HookRollout | undefined;
+      do {
+        before = this.#api.stored(rollout.name);
+        await this.#reconciler.reconcile(rollout.name);
+      } while (this.#api.stored(rollout.name) !== before);
+    }
+  }
+
+  /** Everything waiting has asked before the first is answered. Returns whether something has begun. */
+  async #askAgain(): Promise<boolean> {
+    this.#waiting = [...this.#held].flatMap(([key, call]) => this.#repeat(key, call));
+    for (const each of this.#waiting) this.#fromMemory(each);
+    for (const each of this.#waiting) {
+      const operation = operationOf(each.call.hook);
+      if (operation === undefined || (await this.#answer(each)).holds) continue;
+      this.#begin(each.cluster, operation);
+      return true;
+    }
+    return false;
+  }
+
+  #repeat(key: string, known: HookCall): Waiting[] {
+    const found = this.#find(key);
+    const { served } = this.#session;
+    if (found?.paused === true) return [];
+    const isOver =
+      found === undefined || (known.hook !== "BeforeClusterDelete" && !isPossible(known.hook, found, served));
+    if (isOver || !this.selects(found, known)) {
+      this.#held.delete(key);
+      return [];
+    }
+    const call = known.hook === "BeforeClusterUpgrade" ? about(known, found.topology?.version) : known;
+    this.show(found, call);
+    const cluster = this.#find(key) ?? found;
+    return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
+  }
+
+  async #answer(waiting: Waiting): Promise<Decision> {
+    const known = this.#fromMemory(waiting);
+    if (known.holds) return withoutBasis(known);
+    const { cluster, call } = waiting;
+    const confirmed = await this.#rollouts.confirm({ call, cluster }, known);
+    if (!confirmed.ok) throw new Error(confirmed.reason);
+    return withoutBasis(confirmed.decision);
+  }
+
+  #fromMemory({ cluster, call, decision }: Waiting): Decision {
+    const world = this.#session.world.fleet.world(cluster);
+    const basis = { source: "Memory" as const, world, policies: [] };
+    return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
+  }
+
+  #selecting({ metadata }: Cluster, operation: Operation): readonly CompiledRollout[] {
+    const { fleet } = this.#session.world;
+    const namespace = fleet.namespace(metadata.namespace ?? "");
+    return fleet.rollouts
+      .map(({ compiled }) => compiled)
+      .filter((each) => each.operation === operation && memberOf(each, metadata, namespace) !== undefined);
+  }
+
+  #find(key: string): Cluster | undefined {
+    const [namespace = "", name = ""] = key.split("/");
+    return this.#session.world.fleet.cluster(namespace, name);
+  }
+
+  #write(
+    { metadata: { namespace = "", name } }: Cluster,
+    change: Parameters<Session["world"]["rewrite"]>[1],
+  ): void {
+    this.#session.world.rewrite({ namespace, name }, change);
+    this.#session.worldChanged();
+  }
+}
+
+function withoutBasis({ basis: _, ...decision }: Decision): Decision {
+  return decision;
+}
+
+/** What runs, or an upgrade that has ended: it can become unhealthy, or healthy again. */
+function runningOperation({ metadata, progress }: Cluster): Operation | undefined {
+  const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, metadata));
+  return running ?? (progress?.reconciled === true ? "Upgrade" : undefined);
+}

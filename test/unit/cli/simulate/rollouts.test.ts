@@ -1,0 +1,157 @@
+/** HookRollouts in a simulation: what they hold if Cluster API asks about every Cluster at the same instant. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { servedHooks } from "../../../../src/api/hookcatalog.ts";
+import { demandsIn, fleetPair } from "../../../../src/cli/simulate/changedfleet.ts";
+import { simulate } from "../../../../src/cli/simulate/simulation.ts";
+
+const AT = new Date("2026-11-21T12:00:00Z");
+const served = servedHooks(14);
+
+type Raw = Record<string, unknown>;
+
+function cluster(name: string, wave: string, over: object = {}): Raw {
+  return {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: { namespace: "team-a", name, labels: { wave } },
+    spec: { topology: { classRef: { name: "lab" }, version: "v1.36.0" } },
+    ...over,
+  };
+}
+
+function rollout(spec: object, status?: object): Raw {
+  const standard = { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 1, progressDeadline: "6h" };
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades" },
+    spec: { ...standard, ...spec },
+    ...(status !== undefined && { status }),
+  };
+}
+
+const FREEZE = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { namespace: "team-a", name: "freeze" },
+  spec: {
+    clusterSelector: { matchLabels: { wave: "canary" } },
+    rules: [
+      {
+        name: "ok",
+        hooks: ["BeforeClusterUpgrade"],
+        until: [{ name: "ok", annotation: { key: "example.com/ok" } }],
+      },
+    ],
+  },
+};
+const STAGES = {
+  stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "production" }],
+};
+const FLEET = [cluster("a", "canary"), cluster("b", "canary"), cluster("c", "production")];
+
+interface Given {
+  readonly present: readonly Raw[];
+  readonly applied: readonly Raw[];
+  readonly to?: Date;
+  readonly prune?: boolean;
+}
+
+function changes({ present, applied, to, prune = false }: Given): readonly string[] {
+  const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: AT, prune });
+  const hooks = ["BeforeClusterUpgrade"] as const;
+  const run = simulate(pair, { served, hooks, from: AT, ...(to !== undefined && { to }) });
+  let step = run.next();
+  while (step.done !== true) step = run.next();
+  return step.value.changes.map(({ change, cluster: name, after }) =>
+    [change, name, ...after.rules.map(({ policy, rule, reason }) => `${policy} ${rule} ${reason}`)].join(" "),
+  );
+}
+
+test("a new rollout holds all but the first that have a slot", () => {
+  assert.deepEqual(changes({ present: FLEET, applied: [rollout({})] }), [
+    "newly-blocked team-a/b HookRollout upgrades all NoFreeSlot",
+    "newly-blocked team-a/c HookRollout upgrades all NoFreeSlot",
+  ]);
+});
+
+test("later stages wait for earlier ones", () => {
+  assert.deepEqual(changes({ present: FLEET, applied: [rollout({ ...STAGES, maxConcurrency: 2 })] }), [
+    "newly-blocked team-a/c HookRollout upgrades canary StageClosed",
+  ]);
+});
+
+test("two versions of a rollout are compared", () => {
+  const present = [...FLEET, rollout({})];
+  assert.deepEqual(changes({ present, applied: [rollout({ maxConcurrency: 2 })] }), [
+    "newly-allowed team-a/b",
+  ]);
+  assert.deepEqual(changes({ present, applied: [rollout({ paused: true })] }), [
+    "newly-blocked team-a/a HookRollout upgrades all Paused",
+    "changed-reason team-a/b HookRollout upgrades all Paused",
+    "changed-reason team-a/c HookRollout upgrades all Paused",
+  ]);
+  assert.deepEqual(changes({ present, applied: [], prune: true }), [
+    "newly-allowed team-a/b",
+    "newly-allowed team-a/c",
+  ]);
+});
+
+test("what a policy holds takes no slot", () => {
+  const present = [...FLEET, rollout({})];
+  assert.deepEqual(changes({ present, applied: [FREEZE] }), [
+    "newly-blocked team-a/a HookPolicy team-a/freeze ok WaitingForAnnotation",
+    "changed-reason team-a/b HookPolicy team-a/freeze ok WaitingForAnnotation",
+    "newly-allowed team-a/c",
+  ]);
+});
+
+test("slots in use and failures are those of the status", () => {
+  const at = "2026-11-21T11:00:00Z";
+  const claim = { namespace: "team-a", name: "a", uid: "uid-of-team-a/a", target: "v1.36.0", stage: "all" };
+  const running = [{ ...claim, claimed: true, claimedAt: at, renewedAt: at, markedAt: at, attempts: 1 }];
+  const before = rollout({}, { running });
+  assert.deepEqual(changes({ present: [...FLEET, before], applied: [rollout({ maxConcurrency: 2 })] }), [
+    "newly-allowed team-a/b",
+  ]);
+});
+
+test("a rollout in Audit holds nothing", () => {
+  assert.deepEqual(changes({ present: FLEET, applied: [rollout({ mode: "Audit" })] }), []);
+});
+
+test("over a time, a rollout holds as at its beginning", () => {
+  const to = new Date("2026-11-22T12:00:00Z");
+  assert.deepEqual(changes({ present: FLEET, applied: [rollout({ maxConcurrency: 2 })], to }), [
+    "newly-blocked team-a/c HookRollout upgrades all NoFreeSlot",
+  ]);
+});
+
+test("an override that names the rollout lifts it", () => {
+  const override = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "now", creationTimestamp: "2026-11-21T11:59:00Z" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "c" },
+      hooks: ["BeforeClusterUpgrade"],
+      policyRefs: [{ kind: "HookRollout", name: "upgrades" }],
+      reason: "a test",
+      expiresAt: "2026-11-21T12:30:00Z",
+    },
+  };
+  assert.deepEqual(changes({ present: [...FLEET, override], applied: [rollout({})] }), [
+    "newly-blocked team-a/b HookRollout upgrades all NoFreeSlot",
+  ]);
+});
+
+test("the objects that gates of stages look at are read", () => {
+  const object = { apiVersion: "example.com/v1", kind: "Approval", name: "ok", namespace: "platform" };
+  const staged = rollout({ stages: [{ name: "all", until: [{ name: "ok", object }] }] });
+  assert.deepEqual(
+    demandsIn([staged]).map(({ kind }) => kind),
+    [{ apiVersion: "example.com/v1", kind: "Approval" }],
+  );
+});
