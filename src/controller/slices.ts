@@ -8,7 +8,7 @@ import { TURN_MS } from "./turn.ts";
 const STEPS = 64;
 
 /** At once if that is quick. */
-export function inSteps<T>(steps: Steps<T>): T | Promise<T> {
+export function inSlices<T>(steps: Steps<T>): T | Promise<T> {
   const first = slice(steps);
   return first.done === true ? first.value : theRest(steps);
 }

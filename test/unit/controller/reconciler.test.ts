@@ -291,7 +291,7 @@ describe("the finalizer", () => {
       let set: readonly string[] | undefined;
       const reconciler = reconcilerOf(fixture, {
         findNamespace: async () => live,
-        hasCluster: async (_, selector) => {
+        hasCluster: async (_namespace, selector) => {
           const clusters = rest.gone === true ? [] : left ? [production] : [cluster()];
           const isSelected = ({ metadata: { labels = {} } }: Cluster): boolean =>
             selector === "" || selector === `tier=${labels["tier"]}`;
