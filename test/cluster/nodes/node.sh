@@ -19,6 +19,7 @@ start() {
     if [[ -e $c/cpuset.cpus ]]; then for f in $GROUP $GROUP/n$i; do cat "$c/cpuset.cpus" >"$c/$f/cpuset.cpus"; cat "$c/cpuset.mems" >"$c/$f/cpuset.mems"; done; fi
   done
   echo $((10 << 30)) >"/sys/fs/cgroup/memory/$GROUP/memory.limit_in_bytes" # so that no test takes the machine
+  echo 16384 >"/sys/fs/cgroup/cpu/$GROUP/cpu.shares" # a group counts as one process: beside others that is too little for a cluster
   (
     for c in $(hierarchies); do echo "$BASHPID" >"$c/$GROUP/n$i/cgroup.procs"; done
     exec setsid unshare --cgroup --mount --net --uts --ipc --pid --fork bash "$HERE/inside.sh" "$i" </dev/null >"$d/log/init.log" 2>&1
