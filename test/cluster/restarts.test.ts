@@ -7,7 +7,15 @@ import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { attachCluster, containersRun, isRolledOut, nodesAreReady } from "./cluster.ts";
 import { type Call, failuresOf, loadUntil, longestSilence } from "./load.ts";
 import { cutNode, onNode, startNode } from "./nodes.ts";
-import { DEPLOYMENT, installRelease, NAMESPACE, nodeOf, replicas, scale } from "./operatorpods.ts";
+import {
+  DEPLOYMENT,
+  installRelease,
+  NAMESPACE,
+  nodeOf,
+  removeRelease,
+  replicas,
+  scale,
+} from "./operatorpods.ts";
 
 const LEASE = {
   apiVersion: "coordination.k8s.io/v1",
@@ -23,6 +31,7 @@ before(async () => {
   await installRelease(cluster);
 });
 after(async () => {
+  await removeRelease(cluster);
   await cluster?.stop();
 });
 

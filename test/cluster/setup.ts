@@ -16,7 +16,11 @@ export async function globalSetup(): Promise<void> {
     await nodesAreReady(cluster);
     await isRolledOut(cluster, "kube-system", "coredns");
     await installClusterApiPods(cluster);
-    await installLab(cluster);
+    const lab = async (): Promise<boolean> => {
+      await installLab(cluster);
+      return true;
+    };
+    await cluster.waitFor("kube-proxy to route to Cluster API's webhooks", lab);
   } finally {
     await cluster.stop();
   }
