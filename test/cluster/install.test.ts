@@ -6,7 +6,15 @@ import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { attachCluster } from "./cluster.ts";
-import { installRelease, nodeOf, removeRelease, replicas, scale, warnings } from "./operatorpods.ts";
+import {
+  hookpolicy,
+  installRelease,
+  nodeOf,
+  removeRelease,
+  replicas,
+  scale,
+  warnings,
+} from "./operatorpods.ts";
 
 const SCALINGS = 6;
 const HOOK = "BeforeClusterDelete";
@@ -55,4 +63,10 @@ test("Cluster API's Pod asks the operator's Pods, and deletes a Cluster when it 
   assert.notEqual((await cluster.get(clusterRef("team-a", "prod"))).metadata.finalizers, undefined);
   await approve(cluster, "team-a", "prod");
   await waitUntilGone(cluster, "team-a", "prod");
+});
+
+test("without a replica `hookpolicy doctor` says that the statuses of policies are old", async () => {
+  await scale(cluster, 0);
+  await assert.rejects(hookpolicy(cluster, "doctor"), /statuses are old: no replica of the operator runs/);
+  await scale(cluster, 2);
 });

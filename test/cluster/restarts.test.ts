@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { attachCluster, containersRun, isRolledOut, nodesAreReady } from "./cluster.ts";
+import { attachCluster, conditionOf, containersRun, isRolledOut, nodesAreReady } from "./cluster.ts";
 import { type Call, failuresOf, loadUntil, longestSilence } from "./load.ts";
 import { cutNode, onNode, startNode } from "./nodes.ts";
 import {
@@ -24,6 +25,8 @@ const LEASE = {
   name: "hookpolicy",
 };
 const WARM_UP_MS = 2_000;
+/** Until kube-proxy has followed a change of a Pod, on a busy machine. */
+const ROUTED_MS = 5_000;
 
 let cluster: ControlPlane;
 before(async () => {
@@ -54,6 +57,21 @@ async function leader(): Promise<string> {
   });
 }
 
+async function podOf(name: string): Promise<KubeObject> {
+  return await cluster.get({ apiVersion: "v1", kind: "Pod", namespace: NAMESPACE, name });
+}
+
+function containerOf(pod: KubeObject): { readonly containerID: string; readonly restartCount: number } {
+  return pod["status"].containerStatuses[0];
+}
+
+/** To the operator's process, on its node. */
+async function signal(name: string, what: "SIGKILL" | "SIGSTOP"): Promise<void> {
+  const pod = await podOf(name);
+  const id = containerOf(pod).containerID.replace("containerd://", "");
+  await onNode(Number(nodeOf(pod).slice(1)), "ctr", "-n", "k8s.io", "tasks", "kill", "-s", what, id);
+}
+
 test("a rolling restart fails no call", async (t) => {
   const old = (await replicas(cluster)).map(({ metadata }) => metadata.uid);
   const calls = await underLoad(t, async () => {
@@ -70,16 +88,42 @@ test("a rolling restart fails no call", async (t) => {
 
 test("after a kill -9 of the leader another leads, and each connection loses one call at most", async (t) => {
   const name = await leader();
-  const pod = await cluster.get({ apiVersion: "v1", kind: "Pod", namespace: NAMESPACE, name });
-  const [status] = pod["status"].containerStatuses;
   const calls = await underLoad(t, async () => {
-    const id: string = status.containerID.replace("containerd://", "");
-    await onNode(Number(nodeOf(pod).slice(1)), "ctr", "-n", "k8s.io", "tasks", "kill", "-s", "SIGKILL", id);
+    await signal(name, "SIGKILL");
     await cluster.waitFor("the other to lead", async () => (await leader()) !== name);
     await isRolledOut(cluster, NAMESPACE, DEPLOYMENT.name);
   });
   assert.equal(failuresPerConnection(calls), 1);
   assert.ok(longestSilence(calls) < 5_000);
+});
+
+test("a process that hangs gets no more calls when it is not ready, and kubelet restarts it", async (t) => {
+  const [pod] = await replicas(cluster);
+  assert.ok(pod);
+  const { name } = pod.metadata;
+  const before = containerOf(pod).restartCount;
+  const begin = performance.now();
+  const seconds = (): string => ((performance.now() - begin) / 1000).toFixed(0);
+  let unready = Infinity;
+  const calls = await underLoad(t, async () => {
+    await signal(name, "SIGSTOP");
+    await cluster.waitFor(
+      "it not to be ready",
+      async () => conditionOf(await podOf(name), "Ready") === "False",
+    );
+    t.diagnostic(`not ready after ${seconds()} s`);
+    unready = performance.now() - begin + ROUTED_MS;
+    await cluster.waitFor(
+      "kubelet to restart it",
+      async () => containerOf(await podOf(name)).restartCount > before,
+      240_000,
+    );
+    t.diagnostic(`restarted after ${seconds()} s`);
+    await isRolledOut(cluster, NAMESPACE, DEPLOYMENT.name);
+  });
+  assert.ok(failuresPerConnection(calls) <= 1);
+  assert.ok(longestSilence(calls) < 5_000);
+  assert.deepEqual(failuresOf(calls.filter(({ from }) => from > unready)), []);
 });
 
 test("a drain of a node evicts one replica after the other, and fails no call", async (t) => {
