@@ -7,12 +7,23 @@ import {
   nodeBinaries,
 } from "../controlplane/binaries.ts";
 import { clusterApiImage, dnsImage, nodeJsImage, pauseImage } from "./images.ts";
-import { imagePackages, nodePackages } from "./packages.ts";
+import { imagePackages, nodePackages, NO_PACKAGES } from "./packages.ts";
 
-await nodePackages();
-await imagePackages();
-await controlPlaneBinaries();
-await nodeBinaries();
-await clusterApiBinaries();
-await helmBinary();
-for (const image of [pauseImage, dnsImage, clusterApiImage, nodeJsImage]) await image();
+async function havePackages(): Promise<boolean> {
+  try {
+    await nodePackages();
+    await imagePackages();
+    return true;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return false;
+  }
+}
+
+if (await havePackages()) {
+  await controlPlaneBinaries();
+  await nodeBinaries();
+  await clusterApiBinaries();
+  await helmBinary();
+  for (const image of [pauseImage, dnsImage, clusterApiImage, nodeJsImage]) await image();
+} else process.exitCode = NO_PACKAGES;

@@ -28,7 +28,8 @@ export async function reasonAgainst(): Promise<string | undefined> {
 }
 
 async function reasonAgainstNamespaces(): Promise<string | undefined> {
-  const probe = "mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && ip link add probe type bridge";
+  const bridge = "ip link add probe type bridge && test -e /proc/sys/net/bridge/bridge-nf-call-iptables";
+  const probe = `mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && ${bridge}`;
   try {
     await run("unshare", [
       "--cgroup",

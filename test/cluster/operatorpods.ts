@@ -101,14 +101,11 @@ export async function removeRelease(cp: ControlPlane): Promise<void> {
   await cp.kubectl("delete", "--ignore-not-found", "-f", join(RELEASE, "hookpolicy.yaml"));
 }
 
-const KINDS = [
-  ...["deployment", "pod", "job", "service", "serviceaccount", "role", "rolebinding", "configmap"],
-  ...["poddisruptionbudget", "resourcequota"],
-  ...["clusterrole", "clusterrolebinding", "extensionconfig", "validatingwebhookconfiguration"],
-];
+const KINDS = `deployment,pod,job,service,serviceaccount,role,rolebinding,configmap,poddisruptionbudget,resourcequota,\
+clusterrole,clusterrolebinding,extensionconfig,validatingwebhookconfiguration`;
 
 /** Every object of ours that is still there, besides the CRDs, the policies, and what goes with the namespace. */
 export async function leftovers(cp: ControlPlane): Promise<readonly string[]> {
-  const names = await cp.kubectl("get", KINDS.join(","), "--all-namespaces", "--output=name");
+  const names = await cp.kubectl("get", KINDS, "--all-namespaces", "--output=name");
   return names.split("\n").filter((name) => name.includes("hookpolicy"));
 }

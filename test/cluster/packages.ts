@@ -9,6 +9,9 @@ import { CLUSTER_CACHE } from "./folders.ts";
 
 const run = promisify(execFile);
 
+/** The exit code of test/cluster/build.ts where the repository of the distribution cannot be reached, or has them not. */
+export const NO_PACKAGES = 3;
+
 /** What a node finds below its /usr. */
 export async function nodePackages(): Promise<string> {
   const runc = ["runc", "libseccomp2"];

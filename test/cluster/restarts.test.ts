@@ -101,7 +101,7 @@ test("a process that hangs gets no more calls when it is not ready, and kubelet 
   const [pod] = await replicas(cluster);
   assert.ok(pod);
   const { name } = pod.metadata;
-  const before = containerOf(pod).restartCount;
+  const restarts = containerOf(pod).restartCount;
   const begin = performance.now();
   const seconds = (): string => ((performance.now() - begin) / 1000).toFixed(0);
   let unready = Infinity;
@@ -115,7 +115,7 @@ test("a process that hangs gets no more calls when it is not ready, and kubelet 
     unready = performance.now() - begin + ROUTED_MS;
     await cluster.waitFor(
       "kubelet to restart it",
-      async () => containerOf(await podOf(name)).restartCount > before,
+      async () => containerOf(await podOf(name)).restartCount > restarts,
       240_000,
     );
     t.diagnostic(`restarted after ${seconds()} s`);

@@ -11,6 +11,7 @@ import { startCluster } from "./cluster.ts";
 import { CLUSTER_CACHE, ROOT } from "./folders.ts";
 import { reasonAgainst } from "./machine.ts";
 import { networkOf, nodeLogs, stopNodes } from "./nodes.ts";
+import { NO_PACKAGES } from "./packages.ts";
 import { makeProduct } from "./product.ts";
 
 const FILES = "test/cluster/*.test.ts";
@@ -30,28 +31,37 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Whether it ended with 0; in a process group of its own, so that what it has started ends with it. */
-async function succeeds(command: string, args: readonly string[], timeoutMs?: number): Promise<boolean> {
+/** Its exit code; in a process group of its own, so that what it has started ends with it. */
+async function exitCode(
+  command: string,
+  args: readonly string[],
+  timeoutMs?: number,
+): Promise<number | null> {
   const started = spawn(command, args, { cwd: ROOT, stdio: "inherit", detached: true });
   child = started;
   const end = (): boolean => started.pid !== undefined && process.kill(-started.pid, "SIGTERM");
   const timer = timeoutMs === undefined ? undefined : setTimeout(end, timeoutMs);
-  const code = await new Promise((resolve, reject) => {
+  const code = await new Promise<number | null>((resolve, reject) => {
     started.once("error", reject);
     started.once("exit", resolve);
   });
   clearTimeout(timer);
-  return code === 0 && !interrupted;
+  child = undefined;
+  if (interrupted) throw new Error("interrupted");
+  return code;
 }
 
-async function built(): Promise<boolean> {
+/** Why there is not all that the cluster is made of; undefined: it is built. */
+async function reasonNotBuilt(): Promise<string | undefined> {
   const minutes = Number(process.env["BUILD_MINUTES"] || Infinity);
   const limit = Number.isFinite(minutes) ? minutes * 60_000 : undefined;
   const started = Date.now();
-  if (await succeeds(process.execPath, ["test/cluster/build.ts"], limit)) return true;
-  if (interrupted || limit === undefined || Date.now() - started < limit)
+  const code = await exitCode(process.execPath, ["test/cluster/build.ts"], limit);
+  if (code === 0) return undefined;
+  if (code === NO_PACKAGES) return "the packages that it needs cannot be downloaded (see above)";
+  if (limit === undefined || Date.now() - started < limit)
     throw new Error("The parts of the cluster were not built: see above");
-  return false;
+  return `the first build was not ready after BUILD_MINUTES=${minutes}; the next run continues it`;
 }
 
 async function runTests(files: readonly string[]): Promise<boolean> {
@@ -59,7 +69,7 @@ async function runTests(files: readonly string[]): Promise<boolean> {
   await startCluster([product]);
   const setup = `--test-global-setup=${join(import.meta.dirname, "setup.ts")}`;
   const test = [process.execPath, "--test", "--test-concurrency=1", setup, ...REPORTERS, ...files];
-  const passed = await succeeds("nsenter", [`--net=${networkOf(1)}`, "--", ...test]);
+  const passed = (await exitCode("nsenter", [`--net=${networkOf(1)}`, "--", ...test])) === 0;
   if (!passed) say(`\nThe ends of the nodes' logs:\n${await nodeLogs()}`);
   return passed;
 }
@@ -70,10 +80,8 @@ function notTested(reason: string): void {
 }
 
 async function main(): Promise<void> {
-  const reason = await reasonAgainst();
+  const reason = (await reasonAgainst()) ?? (await reasonNotBuilt());
   if (reason !== undefined) return notTested(reason);
-  if (!(await built()))
-    return notTested("BUILD_MINUTES was over before its parts were built (the next run goes on)");
   const named = process.argv.slice(2);
   const files = named.length > 0 ? named : globSync(FILES, { cwd: ROOT }).toSorted();
   await withLock(CLUSTER_CACHE, async () => {
