@@ -60,6 +60,10 @@ test: build $(if $(COVERAGE),coverage,test-unit) test-integration ## Run every t
 test-integration: build ## Run the tests on a real API server and Cluster API, which are built once
 	node test/integration.ts
 
+.PHONY: test-cluster
+test-cluster: build ## Run the tests on two real nodes, as root (FILE=…: one of them; BUILD_MINUTES=…: limit of the first build; KEEP=1)
+	node test/cluster/run.ts $(FILE)
+
 .PHONY: test-unit
 test-unit: build ## Run the tests that need no control plane (FULL=1: all generated cases and time zones)
 	files="$(UNIT_FILES)" && $(UNIT_TEST) $$files

@@ -1,5 +1,6 @@
 /** The listener for probes: always plain HTTP, as kubelet expects it. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../api/logger.ts";
 import type { Address } from "./address.ts";
 import { createPlainServer, type Page, type Pages, type PageServer } from "./pages.ts";
@@ -20,13 +21,34 @@ export interface HealthOptions {
 
 const OK: Page = { code: 200, body: "ok" };
 
-/** `/healthz` shows that the event loop runs, `/readyz` runs the checks; the body is the same as Kubernetes' own. */
+/** Below the time-out of the startup probe (manifests/deployment.yaml). */
+const MAX_WAIT_MS = 8_000;
+const ASK_EVERY_MS = 50;
+
+/**
+ * `/healthz` shows that the event loop runs, `/readyz` runs the checks; the body is the same as Kubernetes' own.
+ * `/readyz?wait` answers as soon as all is well, or after 8 s: a start that is under way is no failure, which Kubernetes
+ * would warn about.
+ */
 export function createHealthServer({ address, checks, log }: HealthOptions): PageServer {
   const pages: Pages = {
     "/healthz": () => OK,
-    "/readyz": ({ query }) => readiness(checks, new URLSearchParams(query).has("verbose"), log),
+    "/readyz": async ({ query }) => {
+      const parameters = new URLSearchParams(query);
+      const look = (): Page => readiness(checks, parameters.has("verbose"), log);
+      return parameters.has("wait") ? await whenOk(look) : look();
+    },
   };
   return createPlainServer({ address, flag: "--health-addr", pages, log });
+}
+
+async function whenOk(look: () => Page): Promise<Page> {
+  const deadline = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    const page = look();
+    if (page.code === OK.code || performance.now() >= deadline) return page;
+    await sleep(ASK_EVERY_MS, undefined, { ref: false });
+  }
 }
 
 function readiness(checks: readonly HealthCheck[], verbose: boolean, log: Logger): Page {

@@ -17,9 +17,10 @@ const MANIFESTS = join(import.meta.dirname, "../../manifests");
 const REQUEST_MS = 10_000;
 
 interface Probe {
-  readonly httpGet: object;
+  readonly httpGet: { readonly path: string };
   readonly initialDelaySeconds?: number;
   readonly periodSeconds: number;
+  readonly timeoutSeconds?: number;
   readonly failureThreshold?: number;
 }
 
@@ -137,10 +138,11 @@ test("a replica on a node that is gone is replaced after half a minute", () => {
   ]);
 });
 
-test("the startup probe begins when a replica has usually loaded, and waits longer than it takes to be ready anyway", () => {
+test("the startup probe waits for what the readiness probe asks, and longer than the operator lets it wait", () => {
   const { startupProbe: startup, readinessProbe: readiness } = rendered.container;
-  assert.deepEqual(startup.httpGet, readiness.httpGet);
+  assert.deepEqual(startup.httpGet, { ...readiness.httpGet, path: `${readiness.httpGet.path}?wait` });
   assert.deepEqual([startup.initialDelaySeconds, startup.periodSeconds], [2, 1]);
+  assert.ok((startup.timeoutSeconds ?? 0) >= 10); // /readyz?wait answers after 8 s at the latest
   assert.ok((startup.failureThreshold ?? 0) >= 60);
 });
 

@@ -1,54 +1,17 @@
 /** Finds the real programs of a control plane, or builds them once from the Go modules beside this file. */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { assetOf, downloadedAsset } from "./assets.ts";
 import { build, type Progress, withLock } from "./gobuild.ts";
+import { moduleOf, type Part, PARTS } from "./parts.ts";
 
 const run = promisify(execFile);
 
 /** `kubectl kustomize` and everything asked of it here have been stable for longer than this. */
 const MIN_KUBECTL_MINOR = 28;
-
-const PARTS = {
-  etcd: { module: "etcd", main: "go.etcd.io/etcd/server/v3", seconds: 45 },
-  "kube-apiserver": { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kube-apiserver", seconds: 240 },
-  "kube-controller-manager": {
-    module: "kubernetes",
-    main: "k8s.io/kubernetes/cmd/kube-controller-manager",
-    seconds: 60,
-  },
-  kubectl: { module: "kubernetes", main: "k8s.io/kubernetes/cmd/kubectl", seconds: 30 },
-  "cluster-api": { module: "cluster-api", main: "sigs.k8s.io/cluster-api/core", seconds: 120 },
-  clusterctl: { module: "cluster-api", main: "sigs.k8s.io/cluster-api/cmd/clusterctl", seconds: 60 },
-  helm: { module: "helm", main: "helm.sh/helm/v4/cmd/helm", seconds: 180 },
-  prometheus: {
-    module: "prometheus",
-    main: "github.com/prometheus/prometheus/cmd/prometheus",
-    seconds: 60,
-  },
-  promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
-  gitops: { module: "gitops", main: ".", seconds: 100 },
-  peer: { module: "peer", main: ".", seconds: 60 },
-  load: { module: "load", main: ".", seconds: 10 },
-} as const;
-
-type Part = keyof typeof PARTS;
-type ModuleName = (typeof PARTS)[Part]["module"];
-
-interface Module {
-  readonly folder: string;
-  /** The module whose version names the build. */
-  readonly path: string;
-  readonly version: string;
-  readonly cache: string;
-  readonly ldflags: string;
-  readonly tags?: string;
-}
 
 export interface ControlPlaneBinaries {
   readonly etcd: string;
@@ -130,6 +93,30 @@ export async function gitopsBinary(progress?: Progress): Promise<string> {
   return await built("gitops", progress);
 }
 
+/** What a node runs besides the control plane's programs (test/cluster). */
+const NODE_PARTS = [
+  "kube-scheduler",
+  "kube-controller-manager",
+  "kubelet",
+  "kube-proxy",
+  "containerd",
+  "containerd-shim-runc-v2",
+  "ctr",
+  "bridge",
+  "loopback",
+  "host-local",
+  "portmap",
+  "coredns",
+] as const satisfies readonly Part[];
+
+export type NodeBinaries = Readonly<Record<(typeof NODE_PARTS)[number], string>>;
+
+export async function nodeBinaries(progress?: Progress): Promise<NodeBinaries> {
+  const found: [string, string][] = [];
+  for (const part of NODE_PARTS) found.push([part, await built(part, progress)]);
+  return Object.fromEntries(found) as NodeBinaries;
+}
+
 /** Of bench/: the server that HookPolicy is compared with, and what calls both. */
 export async function benchBinaries(
   progress?: Progress,
@@ -185,78 +172,4 @@ async function renderManifests(target: string, progress?: Progress): Promise<voi
   await mkdir(dirname(target), { recursive: true });
   await writeFile(`${target}.new`, stdout);
   await rename(`${target}.new`, target);
-}
-
-function moduleOf(name: ModuleName): Module {
-  const folder = join(import.meta.dirname, isBench(name) ? "../../bench" : ".", name);
-  const goMod = readFileSync(join(folder, "go.mod"), "utf8");
-  const path = {
-    etcd: "go.etcd.io/etcd/server/v3",
-    kubernetes: "k8s.io/kubernetes",
-    "cluster-api": "sigs.k8s.io/cluster-api",
-    helm: "helm.sh/helm/v4",
-    prometheus: "github.com/prometheus/prometheus",
-    gitops: "github.com/fluxcd/cli-utils",
-    peer: "sigs.k8s.io/cluster-api",
-    load: "github.com/valyala/fasthttp",
-  }[name];
-  const version = versionOf(path, goMod);
-  const ldflags = `-s -w ${stamp(name, version)}`.trim();
-  const hash = createHash("sha256")
-    .update(goMod)
-    .update(readFileSync(join(folder, "go.sum")))
-    .update(ldflags);
-  for (const source of globSync("*.go", { cwd: folder }).toSorted())
-    hash.update(readFileSync(join(folder, source)));
-  const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
-  const tags = name === "prometheus" ? { tags: "remove_all_sd" } : {};
-  return { folder, path, version, ldflags, ...tags, cache: join(cacheRoot(), key) };
-}
-
-function isBench(name: ModuleName): boolean {
-  return name === "peer" || name === "load";
-}
-
-function cacheRoot(): string {
-  const base = process.env["XDG_CACHE_HOME"];
-  return join(
-    base === undefined || base === "" ? join(homedir(), ".cache") : base,
-    "hookpolicy",
-    "control-plane",
-  );
-}
-
-function versionOf(path: string, goMod: string): string {
-  const line = goMod.split("\n").find((l) =>
-    l
-      .replace(/^require/, "")
-      .trim()
-      .startsWith(`${path} v`),
-  );
-  const version =
-    line === undefined ? undefined : /\bv\S+/.exec(line.slice(line.indexOf(`${path} `) + path.length))?.[0];
-  if (version === undefined) throw new Error(`go.mod names no version of ${path}`);
-  return version;
-}
-
-/** Without it kube-apiserver calls itself v0.0.0, and clients refuse to talk to something that old. */
-function stamp(name: ModuleName, version: string): string {
-  const [major, minor] = version.slice(1).split(".");
-  const fields = [
-    ["gitVersion", version],
-    ["gitMajor", major],
-    ["gitMinor", minor],
-  ];
-  const set = (target: string): string =>
-    fields.map(([field, value]) => `-X ${target}.${field}=${value}`).join(" ");
-  return {
-    etcd: "", // its version is a constant
-    kubernetes: set("k8s.io/component-base/version"),
-    "cluster-api": set("sigs.k8s.io/cluster-api/version"),
-    helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
-    prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
-    gitops: "",
-    peer: "",
-    load: "",
-  }[name];
 }

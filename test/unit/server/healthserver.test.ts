@@ -54,6 +54,28 @@ test("readyz is 503 and names what fails", async (t) => {
   );
 });
 
+test("readyz?wait answers as soon as all is well", async (t) => {
+  let reason: string | undefined = "not synced";
+  let asked = 0;
+  const check = (): string | undefined => {
+    asked += 1;
+    if (asked === 3) reason = undefined;
+    return reason;
+  };
+  const { get } = await health(t, [{ name: "policies", check }]);
+  assert.equal((await get("/readyz?wait")).status, 200);
+  assert.equal(asked, 3);
+});
+
+test("readyz?wait says what fails when it has waited for long enough", async (t) => {
+  t.mock.method(performance, "now", () => (now += 5_000));
+  let now = 0;
+  const { get } = await health(t, [bad]);
+  const response = await get("/readyz?wait");
+  assert.equal(response.status, 503);
+  assert.match(await response.text(), /policies failed: not synced/);
+});
+
 test("a check that throws fails without showing clients the reason", async (t) => {
   const { get, log } = await health(t, [broken]);
   const response = await get("/readyz");

@@ -1,0 +1,29 @@
+/** Everything that the cluster is made of, once: a process of its own, so that test/cluster/run.ts can give it a limit of time. */
+
+import {
+  clusterApiBinaries,
+  controlPlaneBinaries,
+  helmBinary,
+  nodeBinaries,
+} from "../controlplane/binaries.ts";
+import { clusterApiImage, dnsImage, nodeJsImage, pauseImage } from "./images.ts";
+import { imagePackages, nodePackages, NO_PACKAGES } from "./packages.ts";
+
+async function havePackages(): Promise<boolean> {
+  try {
+    await nodePackages();
+    await imagePackages();
+    return true;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return false;
+  }
+}
+
+if (await havePackages()) {
+  await controlPlaneBinaries();
+  await nodeBinaries();
+  await clusterApiBinaries();
+  await helmBinary();
+  for (const image of [pauseImage, dnsImage, clusterApiImage, nodeJsImage]) await image();
+} else process.exitCode = NO_PACKAGES;
