@@ -3,6 +3,7 @@
 import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
+import type { ClusterAdmissionDeps } from "../admission/clusterhandler.ts";
 import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
@@ -44,10 +45,13 @@ export interface AdmissionOptions {
   readonly settings: Settings;
   /** Whether only the API server is answered; otherwise answers reveal nothing from memory. */
   readonly authenticated: boolean;
+  readonly clusters: Pick<ClusterAdmissionDeps, "source" | "recorder">;
   readonly log: Logger;
 }
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
+
+const now = (): Date => new Date();
 
 export interface Admission extends AdmissionRoutes {
   /** Loads what the first review needs. Never rejects. */
@@ -61,17 +65,19 @@ export function createAdmission({
   client,
   settings,
   authenticated,
+  clusters,
   log,
 }: AdmissionOptions): Admission {
   const examiner = new ThreadExaminer({ settings, log });
-  const routes = createAdmissionRoutes({
+  const policies = {
     examiner,
     turns: new Turns(),
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
-    now: () => new Date(),
-  });
+    now,
+  };
+  const routes = createAdmissionRoutes({ policies, clusters: { ...clusters, now } });
   return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 

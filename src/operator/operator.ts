@@ -14,6 +14,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission.ts";
+import { recordAdmission } from "./admissionrecorder.ts";
 import { openAuditLog, recordAll } from "../audit/auditing.ts";
 import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
 import { createController } from "./controller.ts";
@@ -73,7 +74,11 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { memory } = controller;
   memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
-  const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
+  const clusters = {
+    source: controller.admission,
+    recorder: recordAdmission({ metrics, log, authenticated }),
+  };
+  const admission = createAdmission({ memory, client: reviews, settings, authenticated, clusters, log });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });

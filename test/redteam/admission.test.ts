@@ -7,7 +7,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { before, test, type TestContext } from "node:test";
 import type { IncomingMessage } from "node:http";
-import { type Admission, createAdmission, type ReviewClient } from "../../src/operator/admission.ts";
+import {
+  type Admission,
+  type AdmissionOptions,
+  createAdmission,
+  type ReviewClient,
+} from "../../src/operator/admission.ts";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
@@ -62,6 +67,7 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
     client,
     settings: { served: ALL_HOOKS, maxOverrideMs: 7 * 86_400_000 },
     authenticated: closed,
+    clusters: NO_CLUSTERS,
     log,
   });
   await admission.warm();
@@ -70,6 +76,23 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
   const port = await serve(t, admission, authority);
   return { port, asked, atOnce: () => most };
 }
+
+/** Reviews of Clusters have tests of their own. */
+const NO_CLUSTERS: AdmissionOptions["clusters"] = {
+  source: {
+    loaded: () => false,
+    inTurn: (_request, decide) => decide(),
+    refusal: () => undefined,
+    confirm: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
+    warnings: () => assert.fail("nothing is admitted"),
+  },
+  recorder: {
+    decided: () => undefined,
+    unconcerned: () => undefined,
+    undecodable: () => undefined,
+    failed: () => undefined,
+  },
+};
 
 async function serve(
   t: TestContext,
