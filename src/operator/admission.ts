@@ -3,7 +3,7 @@
 import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
-import type { ClusterAdmissionDeps } from "../admission/clusterhandler.ts";
+import type { ClusterDecisions } from "../admission/clusterhandler.ts";
 import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
@@ -17,6 +17,7 @@ import type {
 } from "../admission/reviewworld.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
+import { type AdmissionRecording, recordAdmission } from "./admissionrecorder.ts";
 import { policyKey } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import { SUBJECT_REVIEWS } from "../kube/resources.ts";
@@ -45,7 +46,8 @@ export interface AdmissionOptions {
   readonly settings: Settings;
   /** Whether only the API server is answered; otherwise answers reveal nothing from memory. */
   readonly authenticated: boolean;
-  readonly clusters: Pick<ClusterAdmissionDeps, "source" | "recorder">;
+  readonly clusters: ClusterDecisions;
+  readonly metrics: AdmissionRecording["metrics"];
   readonly log: Logger;
 }
 
@@ -65,7 +67,8 @@ export function createAdmission({
   client,
   settings,
   authenticated,
-  clusters,
+  clusters: source,
+  metrics,
   log,
 }: AdmissionOptions): Admission {
   const examiner = new ThreadExaminer({ settings, log });
@@ -77,7 +80,8 @@ export function createAdmission({
     log,
     now,
   };
-  const routes = createAdmissionRoutes({ policies, clusters: { ...clusters, now } });
+  const recorder = recordAdmission({ metrics, log, authenticated });
+  const routes = createAdmissionRoutes({ policies, clusters: { source, recorder, now } });
   return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 

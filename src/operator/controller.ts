@@ -52,7 +52,7 @@ export interface ControllerOptions {
 export interface Controller {
   readonly source: DecisionSource;
   /** The same decisions, about requests to the API server. */
-  readonly admission: ClusterDecisions;
+  readonly clusters: ClusterDecisions;
   readonly memory: Memory & { readonly store: DecisionStore };
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
@@ -214,7 +214,7 @@ function createSources(
   reader: ApiServer,
   { hookPolicies, clusterHookPolicies }: Informers,
   log: Logger,
-): Pick<Controller, "source" | "admission"> {
+): Pick<Controller, "source" | "clusters"> {
   const onStale = (kinds: ReadonlySet<PolicyKind>): void => {
     if (kinds.has("HookPolicy")) hookPolicies.refresh();
     if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
@@ -235,7 +235,7 @@ function createSources(
     loaded: () => store.loaded,
     inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
   };
-  const admission: ClusterDecisions = {
+  const clusters: ClusterDecisions = {
     ...common,
     refusal: (request, at) => store.answers.refusal(request, at),
     confirm: async (request) => await confirmer.confirm(request),
@@ -250,7 +250,7 @@ function createSources(
       return confirmation.ok ? await rollouts.confirm(request, confirmation.decision) : confirmation;
     },
   };
-  return { source, admission };
+  return { source, clusters };
 }
 
 /** No call waits for it: decisions do not depend on the registrations. */

@@ -14,7 +14,6 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission.ts";
-import { recordAdmission } from "./admissionrecorder.ts";
 import { openAuditLog, recordAll } from "../audit/auditing.ts";
 import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
 import { createController } from "./controller.ts";
@@ -71,14 +70,10 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     complain: sparing(log),
     now,
   });
-  const { memory } = controller;
-  memory.store.onClusterGone(hooks.forget);
+  controller.memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
-  const clusters = {
-    source: controller.admission,
-    recorder: recordAdmission({ metrics, log, authenticated }),
-  };
-  const admission = createAdmission({ memory, client: reviews, settings, authenticated, clusters, log });
+  const reviewing = { client: reviews, settings, authenticated, metrics, log };
+  const admission = createAdmission({ ...controller, ...reviewing });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });

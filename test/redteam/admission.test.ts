@@ -19,6 +19,7 @@ import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
 import { createHookServer } from "../../src/server/hookserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import { hookOverride, JANE, reviewOf } from "../unit/admission/reviews.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { ALL_HOOKS, cluster, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { storeWith } from "../unit/controller/fixtures.ts";
 import { scratch } from "../unit/kube/fixtures.ts";
@@ -68,6 +69,7 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
     settings: { served: ALL_HOOKS, maxOverrideMs: 7 * 86_400_000 },
     authenticated: closed,
     clusters: NO_CLUSTERS,
+    metrics: createMetrics({ capiVersion: ALL_HOOKS.capiVersion }),
     log,
   });
   await admission.warm();
@@ -79,19 +81,11 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
 
 /** Reviews of Clusters have tests of their own. */
 const NO_CLUSTERS: AdmissionOptions["clusters"] = {
-  source: {
-    loaded: () => false,
-    inTurn: (_request, decide) => decide(),
-    refusal: () => undefined,
-    confirm: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
-    warnings: () => assert.fail("nothing is admitted"),
-  },
-  recorder: {
-    decided: () => undefined,
-    unconcerned: () => undefined,
-    undecodable: () => undefined,
-    failed: () => undefined,
-  },
+  loaded: () => false,
+  inTurn: (_request, decide) => decide(),
+  refusal: () => undefined,
+  confirm: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
+  warnings: () => assert.fail("nothing is admitted"),
 };
 
 async function serve(
