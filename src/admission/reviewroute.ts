@@ -1,5 +1,6 @@
 /** The paths that the admission listener serves. */
 
+import { CLUSTER_ADMISSION_PATH, type ClusterAdmissionDeps, createClusterHandler } from "./clusterhandler.ts";
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./reviewhandler.ts";
 import { NOT_REVIEWED } from "./review.ts";
 
@@ -8,9 +9,17 @@ export interface AdmissionRoutes {
   readonly undecodable: () => string;
 }
 
-export function createAdmissionRoutes(deps: AdmissionDeps): AdmissionRoutes {
+export interface RouteDeps {
+  readonly policies: AdmissionDeps;
+  readonly clusters: ClusterAdmissionDeps;
+}
+
+export function createAdmissionRoutes({ policies, clusters }: RouteDeps): AdmissionRoutes {
   return {
-    routes: [{ path: ADMISSION_PATH, handle: createAdmissionHandler(deps) }],
+    routes: [
+      { path: ADMISSION_PATH, handle: createAdmissionHandler(policies) },
+      { path: CLUSTER_ADMISSION_PATH, handle: createClusterHandler(clusters) },
+    ],
     undecodable: () => NOT_REVIEWED,
   };
 }

@@ -316,6 +316,13 @@ export interface RuleSpec {
    */
   hooks: HookName[];
   /**
+   * Whether the rule also speaks at admission, before the API server stores a deletion (BeforeClusterDelete), another
+   * spec.topology.version (BeforeClusterUpgrade) or a new Cluster (BeforeClusterCreate): Warn has the API server print
+   * a warning, and Deny has it refuse the request, while the gates are not met. None, the default, leaves it to the
+   * hook. It needs the webhook for Clusters, which is installed separately. wait and deadline do not count there.
+   */
+  admission?: "None" | "Warn" | "Deny";
+  /**
    * Conditions in CEL, over cluster, namespaceObject, request and now: all must be true, or the rule does not apply.
    *
    * @minItems 1

@@ -116,3 +116,5 @@ export const UPGRADE_STEP_ANNOTATION = "topology.internal.cluster.x-k8s.io/upgra
 /** Prefix: Cluster API holds an upgrade itself, without calling an extension. */
 export const BEFORE_UPGRADE_ANNOTATION = "before-upgrade.hook.cluster.cluster.x-k8s.io";
 export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";
+/** clusterctl move sets it on the objects that it deletes from the source (Cluster API: clusterctl/v1alpha3). */
+export const DELETE_FOR_MOVE_ANNOTATION = "clusterctl.cluster.x-k8s.io/delete-for-move";

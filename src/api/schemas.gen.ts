@@ -189,6 +189,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                     ]
                   }
                 },
+                "admission": {
+                  "type": "string",
+                  "enum": [
+                    "None",
+                    "Warn",
+                    "Deny"
+                  ]
+                },
                 "matchConditions": {
                   "type": "array",
                   "minItems": 1,
@@ -1339,6 +1347,18 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
                   "reason": "FieldValueForbidden",
                   "fieldPath": ".deadline"
+                },
+                {
+                  "rule": "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
+                  "message": "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".admission"
+                },
+                {
+                  "rule": "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
+                  "message": "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".admission"
                 }
               ]
             }
@@ -1933,6 +1953,14 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                       "BeforeClusterDelete"
                     ]
                   }
+                },
+                "admission": {
+                  "type": "string",
+                  "enum": [
+                    "None",
+                    "Warn",
+                    "Deny"
+                  ]
                 },
                 "matchConditions": {
                   "type": "array",
@@ -3292,6 +3320,18 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                   "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
                   "reason": "FieldValueForbidden",
                   "fieldPath": ".deadline"
+                },
+                {
+                  "rule": "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
+                  "message": "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".admission"
+                },
+                {
+                  "rule": "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
+                  "message": "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
+                  "reason": "FieldValueForbidden",
+                  "fieldPath": ".admission"
                 }
               ]
             }

@@ -58,6 +58,11 @@ export function validatingWebhookTarget(name: string): CaBundleTarget {
   };
 }
 
+/** The webhook of policies, and that of Clusters, which need not be installed. */
+export function ownWebhooks(name: string): readonly CaBundleTarget[] {
+  return [name, `${name}-clusters`].map(validatingWebhookTarget);
+}
+
 export class CaBundleKeeper {
   readonly #options: CaBundleOptions;
   readonly #trouble = new SayOnce();

@@ -12,7 +12,7 @@ import { timestamp } from "../policy/instant.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./clientauthority.ts";
 import type { Clients, HookServer } from "../server/hookserver.ts";
-import { CaBundleKeeper, validatingWebhookTarget } from "./cabundle.ts";
+import { CaBundleKeeper, ownWebhooks } from "./cabundle.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";
 import type { EventText } from "../events/eventtext.ts";
 import { ownNamespace } from "../kube/ownnamespace.ts";
@@ -85,7 +85,7 @@ export class Certificates {
       ...this.#authority("hooks", options.clients),
       ...this.#authority("admission", options.admissionClients),
     };
-    const targets = [validatingWebhookTarget(options.webhookConfiguration)];
+    const targets = ownWebhooks(options.webhookConfiguration);
     const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
     const lagging = options.certManagement === "Files";
     this.#caBundle = new CaBundleKeeper({ client, targets, authorities, lagging, leading, log, now });

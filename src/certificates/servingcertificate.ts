@@ -13,7 +13,7 @@ import { type CheckedPair, checkPair } from "./keypair.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { CertWatcher, type CertWatcherOptions } from "./certwatcher.ts";
 import { errorText } from "../log/errortext.ts";
-import { validatingWebhookTarget } from "./cabundle.ts";
+import { ownWebhooks } from "./cabundle.ts";
 import type { CertificateSettings } from "./settings.ts";
 import { createSecretStore } from "./secretstore.ts";
 import { createTrustReader } from "./trust.ts";
@@ -103,7 +103,7 @@ class OwnCertificates implements Serving {
     const service = { namespace, name: options.webhookServiceName };
     const host = `${service.name}.${namespace}.svc`;
     const names = [host, `${host}.cluster.local`] as const;
-    const webhooks = validatingWebhookTarget(options.webhookConfiguration);
+    const webhooks = ownWebhooks(options.webhookConfiguration);
     this.#options = serving;
     this.#keeper = new CertificateKeeper({
       store: createSecretStore(client, namespace),

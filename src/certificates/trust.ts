@@ -16,25 +16,27 @@ export interface TrustOptions {
   readonly service: { readonly namespace: string; readonly name: string };
   /** The DNS names of the operator's Service. */
   readonly names: readonly string[];
-  readonly webhooks: CaBundleTarget;
+  readonly webhooks: readonly CaBundleTarget[];
 }
 
 export function createTrustReader(options: TrustOptions): TrustReader {
   return {
     distrusting: async (authority, signal) => {
       const [webhooks, extensions] = await Promise.all([
-        distrustingWebhooks(options, authority, signal),
+        Promise.all(
+          options.webhooks.map((target) => distrustingWebhook(options.client, target, { authority, signal })),
+        ),
         distrustingExtensions(options, authority, signal),
       ]);
-      return [...webhooks, ...extensions];
+      return [...webhooks.flat(), ...extensions];
     },
   };
 }
 
-async function distrustingWebhooks(
-  { client, webhooks: { resource, name, bundles } }: TrustOptions,
-  authority: X509Certificate,
-  signal: AbortSignal,
+async function distrustingWebhook(
+  client: TrustOptions["client"],
+  { resource, name, bundles }: CaBundleTarget,
+  { authority, signal }: { readonly authority: X509Certificate; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const object = await unlessNotFound(client.get(resource, { name }, { signal }));
   const trusts = object === undefined || bundles(object).every(({ value }) => trustsBy(value, authority));

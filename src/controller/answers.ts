@@ -5,13 +5,16 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
+import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
+import { NOTHING_READ } from "../policy/objects.ts";
 import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
+import type { Candidates } from "./policyset.ts";
 import type { AskRequest } from "./ports.ts";
 import { type Standing, standing } from "./standingdecision.ts";
 
@@ -41,11 +44,34 @@ export class Answers {
   ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
     const known = this.#known(requested);
     const cluster = known ?? asRequested(requested);
-    const { compiled } = this.#memory.policies.candidates(cluster.metadata.namespace ?? "");
+    const { compiled } = this.#candidates(cluster);
     const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
     const world = worldOf(this.#memory, cluster, answering(ask, call, now));
     const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
     return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
+  }
+
+  /**
+   * The refusal of a request, if its object alone is reason enough: whatever else memory knows may be out of date.
+   * `undefined`: a confirmation decides.
+   */
+  refusal({ call, cluster }: AskRequest, now: Date): Decision | undefined {
+    const policies = denying(this.#candidates(cluster).compiled);
+    const world = worldOf(this.#memory, cluster);
+    const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
+    if (decide(policies, alone, call, now).verdict !== "Blocked") return undefined;
+    const decision = decide(policies, world, call, now);
+    return decision.holds ? { ...decision, basis: { source: "Memory", world, policies } } : undefined;
+  }
+
+  /** What policies say of a request that none refuses. */
+  warnings({ call, cluster }: AskRequest, now: Date): Decision {
+    const policies = warning(this.#candidates(cluster).compiled);
+    return decide(policies, worldOf(this.#memory, cluster), call, now);
+  }
+
+  #candidates({ metadata: { namespace } }: Cluster): Candidates {
+    return this.#memory.policies.candidates(namespace ?? "");
   }
 
   #known(requested: Cluster): Cluster | undefined {
@@ -71,10 +97,11 @@ export class Answers {
    * remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is stored,
    * because a caller chooses when these reads are made.
    */
-  decideLive({ call }: AskRequest, live: LiveWorld, now: Date): Decision {
+  decideLive({ call, admission }: AskRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#memory;
     const namespace = live.cluster.metadata.namespace ?? "";
-    const { compiled } = this.#memory.policies.candidates(namespace);
+    const { compiled: all } = this.#candidates(live.cluster);
+    const compiled = admission === true ? denying(all) : all;
     const remembered = this.#memory.asks.get(live.cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#served);
     const ask = isOver ? undefined : remembered;
@@ -84,7 +111,8 @@ export class Answers {
     const decision = decide(compiled, world, call, now);
     if (decision.holds) return { ...decision, basis };
     const learnt = {
-      cluster: newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
+      cluster:
+        admission === true ? live.cluster : newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
       namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
       namespaces: () => namespaces.list(),
       overrides: live.overrides,
@@ -109,19 +137,20 @@ export class Answers {
    * The objects that policies which may hold the operation look at; Audit policies hold nothing, so theirs are left out.
    * Throws if the search takes too many steps, and then nothing is confirmed.
    */
-  objectQueries({ call }: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
-    const queries = objectQueries(this.#holding(world), world, call, now);
+  objectQueries(request: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+    const queries = objectQueries(this.#holding(request, world), world, request.call, now);
     if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
     return queries;
   }
 
   /** Whether those policies look into selected namespaces, so that all Namespaces have to be read. */
-  selectsNamespaces({ call }: AskRequest, world: LiveWorld): boolean {
-    return this.#holding(world).some((policy) => selectsNamespaces(policy, call.hook));
+  selectsNamespaces(request: AskRequest, world: LiveWorld): boolean {
+    return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
   }
 
-  #holding(world: LiveWorld): readonly CompiledPolicy[] {
-    const { compiled } = this.#memory.policies.candidates(world.cluster.metadata.namespace ?? "");
-    return compiled.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
+  #holding({ admission }: AskRequest, world: LiveWorld): readonly CompiledPolicy[] {
+    const { compiled } = this.#candidates(world.cluster);
+    const speaking = admission === true ? denying(compiled) : compiled;
+    return speaking.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
   }
 }

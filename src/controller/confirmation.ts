@@ -11,6 +11,8 @@ import {
   type FoundObjects,
   type ObjectKind,
   objectKindKey,
+  NOT_READ,
+  NOTHING_READ,
   type ObjectReader,
   type WatchedObject,
 } from "../policy/objects.ts";
@@ -102,7 +104,8 @@ export class Confirmer {
       if (stale.length > 0) this.#options.onStale(new Set(stale.map(({ kind }) => kind)));
       return { ok: false, reason: "PolicyNotInMemory" };
     }
-    const cluster = await this.#reads.cluster(asker, namespace, name);
+    const isRead = request.admission !== true;
+    const cluster = isRead ? await this.#reads.cluster(asker, namespace, name) : request.cluster;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const overrides = await this.#overrides(asker, cluster);
     const unread = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
@@ -113,7 +116,7 @@ export class Confirmer {
       ...(this.#options.alsoReads?.(request, world) ?? []),
     ];
     const objects = await this.#objects(asker, queries);
-    const decidesAlone = queries.length === 0 && overrides.length === 0;
+    const decidesAlone = !isRead || (queries.length === 0 && overrides.length === 0);
     const [again, nsAgain, clusterAgain, namespacesAgain] = await Promise.all([
       this.#policiesOf(asker, namespace),
       this.#reads.namespace(asker, namespace),
@@ -256,9 +259,6 @@ type Known = ReadonlyMap<string, ObjectMeta>;
 function hasAll(now: Known, before: Known): boolean {
   return [...before].every(([key, { generation }]) => now.get(key)?.generation === generation);
 }
-
-const NOT_READ: FoundObjects = { ok: false, reason: "ObjectsNotRead", message: "the objects were not read" };
-const NOTHING_READ: ObjectReader = { find: () => NOT_READ };
 
 /** Each selected namespace has its own queries. */
 function sameQueries(before: readonly ObjectQuery[], again: readonly ObjectQuery[]): boolean {

@@ -13,10 +13,15 @@ import type { Transition } from "./transitions.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** The content of a hook request. */
+/** The content of a hook request, or of a review. */
 export interface AskRequest {
   readonly call: HookCall;
   readonly cluster: Cluster;
+  /**
+   * A review asks whether a request may begin the operation. `cluster` is the object of the review: the API server stores
+   * the request only if nothing else has changed the Cluster, so no read could be newer.
+   */
+  readonly admission?: true;
 }
 
 /** The read side of an informer. */

@@ -40,6 +40,8 @@ export interface Metrics {
   readonly informerObjects: Mirror<"resource">;
   readonly statusWrites: Counter<"kind" | "result">;
   readonly unconfirmedReleases: Counter<"reason">;
+  readonly admissionReviews: Counter<"hook" | "verdict">;
+  readonly admissionReviewDuration: Histogram<"hook">;
   readonly workqueueDepth: Mirror<never>;
   readonly reconcileErrors: Counter<"reason">;
   readonly events: Counter<"result">;
@@ -73,6 +75,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
   const metrics = {
     ...hookMetrics(registry),
+    ...admissionMetrics(registry),
     ...informerMetrics(registry),
     ...controllerMetrics(registry),
     ...policyMetrics(registry),
@@ -142,6 +145,24 @@ function hookMetrics(
       help: "Releases that memory allowed and the read from the API server did not confirm.",
       labelNames: ["reason"],
       registers,
+    }),
+  };
+}
+
+function admissionMetrics(registry: Registry): Pick<Metrics, "admissionReviews" | "admissionReviewDuration"> {
+  return {
+    admissionReviews: new Counter({
+      name: "hookpolicy_admission_reviews_total",
+      help: "Reviews of Clusters, by the hook that decides about the request later, and verdict.",
+      labelNames: ["hook", "verdict"],
+      registers: [registry],
+    }),
+    admissionReviewDuration: new Histogram({
+      name: "hookpolicy_admission_review_duration_seconds",
+      help: "Time from the end of a review of a Cluster to its answer.",
+      labelNames: ["hook"],
+      buckets: DURATION_BUCKETS,
+      registers: [registry],
     }),
   };
 }

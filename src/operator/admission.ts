@@ -3,6 +3,7 @@
 import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
+import type { ClusterDecisions } from "../admission/clusterhandler.ts";
 import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
@@ -16,6 +17,7 @@ import type {
 } from "../admission/reviewworld.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
+import { type AdmissionRecording, recordAdmission } from "./admissionrecorder.ts";
 import { policyKey } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import { SUBJECT_REVIEWS } from "../kube/resources.ts";
@@ -44,10 +46,14 @@ export interface AdmissionOptions {
   readonly settings: Settings;
   /** Whether only the API server is answered; otherwise answers reveal nothing from memory. */
   readonly authenticated: boolean;
+  readonly clusters: ClusterDecisions;
+  readonly metrics: AdmissionRecording["metrics"];
   readonly log: Logger;
 }
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
+
+const now = (): Date => new Date();
 
 export interface Admission extends AdmissionRoutes {
   /** Loads what the first review needs. Never rejects. */
@@ -61,17 +67,21 @@ export function createAdmission({
   client,
   settings,
   authenticated,
+  clusters: source,
+  metrics,
   log,
 }: AdmissionOptions): Admission {
   const examiner = new ThreadExaminer({ settings, log });
-  const routes = createAdmissionRoutes({
+  const policies = {
     examiner,
     turns: new Turns(),
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
-    now: () => new Date(),
-  });
+    now,
+  };
+  const recorder = recordAdmission({ metrics, log, authenticated });
+  const routes = createAdmissionRoutes({ policies, clusters: { source, recorder, now } });
   return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 

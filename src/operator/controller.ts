@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { REASON } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { ClusterDecisions } from "../admission/clusterhandler.ts";
 import { CallTurns, shareOf } from "../controller/callturns.ts";
 import { type ConfirmationOptions, Confirmer } from "../controller/confirmation.ts";
 import { finalizerIsDue } from "../controller/finalizer.ts";
@@ -50,6 +51,8 @@ export interface ControllerOptions {
 
 export interface Controller {
   readonly source: DecisionSource;
+  /** The same decisions, about requests to the API server. */
+  readonly clusters: ClusterDecisions;
   readonly memory: Memory & { readonly store: DecisionStore };
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
@@ -115,7 +118,7 @@ export function createController(options: ControllerOptions): Controller {
   followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
   return {
-    source: createSource({ store, rollouts }, api, informers, log),
+    ...createSources({ store, rollouts }, api, informers, log),
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: async (signal) => {
@@ -206,18 +209,19 @@ function createObjects({ client, log }: ControllerOptions, store: () => Decision
   return new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
 }
 
-function createSource(
+function createSources(
   { store, rollouts }: { readonly store: DecisionStore; readonly rollouts: Rollouts },
   reader: ApiServer,
   { hookPolicies, clusterHookPolicies }: Informers,
   log: Logger,
-): DecisionSource {
+): Pick<Controller, "source" | "clusters"> {
   const onStale = (kinds: ReadonlySet<PolicyKind>): void => {
     if (kinds.has("HookPolicy")) hookPolicies.refresh();
     if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
   };
   const turns = new CallTurns();
-  const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) => rollouts.queries(request, world);
+  const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) =>
+    request.admission === true ? [] : rollouts.queries(request, world);
   const confirmer = new Confirmer({
     store,
     reader,
@@ -227,9 +231,18 @@ function createSource(
     onStale,
     now: () => new Date(),
   });
-  return {
+  const common: Pick<DecisionSource & ClusterDecisions, "loaded" | "inTurn"> = {
     loaded: () => store.loaded,
     inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
+  };
+  const clusters: ClusterDecisions = {
+    ...common,
+    refusal: (request, at) => store.answers.refusal(request, at),
+    confirm: async (request) => await confirmer.confirm(request),
+    warnings: (request, at) => store.answers.warnings(request, at),
+  };
+  const source: DecisionSource = {
+    ...common,
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: async (request) => {
@@ -237,6 +250,7 @@ function createSource(
       return confirmation.ok ? await rollouts.confirm(request, confirmation.decision) : confirmation;
     },
   };
+  return { source, clusters };
 }
 
 /** No call waits for it: decisions do not depend on the registrations. */

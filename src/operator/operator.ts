@@ -70,10 +70,10 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     complain: sparing(log),
     now,
   });
-  const { memory } = controller;
-  memory.store.onClusterGone(hooks.forget);
+  controller.memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
-  const admission = createAdmission({ memory, client: reviews, settings, authenticated, log });
+  const reviewing = { client: reviews, settings, authenticated, metrics, log };
+  const admission = createAdmission({ ...controller, ...reviewing });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });

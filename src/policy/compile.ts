@@ -134,13 +134,23 @@ function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): 
 
 /** A spec whose rules cannot be told apart holds every hook. */
 function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
-  return errors.length === 0 ? [] : [brokenRule("", blocking, errors)];
+  return errors.length === 0 ? [] : [brokenRule({ name: "", hooks: blocking, admission: "Deny" }, errors)];
 }
 
-function brokenRule(name: string, hooks: CompiledRule["hooks"], errors: readonly FieldError[]): CompiledRule {
+function brokenRule(
+  known: Pick<CompiledRule, "name" | "hooks" | "admission">,
+  errors: readonly FieldError[],
+): CompiledRule {
   const problem = describeErrors(errors);
   const retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS;
-  return { name, hooks, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
+  return { ...known, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
+}
+
+/** A value that this version does not know denies. */
+function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
+  const value: unknown = isFields(spec) ? spec["admission"] : undefined;
+  if (value === undefined || value === null || value === "None") return {};
+  return { admission: value === "Warn" ? "Warn" : "Deny" };
 }
 
 interface Surroundings {
@@ -166,7 +176,8 @@ function* compileRule(
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
-    return brokenRule(name, new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook))), mine);
+    const hooks = new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook)));
+    return brokenRule({ name, hooks, ...admissionOf(spec) }, mine);
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
@@ -180,6 +191,7 @@ function* compileRule(
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
+    ...admissionOf(spec),
     matchConditions,
     gates,
     waits: until.flatMap(({ name, wait }) => (wait === undefined ? [] : [compileWait(name, wait)])),

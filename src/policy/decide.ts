@@ -9,7 +9,7 @@ import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./budget.ts";
 import type { World } from "./world.ts";
-import { policyName } from "./policyref.ts";
+import { policyName, type PolicyRef } from "./policyref.ts";
 
 /**
  * All policies that match must agree; the strictest verdict wins, with the shortest retry of the policies that hold.
@@ -29,16 +29,26 @@ export function decide(
     policies.map((policy) => within(budgets.of(policy.ref), () => judgePolicy(policy, situation, overrides))),
   );
   const holding = trace.filter(({ holds }) => holds);
-  const held = holding.flatMap(({ policy, rules }) =>
-    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
-  );
+  const retries = heldRules(trace).map(({ rule }) => rule.retryAfterSeconds);
   return {
     verdict: strictest(holding.length > 0 ? holding : trace),
     holds: holding.length > 0,
-    retryAfterSeconds: held.length === 0 ? 0 : Math.min(...held.map(({ rule }) => rule.retryAfterSeconds)),
-    message: joinMessages(held.map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`)),
+    retryAfterSeconds: retries.length === 0 ? 0 : Math.min(...retries),
+    message: joinMessages(holdTexts(trace)),
     trace,
   };
+}
+
+/** What each rule that holds the operation waits for. */
+export function holdTexts(trace: readonly PolicyTrace[]): string[] {
+  return heldRules(trace).map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`);
+}
+
+function heldRules(trace: readonly PolicyTrace[]): { policy: PolicyRef; rule: RuleTrace }[] {
+  const holding = trace.filter(({ holds }) => holds);
+  return holding.flatMap(({ policy, rules }) =>
+    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
+  );
 }
 
 /** The strictest comes first. Blocked precedes NotEvaluable, because its message tells a user what to do. */

@@ -31,3 +31,11 @@ export interface ObjectReader {
   /** Finds the objects of one kind in one namespace (all objects of a cluster-scoped kind; `namespace` is ignored). */
   find(kind: ObjectKind, namespace: string): FoundObjects;
 }
+
+/** What a confirmation has not read. */
+export const NOT_READ: FoundObjects = {
+  ok: false,
+  reason: "ObjectsNotRead",
+  message: "the objects were not read",
+};
+export const NOTHING_READ: ObjectReader = { find: () => NOT_READ };

@@ -33,6 +33,8 @@ export interface CompiledRule {
   readonly name: string;
   /** The hooks that this rule applies to: only those that can block, unless the rule only observes. */
   readonly hooks: ReadonlySet<HookName>;
+  /** What the rule does at admission while it does not hold; absent: nothing. */
+  readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
   /** All must hold. A rule without gates and waits only observes. */

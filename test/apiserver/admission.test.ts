@@ -316,6 +316,7 @@ test("the operator's ServiceAccount may ask and write exactly this", async () =>
   const configurations = "validatingwebhookconfigurations.admissionregistration.k8s.io";
   assert.ok(await may("create", "subjectaccessreviews.authorization.k8s.io"));
   assert.ok(await may("patch", `${configurations}/hookpolicy`));
+  assert.ok(await may("patch", `${configurations}/hookpolicy-clusters`));
   assert.ok(!(await may("patch", `${configurations}/other`)));
   assert.ok(!(await may("list", configurations)));
 });

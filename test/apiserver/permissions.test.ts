@@ -151,11 +151,12 @@ const secureMetrics = { "metrics-secure": "true" };
 const webhook = rendered.find(({ kind }) => kind === "ValidatingWebhookConfiguration");
 
 /** As shipped, without a caBundle; it would call a Service that is not there. */
-async function webhookWithoutBundle(): Promise<void> {
+async function webhookWithoutBundle(name: string): Promise<void> {
   assert.ok(webhook);
-  await lab.cp.delete({ ...webhook, ...webhook.metadata });
+  await lab.cp.delete({ ...webhook, ...webhook.metadata, name });
   await lab.cp.apply({
     ...webhook,
+    metadata: { ...webhook.metadata, name },
     webhooks: webhook["webhooks"].map((each: object) => ({ ...each, rules: [] })),
   });
 }
@@ -341,14 +342,14 @@ const NEEDED: Readonly<Record<string, Case>> = {
       (await logs(/Failed to check what the author of a policy may read/)(operator)) &&
       (await scrape()) === 500,
   },
-  "get validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
-    ...trusted,
-    does: webhookWithoutBundle,
-  },
-  "patch validatingwebhookconfigurations.admissionregistration.k8s.io named hookpolicy": {
-    ...trusted,
-    does: webhookWithoutBundle,
-  },
+  ...Object.fromEntries(
+    ["hookpolicy", "hookpolicy-clusters"].flatMap((name) =>
+      ["get", "patch"].map((verb) => [
+        `${verb} validatingwebhookconfigurations.admissionregistration.k8s.io named ${name}`,
+        { ...trusted, does: async (): Promise<void> => await webhookWithoutBundle(name) },
+      ]),
+    ),
+  ),
   "create leases.coordination.k8s.io": leads(async () => await lab.cp.delete(LEASE)),
   "get leases.coordination.k8s.io named hookpolicy": leads(async () => {}),
   "patch leases.coordination.k8s.io named hookpolicy": leads(async () => {

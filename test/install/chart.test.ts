@@ -78,6 +78,31 @@ test("with cert-manager the chart is what its component makes of the manifests",
   }
 });
 
+test("with the webhook of Clusters the chart is what its component makes of the manifests", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
+  try {
+    for (const [components, flags] of [
+      [["cluster-admission"], []],
+      [
+        ["cluster-admission", "cert-manager"],
+        ["--set", "certificates.issuer=cert-manager"],
+      ],
+    ] as const) {
+      const wanted = await kustomizeWith(folder, components);
+      const args = ["--set", "admission.clusters=true", "--set", `image.repository=${IMAGE}`, ...flags];
+      const rendered = await template(...args);
+      assert.deepEqual(comparable(rendered), comparable(wanted));
+      const webhooks = wanted.filter(({ kind }) => kind === "ValidatingWebhookConfiguration");
+      assert.deepEqual(
+        webhooks.map(({ metadata: { name, annotations = {} } }) => [name, Object.keys(annotations).length]),
+        ["hookpolicy", "hookpolicy-clusters"].map((name) => [name, components.length - 1]),
+      );
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("with monitoring the chart is what its component makes of the manifests", async () => {
   const folder = await mkdtemp(join(tmpdir(), "hookpolicy-chart-"));
   try {

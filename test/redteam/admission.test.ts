@@ -7,13 +7,19 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { before, test, type TestContext } from "node:test";
 import type { IncomingMessage } from "node:http";
-import { type Admission, createAdmission, type ReviewClient } from "../../src/operator/admission.ts";
+import {
+  type Admission,
+  type AdmissionOptions,
+  createAdmission,
+  type ReviewClient,
+} from "../../src/operator/admission.ts";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
 import { createHookServer } from "../../src/server/hookserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import { hookOverride, JANE, reviewOf } from "../unit/admission/reviews.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { ALL_HOOKS, cluster, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { storeWith } from "../unit/controller/fixtures.ts";
 import { scratch } from "../unit/kube/fixtures.ts";
@@ -62,6 +68,8 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
     client,
     settings: { served: ALL_HOOKS, maxOverrideMs: 7 * 86_400_000 },
     authenticated: closed,
+    clusters: NO_CLUSTERS,
+    metrics: createMetrics({ capiVersion: ALL_HOOKS.capiVersion }),
     log,
   });
   await admission.warm();
@@ -70,6 +78,15 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
   const port = await serve(t, admission, authority);
   return { port, asked, atOnce: () => most };
 }
+
+/** Reviews of Clusters have tests of their own. */
+const NO_CLUSTERS: AdmissionOptions["clusters"] = {
+  loaded: () => false,
+  inTurn: (_request, decide) => decide(),
+  refusal: () => undefined,
+  confirm: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
+  warnings: () => assert.fail("nothing is admitted"),
+};
 
 async function serve(
   t: TestContext,

@@ -6,6 +6,7 @@ import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
 import { fieldsOf, listOf } from "../../api/fields.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 import { textOf } from "./objectsfields.ts";
 import { foundOurs } from "./checkregistration.ts";
 
@@ -102,31 +103,35 @@ export function webhook(evidence: Evidence, settings: Settings): Finding {
       "kubectl apply -f manifests/webhook.yaml",
     );
   }
-  const bundles = listOf(read.value["webhooks"]).map((each) =>
+  return apiServerTrust(read.value, evidence, settings, "ValidatingWebhookConfiguration");
+}
+
+/** Whether the API server trusts the serving certificate for the webhooks of a configuration. */
+export function apiServerTrust(
+  configuration: RawObject,
+  evidence: Evidence,
+  settings: Settings,
+  name: string,
+): Finding {
+  const bundles = listOf(configuration["webhooks"]).map((each) =>
     textOf(fieldsOf(fieldsOf(each)["clientConfig"])["caBundle"]),
   );
   const keep =
     "the operator writes it, from ca.crt beside its certificate: put that into its Secret, and look at the operator's log";
   if (bundles.length === 0) {
     return warning(
-      "the ValidatingWebhookConfiguration has no webhook: only the status of a policy shows its errors",
+      `the ${name} has no webhook: only the status of a policy shows its errors`,
       "kubectl apply -f manifests/webhook.yaml",
     );
   }
   if (bundles.some((bundle) => bundle === "")) {
-    return warning(
-      "the ValidatingWebhookConfiguration has no caBundle: the API server trusts no certificate of ours",
-      keep,
-    );
+    return warning(`the ${name} has no caBundle: the API server trusts no certificate of ours`, keep);
   }
   const certificate = servingCertificate(evidence, settings);
   if ("state" in certificate) return certificate;
   if (bundles.every((bundle) => isSigned(certificate, decoded(bundle))))
     return ok("the API server trusts the serving certificate");
-  return warning(
-    "the caBundle of the ValidatingWebhookConfiguration does not hold the authority of the serving certificate",
-    keep,
-  );
+  return warning(`the caBundle of the ${name} does not hold the authority of the serving certificate`, keep);
 }
 
 function servingCertificate(evidence: Evidence, settings: Settings): X509Certificate | Finding {

@@ -55,6 +55,8 @@ export interface Evidence {
   readonly secrets: ReadonlyMap<string, Read<Readonly<Record<string, string>>>>;
   /** HookPolicy's ValidatingWebhookConfiguration. */
   readonly webhook: Read<RawObject>;
+  /** The one for Clusters, which need not be installed. */
+  readonly clusterWebhook: Read<RawObject>;
   /** HookPolicies and ClusterHookPolicies. */
   readonly policies: Read<readonly RawObject[]>;
   /** HookOverrides. */

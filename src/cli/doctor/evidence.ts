@@ -66,13 +66,14 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
       read(listTyped(client, OVERRIDES)),
       read(listIfServed(client, ROLLOUTS)),
     ]);
-  const [definitions, clusterDefinition, clusters, namespaces, webhook, creation, secrets] =
+  const [definitions, clusterDefinition, clusters, namespaces, webhook, clusterWebhook, creation, secrets] =
     await Promise.all([
       readDefinitions(client),
       read(client.get(DEFINITIONS, { name: `clusters.${CLUSTER_API_GROUP}` }).then(raw)),
       read(listClusters(client)),
       read(listTyped(client, NAMESPACES)),
       read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
+      read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
       read(tryCreation(client)),
       readSecrets(client, registrations),
     ]);
@@ -87,6 +88,7 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
     creation,
     secrets,
     webhook,
+    clusterWebhook,
     policies,
     overrides,
     rollouts,

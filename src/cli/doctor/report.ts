@@ -12,6 +12,7 @@ import {
   STATES,
   worst,
 } from "./doctor.ts";
+import { admission } from "./checkadmission.ts";
 import * as certificate from "./checkcertificate.ts";
 import * as coverage from "./checkcoverage.ts";
 import * as policies from "./checkpolicies.ts";
@@ -35,6 +36,7 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   namespaces: registration.namespaces,
   certificate: certificate.trust,
   webhook: certificate.webhook,
+  admission,
   policies: (evidence, _, surveyed) => policies.ready(evidence, surveyed),
   calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),

@@ -16,6 +16,8 @@ import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconf
 
 /** Name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";
+/** Without the operator, this ValidatingWebhookConfiguration would refuse every deletion of a Cluster. */
+const CLUSTERS = "hookpolicy-clusters";
 
 export interface UninstallOptions {
   /** Namespace of the Deployment. */
@@ -47,6 +49,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
   const policies = await listPolicies(client);
   const steps = [
     await deletion(client, await extensionConfigs(client)),
+    await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
     await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, options),
     release(client, policies),
@@ -66,14 +69,18 @@ async function extensionConfigs(client: Client): Promise<Resource | undefined> {
   return extensionConfigsAt(preferredVersion.version);
 }
 
-async function deletion(client: Client, resource: Resource | undefined): Promise<Step | undefined> {
+async function deletion(
+  client: Client,
+  resource: Resource | undefined,
+  name = NAME,
+): Promise<Step | undefined> {
   if (resource === undefined) return undefined;
-  const found = await unlessNotFound(client.get(resource, { name: NAME }, { metadataOnly: true }));
+  const found = await unlessNotFound(client.get(resource, { name }, { metadataOnly: true }));
   if (found === undefined) return undefined;
   return {
-    does: `delete ${resource.kind} ${NAME}`,
+    does: `delete ${resource.kind} ${name}`,
     run: async () => {
-      await unlessNotFound(client.delete(resource, { name: NAME }));
+      await unlessNotFound(client.delete(resource, { name }));
     },
   };
 }

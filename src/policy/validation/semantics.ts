@@ -7,6 +7,7 @@ import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { isPresent, soundRules } from "./soundparts.ts";
+import { admissionWarnings } from "./admissionwarnings.ts";
 import { contradictions } from "./contradictions.ts";
 import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
@@ -146,7 +147,7 @@ function* checkRule(
   return merge([
     ...parts,
     midUpgrade(rule, path),
-    { errors: [], warnings: contradictions(rule, path) },
+    { errors: [], warnings: [...contradictions(rule, path), ...admissionWarnings(rule, path)] },
     served === undefined ? NOTHING : unshown(rule, path, served),
   ]);
 }

@@ -68,7 +68,7 @@ async function distrusting({
     client,
     service: US,
     names: [HOST, `${HOST}.cluster.local`],
-    webhooks: validatingWebhookTarget("hookpolicy"),
+    webhooks: [validatingWebhookTarget("hookpolicy")],
   });
   return await reader.distrusting(new X509Certificate(authority), new AbortController().signal);
 }

@@ -95,8 +95,8 @@ export const [authority, other] = authorities;
 export const leaf = (await authority.issue({ commonName: HOST, names: [HOST] })).certificate;
 export const foreign = (await authority.issue({ commonName: "a", names: ["elsewhere.svc"] })).certificate;
 
-export const webhookOf = (caBundle: string): Read<RawObject> =>
-  found({ webhooks: [{ clientConfig: { caBundle } }] });
+export const webhookOf = (caBundle: string, failurePolicy = "Fail"): Read<RawObject> =>
+  found({ webhooks: [{ clientConfig: { caBundle }, failurePolicy }] });
 export const secretOf = (certificate: string, ca: string): Evidence["secrets"] =>
   new Map([[KEY, found({ "tls.crt": certificate, "ca.crt": ca })]]);
 export const registrations = (...raw: RawObject[]): Evidence["registrations"] =>
@@ -115,6 +115,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     creation: found(true),
     secrets: secretOf(leaf, authority.certificate),
     webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
+    clusterWebhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     policies: found([policy()]),
     overrides: found([]),
     rollouts: found([]),

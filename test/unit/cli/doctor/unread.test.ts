@@ -13,6 +13,7 @@ describe("what could not be read is unknown:", () => {
       "registrations",
       "creation",
       "webhook",
+      "clusterWebhook",
       "policies",
       "overrides",
       "rollouts",
@@ -63,6 +64,7 @@ describe("what could not be read is unknown:", () => {
       "namespaces",
       "certificate",
       "webhook",
+      "admission",
     ]);
   });
 

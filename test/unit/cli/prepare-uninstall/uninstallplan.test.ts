@@ -114,6 +114,22 @@ test("Cluster API stops calling, then the webhook goes, then the operator stops,
   ]);
 });
 
+test("without the operator the webhook of Clusters would refuse every deletion: it goes before the operator stops", async () => {
+  const clusters = "validatingwebhookconfigurations/hookpolicy-clusters";
+  const { client, calls } = serverOf({
+    ...EVERYTHING(),
+    [clusters]: { metadata: named("hookpolicy-clusters") },
+  });
+  await carryOut(client);
+  const [deleted, stopped] = [`delete v1 ${clusters}`, "patch deployments/hooks/hookpolicy "].map((start) =>
+    calls.findIndex((call) => call.startsWith(start)),
+  );
+  assert.ok(
+    deleted !== undefined && stopped !== undefined && 0 <= deleted && deleted < stopped,
+    calls.join(),
+  );
+});
+
 test("what is not there is no step, also without Cluster API", async () => {
   assert.deepEqual(await planUninstall(serverOf({}).client, OPTIONS), { steps: [], holding: [] });
   assert.deepEqual(await planUninstall(serverOf({}, "").client, OPTIONS), { steps: [], holding: [] });

@@ -1,0 +1,58 @@
+/** Why a request about a Cluster is refused, in the form of the API server's own refusals. */
+
+import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { printable } from "../api/printable.ts";
+import type { Attempt } from "../operations/attempt.ts";
+import type { Decision } from "../policy/decision.ts";
+import { truncate } from "../policy/message.ts";
+import { targetVersion } from "../policy/targetversion.ts";
+import type { Denial } from "./denial.ts";
+
+/** Longer than any message of a decision. */
+const MAX_MESSAGE = 2048;
+
+/** The condition of Cluster API would say the same of a Cluster that the hook holds. */
+export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
+  const isNew = attempt.call.hook === "BeforeClusterCreate";
+  const hint = isNew
+    ? "; the Cluster does not exist yet, so set what it lacks in the object that you apply"
+    : "";
+  return denial(attempt, { code: 403, reason: "Forbidden" }, `${subject(attempt)} yet: ${message}${hint}`);
+}
+
+const WITHOUT = {
+  NotLoaded:
+    "HookPolicy is still loading policies and refuses every request until it has finished: try again",
+  NotConfirmed: "HookPolicy could not confirm its decision with the API server",
+  TooManyCalls:
+    "too many requests about this Cluster wait for a decision of HookPolicy: try again in a second",
+  InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
+} as const;
+
+/** Without a decision the request is refused. */
+export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
+  const status =
+    why === "TooManyCalls"
+      ? ({ code: 429, reason: "TooManyRequests" } as const)
+      : ({ code: 503, reason: "ServiceUnavailable" } as const);
+  const detail = reason === undefined ? "" : ` (${reason}): try again`;
+  const { details, ...rest } = denial(attempt, status, `${subject(attempt)} now: ${WITHOUT[why]}${detail}`);
+  const retry = why === "TooManyCalls" ? { retryAfterSeconds: 1 } : {};
+  return { ...rest, ...(details !== undefined && { details: { ...details, ...retry } }) };
+}
+
+function subject({ call, cluster: { metadata } }: Attempt): string {
+  const name = `Cluster ${metadata.namespace}/${metadata.name}`;
+  if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
+  if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;
+  return `${name} cannot be upgraded to ${targetVersion(call) ?? "this version"}`;
+}
+
+function denial(
+  { cluster: { metadata } }: Attempt,
+  status: Pick<Denial, "code" | "reason">,
+  message: string,
+): Denial {
+  const details = { name: metadata.name, group: CLUSTER_API_GROUP, kind: "clusters" };
+  return { ...status, message: truncate(printable(message), MAX_MESSAGE), details };
+}

@@ -1,0 +1,124 @@
+/**
+ * The validating webhook of Clusters: rules with `admission` speak before the API server stores a request. Only what was
+ * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
+ */
+
+import type { HookName } from "../api/runtimehooks.ts";
+import { type Attempt, attemptOf } from "../operations/attempt.ts";
+import { holdTexts } from "../policy/decide.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import { type ClusterReview, decodeClusterReview } from "./clusterreview.ts";
+import { refusedBy, undecided } from "./clusterdenial.ts";
+import type { Denial } from "./denial.ts";
+import { encodeVerdict, NOT_REVIEWED } from "./review.ts";
+
+export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
+
+export type AdmissionRequest = Attempt & { readonly admission: true };
+
+/** The source of decisions (controller/answers.ts and controller/confirmation.ts). */
+export interface ClusterDecisions {
+  /** Whether all policies and Namespaces are in memory. */
+  loaded(): boolean;
+  /** Decides at once or when it is the Cluster's turn; too many that wait are refused. */
+  inTurn<T>(request: AdmissionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
+  /** The refusal, if the object of the review alone is reason enough. */
+  refusal(request: AdmissionRequest, now: Date): Decision | undefined;
+  /** Decides from a fresh read. Never rejects. */
+  confirm(request: AdmissionRequest): Promise<Confirmation>;
+  /** What policies say of a request that none refuses. */
+  warnings(request: AdmissionRequest, now: Date): Decision;
+}
+
+/** Blocked, NotEvaluable: a policy refuses it. The verdicts without a decision refuse it, too. */
+export type AdmissionVerdict =
+  | Extract<Decision["verdict"], "Blocked" | "NotEvaluable">
+  | "Allowed"
+  | "Warned"
+  | "NotLoaded"
+  | "NotConfirmed"
+  | "TooManyCalls"
+  | "InternalError";
+
+export interface AdmissionOutcome {
+  readonly verdict: AdmissionVerdict;
+  /** Absent: the request passes. */
+  readonly denial?: Denial;
+  readonly warnings: readonly string[];
+  /** Absent: there was none. */
+  readonly decision?: Decision;
+  /** Why a decision could not be confirmed. */
+  readonly reason?: string;
+}
+
+export interface AdmissionRecorder {
+  /** A review was decided; `seconds` since it had arrived. */
+  decided(review: ClusterReview, attempt: Attempt, outcome: AdmissionOutcome, seconds: number): void;
+  /** A review that begins no operation, which the API server's matchConditions should have left out. */
+  unconcerned(): void;
+  /** Not a review of a Cluster: the API server refuses the request. */
+  undecodable(bytes: number): void;
+  failed(hook: HookName, error: unknown): void;
+}
+
+export interface ClusterAdmissionDeps {
+  readonly source: ClusterDecisions;
+  readonly recorder: AdmissionRecorder;
+  readonly now: () => Date;
+}
+
+export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
+  return async (body) => {
+    const started = performance.now();
+    const review = decodeClusterReview(body);
+    if (review === undefined) {
+      deps.recorder.undecodable(body.length);
+      return NOT_REVIEWED;
+    }
+    const attempt = attemptOf(review.change);
+    if (attempt === undefined) {
+      deps.recorder.unconcerned();
+      return encodeVerdict(review.uid, { warnings: [] });
+    }
+    const outcome = await judge(attempt, deps);
+    deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
+    return encodeVerdict(review.uid, outcome);
+  };
+}
+
+async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
+  const request: AdmissionRequest = { ...attempt, admission: true };
+  const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
+    const why = reason === undefined ? {} : { reason };
+    return { verdict, denial: undecided(attempt, verdict, reason), warnings: [], ...why };
+  };
+  try {
+    if (!deps.source.loaded()) return without("NotLoaded");
+    const decide = async (): Promise<AdmissionOutcome> => {
+      const refusal = deps.source.refusal(request, deps.now());
+      if (refusal !== undefined) return refused(attempt, refusal);
+      const confirmation = await deps.source.confirm(request);
+      if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
+      const { decision } = confirmation;
+      return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
+    };
+    return await deps.source.inTurn(request, decide, () => without("TooManyCalls"));
+  } catch (error) {
+    deps.recorder.failed(attempt.call.hook, error);
+    return without("InternalError");
+  }
+}
+
+function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
+  const verdict = decision.verdict === "Blocked" ? "Blocked" : "NotEvaluable";
+  return { verdict, denial: refusedBy(attempt, decision), warnings: [], decision };
+}
+
+function passed(
+  request: AdmissionRequest,
+  decision: Decision,
+  { source, now }: ClusterAdmissionDeps,
+): AdmissionOutcome {
+  const warnings = holdTexts(source.warnings(request, now()).trace);
+  return { verdict: warnings.length > 0 ? "Warned" : "Allowed", warnings, decision };
+}

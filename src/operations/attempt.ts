@@ -1,0 +1,56 @@
+/** A request to the API server that would begin an operation, before it is stored. */
+
+import type { Cluster } from "../api/meta.ts";
+import { DELETE_FOR_MOVE_ANNOTATION } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
+import { lookup } from "../policy/selector.ts";
+import { isVersion } from "../policy/targetversion.ts";
+
+/** `after` is absent for a deletion, `before` for a creation. */
+export interface Change {
+  readonly before?: Cluster;
+  readonly after?: Cluster;
+}
+
+export interface Attempt {
+  readonly call: HookCall;
+  /** As stored, for a deletion; otherwise as it would be stored. */
+  readonly cluster: Cluster;
+}
+
+/** `undefined`: the request begins no operation, or one that the hook decides about later. */
+export function attemptOf({ before, after }: Change): Attempt | undefined {
+  if (after === undefined) return before && deletionOf(before);
+  if (after.paused) return undefined; // Cluster API calls the hook when the Cluster is resumed
+  return before === undefined
+    ? { call: { hook: "BeforeClusterCreate" }, cluster: after }
+    : upgradeOf(before, after);
+}
+
+function deletionOf(cluster: Cluster): Attempt | undefined {
+  const { deletionTimestamp, annotations } = cluster.metadata;
+  if (deletionTimestamp !== undefined) return undefined;
+  // clusterctl move marks the paused Cluster, which lives on elsewhere.
+  if (cluster.paused && lookup(annotations, DELETE_FOR_MOVE_ANNOTATION) !== undefined) return undefined;
+  return { call: { hook: "BeforeClusterDelete" }, cluster };
+}
+
+function upgradeOf(before: Cluster, after: Cluster): Attempt | undefined {
+  const [from, to] = [before.topology?.version, after.topology?.version];
+  if (from === undefined || to === undefined || from === to) return undefined;
+  if (after.metadata.deletionTimestamp !== undefined) return undefined;
+  const current = currentVersion(before);
+  return {
+    call: {
+      hook: "BeforeClusterUpgrade",
+      ...(current !== undefined && { fromKubernetesVersion: current }),
+      ...(isVersion(to) && { toKubernetesVersion: to }),
+    },
+    cluster: after,
+  };
+}
+
+/** The version that the Cluster runs: while an upgrade is held or under way, its spec has another one. */
+function currentVersion({ progress, topology }: Cluster): string | undefined {
+  return progress?.version ?? (progress?.reconciled === true ? topology?.version : undefined);
+}

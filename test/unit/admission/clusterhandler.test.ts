@@ -1,0 +1,301 @@
+/** Reviews of Clusters, with the real store and the real confirmation: only what was confirmed passes. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import {
+  type AdmissionOutcome,
+  type AdmissionRequest,
+  type ClusterDecisions,
+  createClusterHandler,
+} from "../../../src/admission/clusterhandler.ts";
+import type { HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
+import { Confirmer } from "../../../src/controller/confirmation.ts";
+import type { LiveReader } from "../../../src/controller/ports.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { viewCluster } from "../../../src/policy/cluster.ts";
+import { APPROVED, clusterHookPolicy, hookPolicy, namespace, NOW, objectsOf, rule } from "../builders.ts";
+import { silent, storeWith } from "../controller/fixtures.ts";
+
+interface Given {
+  readonly policies?: readonly PolicyObject[];
+  readonly reader?: Partial<LiveReader>;
+  readonly decisions?: Partial<ClusterDecisions>;
+}
+
+interface Answered {
+  readonly allowed: boolean;
+  readonly uid: string;
+  readonly status?: { readonly code: number; readonly reason: string; readonly message: string };
+  readonly warnings?: readonly string[];
+}
+
+interface Lab {
+  readonly ask: (review: object) => Promise<Answered>;
+  readonly reads: string[];
+  readonly outcomes: AdmissionOutcome[];
+}
+
+const deny = (over: Partial<RuleSpec> = {}, spec: Partial<HookPolicySpec> = {}): PolicyObject =>
+  hookPolicy({ rules: [rule({ admission: "Deny", ...over })], ...spec });
+
+function lab({ policies = [deny()], reader = {}, decisions = {} }: Given = {}): Lab {
+  const reads: string[] = [];
+  const outcomes: AdmissionOutcome[] = [];
+  const { store } = storeWith({ policies: [...policies] });
+  const live: LiveReader = {
+    policies: async (kind) =>
+      await Promise.resolve(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
+    cluster: async () => await Promise.reject(new Error("a review needs no read of the Cluster")),
+    namespace: async () => await Promise.resolve(namespace()),
+    namespaces: async () => await Promise.resolve([]),
+    overrides: async () => await Promise.resolve([]),
+    objects: async () => await Promise.resolve({ ok: true, namespaced: true, objects: [] }),
+    clockAheadMs: () => 0,
+    reasonOf: () => "ApiServerUnavailable",
+    ...reader,
+  };
+  const counting = new Proxy(live, {
+    get: (target, name, self) => {
+      reads.push(String(name));
+      return Reflect.get(target, name, self);
+    },
+  });
+  const now = (): Date => NOW;
+  const confirmer = new Confirmer({ store, reader: counting, log: silent, now, onStale: () => undefined });
+  const handle = createClusterHandler({
+    source: {
+      loaded: () => true,
+      inTurn: (_request, decide) => decide(),
+      refusal: (request, at) => store.answers.refusal(request, at),
+      confirm: async (request: AdmissionRequest) => await confirmer.confirm(request),
+      warnings: (request, at) => store.answers.warnings(request, at),
+      ...decisions,
+    },
+    recorder: {
+      decided: (_review, _attempt, outcome) => outcomes.push(outcome),
+      unconcerned: () => undefined,
+      undecodable: () => undefined,
+      failed: () => undefined,
+    },
+    now,
+  });
+  return {
+    ask: async (body) => {
+      const { response } = JSON.parse(await handle(Buffer.from(JSON.stringify(body))));
+      return response;
+    },
+    reads,
+    outcomes,
+  };
+}
+
+interface RawCluster {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly version?: string;
+  readonly uid?: string;
+}
+
+/** In v1beta1, without status. */
+function raw({ annotations = {}, version = "v1.34.0", uid = "uid-prod-1" }: RawCluster = {}): object {
+  return {
+    apiVersion: "cluster.x-k8s.io/v1beta1",
+    kind: "Cluster",
+    metadata: { name: "prod-1", namespace: "team-a", uid, resourceVersion: "100", annotations },
+    spec: { topology: { class: "lab", version } },
+  };
+}
+
+function review(
+  operation: string,
+  objects: { readonly object?: object; readonly oldObject?: object },
+): object {
+  return {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: {
+      uid: "review-1",
+      kind: { group: "cluster.x-k8s.io", version: "v1beta1", kind: "Cluster" },
+      operation,
+      userInfo: { username: "jane" },
+      object: null,
+      oldObject: null,
+      ...objects,
+    },
+  };
+}
+
+const deletion = (over: RawCluster = {}): object => review("DELETE", { oldObject: raw(over) });
+const APPROVES = { annotations: { [APPROVED]: "yes" } };
+
+describe("a deletion", () => {
+  test("is refused at once while the Cluster's own annotation is missing", async () => {
+    const { ask, reads } = lab();
+    const { allowed, uid, status } = await ask(deletion());
+    assert.deepEqual([allowed, uid, status?.code, status?.reason], [false, "review-1", 403, "Forbidden"]);
+    assert.equal(
+      status?.message,
+      `Cluster team-a/prod-1 cannot be deleted yet: HookPolicy team-a/protect, rule confirmed-delete: gate approved waits for annotation ${APPROVED} on Cluster team-a/prod-1 (kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 ${APPROVED}=true)`,
+    );
+    assert.deepEqual(reads, []);
+  });
+
+  test("passes with the annotation, after a read of the policies", async () => {
+    const { ask, reads } = lab();
+    assert.equal((await ask(deletion(APPROVES))).allowed, true);
+    assert.ok(reads.includes("policies"));
+  });
+
+  test("passes with a warning where the rule only warns", async () => {
+    const { ask, outcomes } = lab({ policies: [deny({ admission: "Warn" })] });
+    const { allowed, warnings = [] } = await ask(deletion());
+    assert.equal(allowed, true);
+    assert.match(
+      warnings.join("\n"),
+      /^HookPolicy team-a\/protect, rule confirmed-delete: gate approved waits for/,
+    );
+    assert.equal(outcomes[0]?.verdict, "Warned");
+  });
+
+  test("is refused by a gate on other objects only after they were read", async () => {
+    const backup = { apiVersion: "velero.io/v1", kind: "Backup", selector: {} };
+    const policies = [deny({ until: [{ name: "backup", object: backup }] })];
+    const refused = lab({ policies });
+    assert.equal((await refused.ask(deletion())).status?.code, 403);
+    assert.ok(refused.reads.includes("objects"));
+    const objects = objectsOf({
+      "velero.io/v1 Backup": [
+        { metadata: { name: "b", namespace: "team-a", uid: "b", resourceVersion: "1" } },
+      ],
+    });
+    const found = async (): Promise<ReturnType<typeof objects.find>> =>
+      await Promise.resolve(objects.find(backup, "team-a"));
+    // Memory has no such objects: it must release, too.
+    assert.equal((await lab({ policies, reader: { objects: found } }).ask(deletion())).allowed, false);
+  });
+
+  test("is not refused by memory alone where the labels of the Namespace decide", async () => {
+    const { ask, reads } = lab({
+      policies: [clusterHookPolicy({ rules: [rule({ admission: "Deny" })] })],
+    });
+    assert.equal((await ask(deletion())).status?.code, 403);
+    assert.ok(reads.includes("namespace"));
+  });
+});
+
+describe("another request", () => {
+  const upgrade = review("UPDATE", { oldObject: raw(), object: raw({ version: "v1.35.0" }) });
+
+  test("upgrades: its new version decides", async () => {
+    const until = [{ name: "approved", annotation: { key: "ok", valueFrom: "TargetVersion" as const } }];
+    const policies = [deny({ hooks: ["BeforeClusterUpgrade"], until })];
+    const { status } = await lab({ policies }).ask(upgrade);
+    assert.match(
+      status?.message ?? "",
+      /^Cluster team-a\/prod-1 cannot be upgraded to v1\.35\.0 yet: .*prod-1 ok=v1\.35\.0\)/,
+    );
+    const approved = raw({ version: "v1.35.0", annotations: { ok: "v1.35.0" } });
+    const passes = review("UPDATE", { oldObject: raw(), object: approved });
+    assert.equal((await lab({ policies }).ask(passes)).allowed, true);
+  });
+
+  test("creates: the message says where the annotation belongs", async () => {
+    const policies = [deny({ hooks: ["BeforeClusterCreate"] })];
+    const { status } = await lab({ policies }).ask(review("CREATE", { object: raw() }));
+    assert.match(
+      status?.message ?? "",
+      /cannot be created yet: .*set what it lacks in the object that you apply$/,
+    );
+  });
+
+  test("begins nothing, and passes without a read", async () => {
+    const { ask, reads } = lab();
+    const same = review("UPDATE", { oldObject: raw(), object: raw({ annotations: { a: "b" } }) });
+    assert.equal((await ask(same)).allowed, true);
+    assert.deepEqual(reads, []);
+  });
+});
+
+describe("a deletion that every policy would let pass is refused", () => {
+  const fails = async (): Promise<never> => await Promise.reject(new Error("connection refused"));
+  const cases: Record<string, { given: Given; says: RegExp }> = {
+    "while policies are still loaded": {
+      given: { decisions: { loaded: () => false } },
+      says: /still loading/,
+    },
+    "when policies cannot be read": {
+      given: { reader: { policies: fails } },
+      says: /could not confirm its decision with the API server \(ApiServerUnavailable\)/,
+    },
+    "when the Namespace cannot be read": {
+      given: { reader: { namespace: fails } },
+      says: /ApiServerUnavailable/,
+    },
+    "when the API server has a policy that memory lacks": {
+      given: {
+        reader: {
+          policies: async () =>
+            await Promise.resolve([{ name: "new", namespace: "team-a", uid: "n", resourceVersion: "1" }]),
+        },
+      },
+      says: /PolicyNotInMemory/,
+    },
+    "when the clocks differ": { given: { reader: { clockAheadMs: () => 60_000 } }, says: /ClockSkewed/ },
+    "when the API server shows no clock": {
+      given: { reader: { clockAheadMs: () => undefined } },
+      says: /ClockUnknown/,
+    },
+    "when too many wait": {
+      given: { decisions: { inTurn: (_request, _decide, refuse) => refuse() } },
+      says: /try again in a second/,
+    },
+    "when a bug throws": {
+      given: {
+        decisions: {
+          refusal: () => {
+            throw new Error("bug");
+          },
+        },
+      },
+      says: /internal error/,
+    },
+    "when the confirmation rejects": { given: { decisions: { confirm: fails } }, says: /internal error/ },
+  };
+  for (const [name, { given, says }] of Object.entries(cases)) {
+    test(name, async () => {
+      const { allowed, uid, status } = await lab(given).ask(deletion(APPROVES));
+      assert.deepEqual([allowed, uid], [false, "review-1"]);
+      assert.match(status?.message ?? "", says);
+    });
+  }
+});
+
+describe("what is no review of a Cluster is refused", () => {
+  const cases: Record<string, object> = {
+    nothing: {},
+    "a deletion without its object": review("DELETE", {}),
+    "an update without the old object": review("UPDATE", { object: raw() }),
+    "a creation without its object": review("CREATE", {}),
+    "a connection": review("CONNECT", { object: raw() }),
+    "an object without a name": review("DELETE", { oldObject: { metadata: { namespace: "team-a" } } }),
+    "another kind": {
+      request: {
+        ...Object(Reflect.get(deletion(APPROVES), "request")),
+        kind: { group: "cluster.x-k8s.io", kind: "Machine" },
+      },
+    },
+    "a subresource": {
+      request: { ...Object(Reflect.get(deletion(APPROVES), "request")), subResource: "status" },
+    },
+  };
+  for (const [name, body] of Object.entries(cases)) {
+    test(name, async () => {
+      const { allowed, uid } = await lab().ask(body);
+      assert.deepEqual([allowed, uid], [false, ""]);
+    });
+  }
+});
+
+test("the Cluster of a review is read in both versions of the API", () => {
+  const v1beta2 = { ...raw(), spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } } };
+  assert.deepEqual(viewCluster(v1beta2), viewCluster(raw()));
+});

@@ -1,0 +1,95 @@
+/** Which requests to the API server begin an operation that a hook would be asked about. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
+import { type Attempt, attemptOf, type Change } from "../../../src/operations/attempt.ts";
+import { cluster } from "../builders.ts";
+
+const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
+
+function at(version: string, rest: Partial<Cluster> = {}, meta: Partial<ObjectMeta> = {}): Cluster {
+  return cluster(meta, { topology: { className: "lab", version }, ...rest });
+}
+
+const reconciled = { progress: { reconciled: true } };
+const from = at("v1.34.0", reconciled);
+const to = at("v1.35.0", reconciled);
+
+describe("a request begins", () => {
+  const cases: Record<string, { change: Change; call: Attempt["call"] }> = {
+    "a deletion, of a Cluster that is stored": {
+      change: { before: from },
+      call: { hook: "BeforeClusterDelete" },
+    },
+    "a deletion, of a paused Cluster": {
+      change: { before: cluster({}, { paused: true }) },
+      call: { hook: "BeforeClusterDelete" },
+    },
+    "a deletion, of a Cluster with the mark of clusterctl move that is not paused": {
+      change: { before: cluster(MOVED) },
+      call: { hook: "BeforeClusterDelete" },
+    },
+    "a creation": { change: { after: from }, call: { hook: "BeforeClusterCreate" } },
+    "an upgrade, from the version that the Cluster has reached": {
+      change: { before: from, after: to },
+      call: {
+        hook: "BeforeClusterUpgrade",
+        fromKubernetesVersion: "v1.34.0",
+        toKubernetesVersion: "v1.35.0",
+      },
+    },
+    "an upgrade, from the version of its machines while its spec has another one": {
+      change: { before: at("v1.34.0", { progress: { version: "v1.33.0" } }), after: to },
+      call: {
+        hook: "BeforeClusterUpgrade",
+        fromKubernetesVersion: "v1.33.0",
+        toKubernetesVersion: "v1.35.0",
+      },
+    },
+    "an upgrade, from a version that nothing shows": {
+      change: { before: at("v1.34.0"), after: to },
+      call: { hook: "BeforeClusterUpgrade", toKubernetesVersion: "v1.35.0" },
+    },
+    "an upgrade, to what is no version": {
+      change: { before: from, after: at("latest") },
+      call: { hook: "BeforeClusterUpgrade", fromKubernetesVersion: "v1.34.0" },
+    },
+    "an upgrade, together with the end of a pause": {
+      change: { before: at("v1.34.0", { ...reconciled, paused: true }), after: to },
+      call: {
+        hook: "BeforeClusterUpgrade",
+        fromKubernetesVersion: "v1.34.0",
+        toKubernetesVersion: "v1.35.0",
+      },
+    },
+  };
+  for (const [name, { change, call }] of Object.entries(cases)) {
+    test(name, () => {
+      const attempt = attemptOf(change);
+      assert.deepEqual(attempt?.call, call);
+      assert.equal(attempt.cluster, change.after ?? change.before);
+    });
+  }
+});
+
+describe("a request begins nothing", () => {
+  const deleted = { deletionTimestamp: "2026-11-21T12:00:00Z" };
+  const { topology: _, ...without } = cluster();
+  const cases: Record<string, Change> = {
+    "that repeats a deletion": { before: cluster(deleted) },
+    "by which clusterctl move deletes what it has moved": { before: cluster(MOVED, { paused: true }) },
+    "that creates a paused Cluster": { after: cluster({}, { paused: true }) },
+    "that leaves the version": { before: from, after: at("v1.34.0", {}, { labels: { a: "b" } }) },
+    "that changes the version of a paused Cluster": { before: from, after: { ...to, paused: true } },
+    "that changes the version of a Cluster that is being deleted": {
+      before: from,
+      after: at("v1.35.0", {}, deleted),
+    },
+    "that gives a Cluster a topology": { before: without, after: to },
+    "that takes the topology away": { before: from, after: without },
+  };
+  for (const [name, change] of Object.entries(cases)) {
+    test(name, () => assert.equal(attemptOf(change), undefined));
+  }
+});
