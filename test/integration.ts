@@ -16,11 +16,14 @@ const FILES = "test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts";
 const AT_A_TIME = 5;
 /** From "Took longest" at the end of a run. */
 const LONGEST = [
+  "test/capi/rolloutslots.test.ts",
+  "test/capi/rolloutrecipes.test.ts",
   "test/capi/breakglass.test.ts",
   "test/apiserver/uninstall.test.ts",
   "test/capi/faults.test.ts",
   "test/capi/lifecycle.test.ts",
   "test/capi/rollouts.test.ts",
+  "test/capi/rolloutfaults.test.ts",
   "test/capi/doctor.test.ts",
   "test/apiserver/permissions.test.ts",
   "test/install/docs.test.ts",

@@ -23,6 +23,7 @@ import { type CallTurns, shareOf } from "./callturns.ts";
 import { type Asker, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
+import { confirmedWithin } from "./timebudget.ts";
 import type { DecisionStore } from "./decisionstore.ts";
 import type { AskRequest, LiveReader } from "./ports.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
@@ -43,7 +44,7 @@ export interface ConfirmationOptions {
 
 /** The largest tolerated difference between this clock and the API server's. */
 const MAX_SKEW_MS = 10_000;
-/** Well below the 10 s after which Cluster API gives up. */
+/** With that of rollouts.ts well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
 
 export class Confirmer {
@@ -58,17 +59,14 @@ export class Confirmer {
   /** Never rejects: the operator does not release what it cannot confirm. */
   async confirm(request: AskRequest): Promise<Confirmation> {
     const { reader, log, budgetMs = BUDGET_MS } = this.#options;
-    const timeout = Promise.withResolvers<Confirmation>();
-    const timer = setTimeout(() => timeout.resolve({ ok: false, reason: "Timeout" }), budgetMs);
     const asker = this.#askerFor(request);
     try {
-      return await Promise.race([this.#confirm(request, asker), timeout.promise]);
+      return await confirmedWithin(budgetMs, () => this.#confirm(request, asker));
     } catch (error) {
       log.debug("Failed to read the present state", { error });
       return { ok: false, reason: reader.reasonOf(error) };
     } finally {
       asker.over = true;
-      clearTimeout(timer);
     }
   }
 

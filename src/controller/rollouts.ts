@@ -21,6 +21,7 @@ import type { AskRequest } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
 import type { RolloutApi } from "./rolloutports.ts";
+import { confirmedWithin } from "./timebudget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
   readonly api: RolloutApi;
@@ -33,10 +34,13 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly onStale: () => void;
   /** A word for why a read failed: it becomes a metric's label. */
   readonly reasonOf: (error: unknown) => string;
+  readonly budgetMs?: number;
 }
 
 /** Before the Cluster itself shows that it waits, a call alone tells it, and a call is no evidence. */
 const SOON_SECONDS = 5;
+/** After that of confirmation.ts: the two together are well below the 10 s after which Cluster API gives up. */
+const BUDGET_MS = 5000;
 
 export class Rollouts {
   readonly #options: RolloutsOptions;
@@ -111,22 +115,28 @@ export class Rollouts {
 
   /**
    * Takes a slot of every rollout that selects the Cluster, after `decision` has just been confirmed. Never rejects: what
-   * cannot be stored is not released.
+   * cannot be stored in time is not released. A slot that is stored too late is there when Cluster API asks again.
    */
   async confirm(request: AskRequest, decision: Decision): Promise<Confirmation> {
     if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
     if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
-    const { api, onStale, reasonOf } = this.#options;
+    const { reasonOf, budgetMs = BUDGET_MS } = this.#options;
+    const { world } = decision.basis;
     try {
-      if (!this.#hasAll(await api.rollouts())) {
-        onStale();
-        return { ok: false, reason: "RolloutNotInMemory" };
-      }
-      const hold = await this.#take(request, decision.basis.world);
-      return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
+      return await confirmedWithin(budgetMs, () => this.#confirm(request, decision, world));
     } catch (error) {
       return { ok: false, reason: reasonOf(error) };
     }
+  }
+
+  async #confirm(request: AskRequest, decision: Decision, world: LiveWorld): Promise<Confirmation> {
+    const { api, onStale } = this.#options;
+    if (!this.#hasAll(await api.rollouts())) {
+      onStale();
+      return { ok: false, reason: "RolloutNotInMemory" };
+    }
+    const hold = await this.#take(request, world);
+    return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
   }
 
   /** Whether memory has all of these rollouts as they are, so that none of them is passed over. */

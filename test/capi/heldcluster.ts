@@ -2,11 +2,8 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
-import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ClusterApi } from "../controlplane/clusterapi.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
@@ -17,6 +14,7 @@ import { environment } from "../controlplane/processes.ts";
 import { applyPolicy, heldRow, policyRef } from "../controlplane/policies.ts";
 import { startFleet } from "./fleet.ts";
 import { blocksOf, ROOT } from "./pages.ts";
+import { pathOfPrograms } from "./programs.ts";
 
 const run = promisify(execFile);
 
@@ -52,7 +50,7 @@ export async function startHeldCluster(): Promise<HeldCluster> {
   const fleet = await startFleet({ operator: { flags: FLAGS } });
   const { cp, capi } = fleet;
   let { operator } = fleet;
-  const path = await programs(cp);
+  const path = await pathOfPrograms(cp);
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
 
   const sh = async (command: string): Promise<string> => {
@@ -102,15 +100,4 @@ function readmePolicy(): KubeObject {
   const block = blocksOf("README.md").find(({ language }) => language === "yaml");
   assert.ok(block);
   return parse(block.text) as KubeObject;
-}
-
-/** What the pages type by name. */
-async function programs(cp: ControlPlane): Promise<string> {
-  const folder = join(cp.folder, "bin");
-  await mkdir(folder);
-  const program = join(folder, "hookpolicy");
-  await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "dist/main.js")}' "$@"\n`);
-  await chmod(program, 0o755);
-  const { kubectl } = await controlPlaneBinaries();
-  return [folder, dirname(kubectl), process.env["PATH"]].join(":");
 }

@@ -1,12 +1,12 @@
 /** Control plane, Cluster API and HookPolicy for docs/recipes/, and a reader who does what a page says. */
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
-import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
@@ -16,6 +16,7 @@ import { CLUSTER_API, LAB_CLASS, LAB_NAMESPACE } from "../controlplane/labkinds.
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
 import { policyIsReady } from "../controlplane/policies.ts";
+import { pathOfPrograms } from "./programs.ts";
 import { blocksOf, commandsOf, transcriptsOf } from "./recipepages.ts";
 
 const run = promisify(execFile);
@@ -146,6 +147,16 @@ interface Typed {
   readonly stderr: string;
 }
 
+/** A command that does not end by itself. */
+export interface Followed {
+  /** What it has printed so far. */
+  readonly output: () => string;
+  readonly stop: () => void;
+}
+
+/** Gives a command a terminal; part of util-linux. */
+const SCRIPT = "/usr/bin/script";
+
 /** One page, read in a namespace of its own. */
 export class Recipe {
   readonly cp: ControlPlane;
@@ -153,6 +164,7 @@ export class Recipe {
   readonly namespace: string;
   readonly #page: string;
   readonly #person: Person | undefined;
+  #folder: Promise<string> | undefined;
 
   constructor(cp: ControlPlane, name: string, { namespace = name, person }: Reading = {}) {
     this.cp = cp;
@@ -184,8 +196,7 @@ export class Recipe {
   async apply(containing: string, change: (yaml: string) => string = (yaml) => yaml): Promise<Ref[]> {
     const yaml = change(this.yaml(containing));
     await this.cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: this.namespace } });
-    const file = join(await mkdtemp(join(this.cp.folder, "recipe-")), "recipe.yaml");
-    await writeFile(file, yaml);
+    const file = await this.write("recipe.yaml", yaml);
     await this.cp.kubectl("apply", "--validate=strict", "-f", file);
     const policies = objectsOf(yaml).filter(({ kind }) => kind.endsWith("HookPolicy"));
     return await Promise.all(
@@ -195,6 +206,39 @@ export class Recipe {
         return ref;
       }),
     );
+  }
+
+  /** In the folder in which the commands run; gives the path. */
+  async write(name: string, yaml: string): Promise<string> {
+    const file = join(await this.folder(), name);
+    await writeFile(file, yaml);
+    return file;
+  }
+
+  async folder(): Promise<string> {
+    this.#folder ??= mkdtemp(join(this.cp.folder, "recipe-"));
+    return await this.#folder;
+  }
+
+  /** Types a command that stays until it is stopped, in a terminal where there is a program for that. */
+  async follow(containing: string): Promise<Followed> {
+    const command = this.#noted(this.#command(containing));
+    const inTerminal = existsSync(SCRIPT) ? [SCRIPT, "-qefc", command, "/dev/null"] : ["sh", "-ec", command];
+    const [program = "", ...args] = inTerminal;
+    const child = spawn(program, args, {
+      env: await this.#environment(),
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    const printed: string[] = [];
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => printed.push(chunk.toString()));
+    return {
+      output: () => printed.join(""),
+      stop: () => {
+        if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid);
+      },
+    };
   }
 
   /** The one command of the page that contains this. */
@@ -240,19 +284,24 @@ export class Recipe {
 
   /** In a shell, as a person would: quotes and backslashes are part of what is tested. */
   async #sh(command: string): Promise<Typed> {
-    const done = typed.get(this.#page) ?? new Set();
-    typed.set(this.#page, done.add(command));
-    const { kubectl } = await controlPlaneBinaries();
-    const env = environment({
-      KUBECONFIG: await this.#kubeconfig(),
-      PATH: `${dirname(kubectl)}:${process.env["PATH"]}`,
-    });
+    const options = { env: await this.#environment(), cwd: await this.folder(), timeout: 60_000 };
     try {
-      return { ok: true, ...(await run("sh", ["-ec", this.#here(command)], { env, timeout: 60_000 })) };
+      return { ok: true, ...(await run("sh", ["-ec", this.#noted(command)], options)) };
     } catch (error) {
       if (!(error instanceof Error && "stdout" in error && "stderr" in error)) throw error;
       return { ok: false, stdout: String(error.stdout), stderr: String(error.stderr) };
     }
+  }
+
+  /** Counts as typed; in the words of this namespace. */
+  #noted(command: string): string {
+    const done = typed.get(this.#page) ?? new Set();
+    typed.set(this.#page, done.add(command));
+    return this.#here(command);
+  }
+
+  async #environment(): Promise<NodeJS.ProcessEnv> {
+    return environment({ KUBECONFIG: await this.#kubeconfig(), PATH: await pathOfPrograms(this.cp) });
   }
 
   async #kubeconfig(): Promise<string> {

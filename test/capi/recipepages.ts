@@ -25,6 +25,11 @@ export function blocksOf(page: string): Block[] {
   return [...fences].map(([, language = "", text = ""]) => ({ language, text }));
 }
 
+/** Pages whose YAML has a HookRollout: test/capi/rolloutrecipes.test.ts reads them. */
+export const ROLLOUT_PAGES: readonly string[] = PAGES.filter((page) =>
+  blocksOf(page).some(({ text }) => /^kind: HookRollout$/m.test(text)),
+);
+
 /** What a `sh` block has a reader type: a line each, but a here-document is part of its command. */
 export function commandsOf(page: string): string[] {
   return blocksOf(page)

@@ -2,51 +2,105 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { GROUP, VERSION } from "../../src/api/hookpolicy.ts";
+import { GROUP, type HookRolloutSpec, type HookRolloutStatus, VERSION } from "../../src/api/hookpolicy.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { createCluster, finishControlPlaneUpgrade, NEXT_VERSION, provision } from "../controlplane/lab.ts";
+import {
+  createCluster,
+  finishControlPlaneUpgrade,
+  isAvailable,
+  makeReachable,
+  NEXT_VERSION,
+  provision,
+} from "../controlplane/lab.ts";
 import { CLUSTER_API } from "../controlplane/labkinds.ts";
 
 export const REGION = "example.com/region";
 export const WAVE = "wave";
-/** A Cluster with this label is not healthy. */
-export const UNHEALTHY = "unhealthy";
+const ORDER = "example.com/order";
 
-export function rolloutRef(name: string): Ref {
+function rolloutRef(name: string): Ref {
   return { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name };
 }
 
-/** What a rollout may look at here: the lab's Clusters have no workload API server, so they never become Available. */
-export const HEALTHY = [
-  {
-    name: "control-plane",
-    expression:
-      "cluster.status.conditions.exists(c, c.type == 'ControlPlaneAvailable' && c.status == 'True') && !('unhealthy' in cluster.metadata.labels)",
-  },
-];
+/** Over all Clusters of the namespaces. */
+export async function applyRollout(
+  cp: ControlPlane,
+  name: string,
+  namespaces: string | readonly string[],
+  spec: Partial<HookRolloutSpec>,
+): Promise<void> {
+  const values = typeof namespaces === "string" ? [namespaces] : namespaces;
+  const matchExpressions = [{ key: "kubernetes.io/metadata.name", operator: "In", values }];
+  await cp.apply({
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: "HookRollout",
+    metadata: { name },
+    spec: {
+      operation: "Upgrade",
+      namespaceSelector: { matchExpressions },
+      retryAfterSeconds: 5,
+      progressDeadline: "1h",
+      ...spec,
+    },
+  });
+}
+
+export async function rolloutStatus(cp: ControlPlane, name: string): Promise<HookRolloutStatus> {
+  return (await cp.get(rolloutRef(name))).status ?? {};
+}
+
+/** A wait that fails says what the rollout says. */
+export async function waitForRollout(
+  { cp, name }: { readonly cp: ControlPlane; readonly name: string },
+  what: string,
+  is: () => boolean | Promise<boolean>,
+  ms?: number,
+): Promise<void> {
+  await cp.waitFor(what, is, ms).catch(async (error: unknown) => {
+    const status = JSON.stringify(await rolloutStatus(cp, name), undefined, 1);
+    throw new Error(`${String(error)} HookRollout ${name} says ${status}`, { cause: error });
+  });
+}
 
 export interface Wave {
   readonly wave: string;
   readonly count: number;
+  /** Default: that of the fleet. */
+  readonly namespace?: string;
 }
 
-/** Provisioned Clusters wave-0, wave-1, …, in two regions in turn. */
+/** Clusters wave-0, wave-1, … that are Available, in two regions in turn, in the order of their last to their first. */
 export async function createFleet(
   cp: ControlPlane,
-  namespace: string,
+  fleet: string,
   waves: readonly Wave[],
 ): Promise<readonly string[]> {
-  const named = waves.flatMap(({ wave, count }) =>
+  const named = waves.flatMap(({ wave, count, namespace = fleet }) =>
     Array.from({ length: count }, (_, index) => ({
-      wave,
+      namespace,
       name: `${wave}-${index}`,
-      region: "ab"[index % 2] ?? "a",
+      labels: { [WAVE]: wave, [REGION]: "ab"[index % 2] ?? "a", [ORDER]: String(count - index) },
     })),
   );
-  for (const { wave, name, region } of named)
-    await createCluster(cp, { namespace, name, labels: { [WAVE]: wave, [REGION]: region } });
-  await Promise.all(named.map(({ name }) => provision(cp, namespace, name)));
+  for (const wave of waves) {
+    // Cluster API is not asked for all of them at once.
+    const own = named.filter((each) => each.labels[WAVE] === wave.wave);
+    for (const cluster of own) {
+      await createCluster(cp, cluster);
+      await makeReachable(cp, cluster.namespace, cluster.name);
+    }
+    await Promise.all(own.map(({ namespace, name }) => provision(cp, namespace, name)));
+  }
+  await Promise.all(
+    named.map(({ namespace, name }) =>
+      cp.waitFor(
+        `Cluster ${namespace}/${name} to be Available`,
+        () => isAvailable(cp, namespace, name),
+        90_000,
+      ),
+    ),
+  );
   return named.map(({ name }) => name);
 }
 
@@ -56,29 +110,53 @@ export interface Sight {
   readonly done: readonly string[];
 }
 
+export interface Providers {
+  /** How long the control planes take. */
+  readonly upgradeMs: number;
+  /** Absent: they work at once. */
+  readonly from?: Promise<unknown>;
+  /** Clusters whose control planes never get there. */
+  readonly stuck?: readonly string[];
+}
+
 /** Looks at the fleet until it is stopped, and plays the providers' part. */
 export class FleetObserver {
   readonly sights: Sight[] = [];
   readonly #cp: ControlPlane;
-  readonly #namespace: string;
-  readonly #begun: string[] = [];
+  readonly #namespaces: ReadonlySet<string>;
+  readonly #begun = new Map<string, Date>();
+  readonly #ended = new Map<string, Date>();
   readonly #finishing = new Map<string, Promise<void>>();
   #stopped = false;
   #running: Promise<void> | undefined;
 
-  constructor(cp: ControlPlane, namespace: string) {
+  constructor(cp: ControlPlane, ...namespaces: readonly string[]) {
     this.#cp = cp;
-    this.#namespace = namespace;
+    this.#namespaces = new Set(namespaces);
   }
 
   /** In the order in which their marks were seen. */
   get begun(): readonly string[] {
+    return [...this.#begun.keys()];
+  }
+
+  /** When the mark of each Cluster was first seen… */
+  get begins(): ReadonlyMap<string, Date> {
     return this.#begun;
   }
 
-  /** `upgradeMs`: how long the control planes take; `stuck`: never. */
-  run({ upgradeMs, stuck = [] }: { readonly upgradeMs: number; readonly stuck?: readonly string[] }): void {
-    this.#running = this.#look(upgradeMs, new Set(stuck));
+  /** …and when it was first seen to be at its version. */
+  get ends(): ReadonlyMap<string, Date> {
+    return this.#ended;
+  }
+
+  run(providers: Providers): void {
+    this.#running = this.#look(providers);
+  }
+
+  /** The largest number of Clusters whose upgrade ran at the same time. */
+  get most(): number {
+    return Math.max(0, ...this.sights.map(({ running }) => running.length));
   }
 
   async stop(): Promise<void> {
@@ -87,40 +165,46 @@ export class FleetObserver {
     await Promise.allSettled(this.#finishing.values());
   }
 
-  async #look(upgradeMs: number, stuck: ReadonlySet<string>): Promise<void> {
+  async #look(providers: Providers): Promise<void> {
     while (!this.#stopped) {
-      const clusters = await this.#cp.list({
-        apiVersion: CLUSTER_API,
-        kind: "Cluster",
-        namespace: this.#namespace,
-      });
+      const all = await this.#cp.list({ apiVersion: CLUSTER_API, kind: "Cluster" });
+      const clusters = all.filter(({ metadata }) => this.#namespaces.has(metadata.namespace ?? ""));
+      const at = new Date();
       const running = clusters.filter(isUpgrading);
+      const done = clusters.filter(isDone).map(({ metadata }) => metadata.name);
       this.sights.push({
         running: running.map(({ metadata: { name, labels = {} } }) => ({
           name,
           wave: labels[WAVE] ?? "",
           region: labels[REGION] ?? "",
         })),
-        done: clusters.filter(isDone).map(({ metadata }) => metadata.name),
+        done,
       });
+      for (const name of done) if (!this.#ended.has(name)) this.#ended.set(name, at);
       for (const { metadata } of running) {
-        const { name } = metadata;
-        if (!this.#begun.includes(name)) this.#begun.push(name);
-        if (!this.#finishing.has(name) && !stuck.has(name))
-          this.#finishing.set(name, this.#finish(name, upgradeMs));
+        const { namespace = "", name } = metadata;
+        if (!this.#begun.has(name)) this.#begun.set(name, at);
+        if (!this.#finishing.has(name) && providers.stuck?.includes(name) !== true)
+          this.#finishing.set(name, this.#finish(namespace, name, providers));
       }
       await sleep(100);
     }
   }
 
-  async #finish(name: string, upgradeMs: number): Promise<void> {
+  async #finish(namespace: string, name: string, { upgradeMs, from }: Providers): Promise<void> {
+    await from;
     await sleep(upgradeMs);
-    await finishControlPlaneUpgrade(this.#cp, this.#namespace, name);
+    await finishControlPlaneUpgrade(this.#cp, namespace, name);
   }
 }
 
-function isUpgrading({ metadata }: KubeObject): boolean {
-  return (metadata.annotations?.[PENDING_HOOKS_ANNOTATION] ?? "").split(",").includes("AfterClusterUpgrade");
+/** A Cluster that is being deleted is upgraded no more. */
+function isUpgrading(cluster: KubeObject): boolean {
+  return cluster.metadata.deletionTimestamp === undefined && isPending(cluster, "AfterClusterUpgrade");
+}
+
+function isPending({ metadata }: KubeObject, hook: string): boolean {
+  return (metadata.annotations?.[PENDING_HOOKS_ANNOTATION] ?? "").split(",").includes(hook);
 }
 
 function isDone(cluster: KubeObject): boolean {
@@ -134,4 +218,12 @@ function isDone(cluster: KubeObject): boolean {
     reconciled?.status === "True" &&
     reconciled.observedGeneration === metadata["generation"]
   );
+}
+
+/** Whose creation Cluster API has begun, and not ended. */
+export async function runningCreations(cp: ControlPlane, namespace: string): Promise<readonly string[]> {
+  const clusters = await cp.list({ apiVersion: CLUSTER_API, kind: "Cluster", namespace });
+  return clusters
+    .filter((cluster) => isPending(cluster, "AfterControlPlaneInitialized"))
+    .map(({ metadata }) => metadata.name);
 }

@@ -2,15 +2,28 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import { GROUP, type HookRolloutSpec, type HookRolloutStatus, VERSION } from "../../src/api/hookpolicy.ts";
 import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
 import { installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, installLab, NEXT_VERSION, topologyMessage, upgrade } from "../controlplane/lab.ts";
+import {
+  installLab,
+  NEXT_VERSION,
+  setControlPlaneAvailable,
+  topologyMessage,
+  upgrade,
+} from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { createFleet, FleetObserver, HEALTHY, REGION, rolloutRef, UNHEALTHY, WAVE } from "./rolloutfleet.ts";
+import {
+  applyRollout,
+  createFleet,
+  FleetObserver,
+  REGION,
+  rolloutStatus,
+  waitForRollout,
+  WAVE,
+} from "./rolloutfleet.ts";
 
 const ORDER = ["canary", "staging", "production"];
 
@@ -38,42 +51,6 @@ describe("a HookRollout", () => {
     service.add(operator.ports);
   }
 
-  async function applyRollout(
-    name: string,
-    namespace: string,
-    spec: Partial<HookRolloutSpec>,
-  ): Promise<void> {
-    await cp.apply({
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: "HookRollout",
-      metadata: { name },
-      spec: {
-        operation: "Upgrade",
-        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-        retryAfterSeconds: 5,
-        progressDeadline: "1h",
-        healthyWhen: HEALTHY,
-        ...spec,
-      },
-    });
-  }
-
-  const statusOf = async (name: string): Promise<HookRolloutStatus> =>
-    (await cp.get(rolloutRef(name))).status ?? {};
-
-  /** A wait that fails says what the rollout says. */
-  async function waitFor(
-    name: string,
-    what: string,
-    is: () => boolean | Promise<boolean>,
-    ms?: number,
-  ): Promise<void> {
-    await cp.waitFor(what, is, ms).catch(async (error: unknown) => {
-      const status = JSON.stringify(await statusOf(name), undefined, 1);
-      throw new Error(`${String(error)} HookRollout ${name} says ${status}`, { cause: error });
-    });
-  }
-
   test("upgrades stage by stage within its limits while a replica is killed", async () => {
     const namespace = "fleet";
     const names = await createFleet(cp, namespace, [
@@ -81,7 +58,7 @@ describe("a HookRollout", () => {
       { wave: "staging", count: 4 },
       { wave: "production", count: 6 },
     ]);
-    await applyRollout("upgrades", namespace, {
+    await applyRollout(cp, "upgrades", namespace, {
       maxConcurrency: 3,
       spread: [{ labelKey: REGION, maxConcurrency: 2 }],
       stages: [
@@ -93,20 +70,23 @@ describe("a HookRollout", () => {
     const observer = new FleetObserver(cp, namespace);
     observer.run({ upgradeMs: 1500 });
     await Promise.all(names.map((name) => upgrade(cp, namespace, name)));
-    await waitFor("upgrades", "a Cluster of production to say what it waits for", async () =>
-      /HookRollout upgrades: waits for stage canary \(hookpolicy rollout status upgrades\)/.test(
-        await topologyMessage(cp, namespace, "production-0"),
-      ),
+    await waitForRollout(
+      { cp, name: "upgrades" },
+      "a Cluster of production to say what it waits for",
+      async () =>
+        /HookRollout upgrades: waits for stage canary \(hookpolicy rollout status upgrades\)/.test(
+          await topologyMessage(cp, namespace, "production-0"),
+        ),
     );
-    await waitFor(
-      "upgrades",
+    await waitForRollout(
+      { cp, name: "upgrades" },
       "production to begin",
       () => observer.begun.some((name) => name.startsWith("production")),
       180_000,
     );
     await replicas[0]?.daemon.stop("SIGKILL");
-    await waitFor(
-      "upgrades",
+    await waitForRollout(
+      { cp, name: "upgrades" },
       "every Cluster to be upgraded",
       () => observer.sights.at(-1)?.done.length === names.length,
       240_000,
@@ -124,12 +104,12 @@ describe("a HookRollout", () => {
       waves.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)),
       "the order of stages",
     );
-    await waitFor(
-      "upgrades",
+    await waitForRollout(
+      { cp, name: "upgrades" },
       "the status to say so",
-      async () => (await statusOf("upgrades")).summary?.succeeded === 12,
+      async () => (await rolloutStatus(cp, "upgrades")).summary?.succeeded === 12,
     );
-    const { target, running, targets } = await statusOf("upgrades");
+    const { target, running, targets } = await rolloutStatus(cp, "upgrades");
     assert.deepEqual([target, running], [NEXT_VERSION, undefined]);
     assert.deepEqual(
       targets?.[0]?.stages.map(({ name, succeeded, passed }) => [name, succeeded, passed]),
@@ -155,20 +135,21 @@ describe("a HookRollout", () => {
       { wave: "canary", count: 1 },
       { wave: "production", count: 1 },
     ]);
-    await applyRollout("canaries", namespace, {
+    await applyRollout(cp, "canaries", namespace, {
       stages: [
         { name: "canary", clusterSelector: { matchLabels: { [WAVE]: "canary" } } },
         { name: "production" },
       ],
     });
-    await cp.patch(clusterRef(namespace, "canary-0"), { metadata: { labels: { [UNHEALTHY]: "true" } } });
+    await setControlPlaneAvailable(cp, namespace, "canary-0", false);
     const observer = new FleetObserver(cp, namespace);
     observer.run({ upgradeMs: 100 });
     for (const name of ["canary-0", "production-0"]) await upgrade(cp, namespace, name);
     const isHalted = async (): Promise<boolean> =>
-      (await statusOf("canaries")).conditions?.find(({ type }) => type === "Halted")?.status === "True";
-    await waitFor("canaries", "it to be halted", isHalted, 120_000);
-    await waitFor("canaries", "the Cluster to say so", async () =>
+      (await rolloutStatus(cp, "canaries")).conditions?.find(({ type }) => type === "Halted")?.status ===
+      "True";
+    await waitForRollout({ cp, name: "canaries" }, "it to be halted", isHalted, 120_000);
+    await waitForRollout({ cp, name: "canaries" }, "the Cluster to say so", async () =>
       /HookRollout canaries: is halted because Clusters failed/.test(
         await topologyMessage(cp, namespace, "production-0"),
       ),
@@ -177,7 +158,12 @@ describe("a HookRollout", () => {
     const words = ["--kubeconfig", cp.adminKubeconfig];
     const { stderr } = await hookpolicy(["rollout", "resume", "canaries", "--yes", ...words]);
     assert.match(stderr, /halted\/canary-0 +canary +Unhealthy/);
-    await waitFor("canaries", "production to begin", () => observer.begun.includes("production-0"), 120_000);
+    await waitForRollout(
+      { cp, name: "canaries" },
+      "production to begin",
+      () => observer.begun.includes("production-0"),
+      120_000,
+    );
     await observer.stop();
   });
 });

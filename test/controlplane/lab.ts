@@ -1,4 +1,5 @@
 /** The life of a Cluster without machines: each function does what a user or a provider would do next. */
+import { readFile } from "node:fs/promises";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import {
@@ -64,18 +65,43 @@ export async function createCluster(cp: ControlPlane, cluster: LabCluster): Prom
   });
 }
 
+/**
+ * The Cluster's kubeconfig leads to this API server, so that Cluster API reaches it and the Cluster becomes Available.
+ * Before provision(): Cluster API tries again after 30 seconds.
+ */
+export async function makeReachable(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  const kubeconfig = await readFile(cp.adminKubeconfig, "utf8");
+  await cp.apply({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      namespace,
+      name: `${name}-kubeconfig`,
+      labels: { "cluster.x-k8s.io/cluster-name": name },
+    },
+    type: "cluster.x-k8s.io/secret",
+    stringData: { value: kubeconfig },
+  });
+}
+
+export async function isAvailable(cp: ControlPlane, namespace: string, name: string): Promise<boolean> {
+  const { status } = await cp.get(clusterRef(namespace, name));
+  const conditions: { type: string; status: string }[] = status?.conditions ?? [];
+  return conditions.some((each) => each.type === "Available" && each.status === "True");
+}
+
 /** What the providers do once BeforeClusterCreate has let them. Hook: AfterControlPlaneInitialized. */
 export async function provision(cp: ControlPlane, namespace: string, name: string): Promise<void> {
   const { version, infrastructure, controlPlane } = await partsOf(cp, namespace, name);
   await cp.patch(infrastructure, { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 1 } } });
   await cp.patchStatus(infrastructure, {
     initialization: { provisioned: true },
-    conditions: [trueCondition("Ready")],
+    conditions: [condition("Ready", true)],
   });
   await cp.patchStatus(controlPlane, {
     initialization: { controlPlaneInitialized: true },
     version,
-    conditions: [trueCondition("Available")],
+    conditions: [condition("Available", true)],
   });
   // Until Cluster API has read that, its webhook refuses another version.
   await cp.waitFor(`Cluster API to see the control plane of ${namespace}/${name}`, async () => {
@@ -108,6 +134,17 @@ export async function finishControlPlaneUpgrade(
   const released = async (): Promise<boolean> => (await cp.get(controlPlane))["spec"]?.version === version;
   await cp.waitFor(`the control plane of ${namespace}/${name} to be told ${version}`, released, timeoutMs);
   await cp.patchStatus(controlPlane, { version });
+}
+
+/** What the control plane's provider says of it. */
+export async function setControlPlaneAvailable(
+  cp: ControlPlane,
+  namespace: string,
+  name: string,
+  available: boolean,
+): Promise<void> {
+  const { controlPlane } = await partsOf(cp, namespace, name);
+  await cp.patchStatus(controlPlane, { conditions: [condition("Available", available)] });
 }
 
 /** Asks for deletion. Hook: BeforeClusterDelete, until it is allowed. */
@@ -173,7 +210,7 @@ function isGuarded({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes("cluster.cluster.x-k8s.io") ?? false;
 }
 
-function trueCondition(type: string): unknown {
+function condition(type: string, holds: boolean): unknown {
   const lastTransitionTime = new Date().toISOString();
-  return { type, status: "True", reason: "Lab", message: "", lastTransitionTime };
+  return { type, status: holds ? "True" : "False", reason: "Lab", message: "", lastTransitionTime };
 }

@@ -10,10 +10,11 @@ import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { MAX_STEPS, meter } from "../../src/policy/cel/meter.ts";
 import { decide } from "../../src/policy/decide.ts";
 import { acceptWarnings } from "../../src/policy/validation/accepted.ts";
+import { checkRollout } from "../../src/policy/validation/rolloutsemantics.ts";
 import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { checkRules } from "../../src/policy/validation/semantics.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import { blocksOf, commandsOf, PAGES, RECIPES, ROOT, textOf } from "../capi/recipepages.ts";
+import { blocksOf, commandsOf, PAGES, RECIPES, ROLLOUT_PAGES, ROOT, textOf } from "../capi/recipepages.ts";
 import { cluster, compiled, NOW, world } from "./builders.ts";
 
 const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
@@ -90,6 +91,18 @@ test("the recipes are warned about only what is meant", () => {
     }),
   );
   assert.deepEqual(warnings, EXPECTED_WARNINGS);
+});
+
+test("every HookRollout of the recipes is valid, and none is suspicious", () => {
+  assert.equal(ROLLOUT_PAGES.length, 3);
+  for (const page of ROLLOUT_PAGES) {
+    for (const rollout of yamlOf(page).flatMap(objectsIn)) {
+      if (rollout.kind !== "HookRollout") continue;
+      const errors = validatePolicy("HookRollout", rollout);
+      assert.deepEqual(errors, [], page);
+      assert.deepEqual(checkRollout(rollout["spec"], errors), { errors: [], warnings: [] }, page);
+    }
+  }
 });
 
 test("the HookOverride of the recipes is valid", () => {

@@ -93,12 +93,19 @@ export interface Setup {
   readonly specs?: Readonly<Record<string, Partial<HookRolloutSpec>>>;
   readonly status?: HookRolloutStatus;
   readonly clusters?: readonly Cluster[];
+  /** How long a confirmation may take; default: for ever. */
+  readonly budgetMs?: number;
 }
 
 export type Replica = ReturnType<typeof replicaOf>;
 
 /** The rollouts are in memory and in the API server, as are the Clusters. */
-export function replicaOf({ specs = { upgrades: {} }, status = readyStatus(), clusters = [] }: Setup) {
+export function replicaOf({
+  specs = { upgrades: {} },
+  status = readyStatus(),
+  clusters = [],
+  budgetMs = Infinity,
+}: Setup) {
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
   const namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } };
@@ -117,6 +124,7 @@ export function replicaOf({ specs = { upgrades: {} }, status = readyStatus(), cl
   const rollouts = new Rollouts({
     ...world,
     api,
+    budgetMs,
     onDirty: () => (seen.dirty += 1),
     onDemands: () => (seen.demands += 1),
     onError: (error) => errors.push(error),

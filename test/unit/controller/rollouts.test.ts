@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
 import type { Override } from "../../../src/policy/override.ts";
 import { compileOverride } from "../../../src/policy/override.ts";
@@ -213,6 +214,49 @@ describe("confirmation", () => {
     assert.equal(reasonOf(await confirm(other, A)), "go");
     assert.deepEqual(other.api.running("upgrades"), []);
   });
+});
+
+describe("a confirmation that takes too long", () => {
+  const HASTE = { clusters: [A], budgetMs: 20 };
+
+  test("holds while its slot is being stored, and the slot is there for the next call", async () => {
+    const replica = replicaOf(HASTE);
+    const { api } = replica;
+    const write = api.replaceRolloutStatus.bind(api);
+    const [late, stored] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    api.replaceRolloutStatus = async (...args) => {
+      await late.promise;
+      return await write(...args).finally(stored.resolve);
+    };
+    assert.equal(reasonOf(await confirm(replica, A)), "Timeout");
+    assert.deepEqual(api.running("upgrades"), []);
+    late.resolve();
+    await stored.promise;
+    assert.deepEqual(api.running("upgrades"), ["a"]);
+    api.replaceRolloutStatus = write;
+    assert.equal(reasonOf(await confirm(replica, A)), "go");
+    assert.deepEqual(
+      api.stored.get("upgrades")?.status?.running?.map(({ attempts }) => attempts),
+      [2],
+    );
+  });
+
+  for (const read of ["rollouts", "getRollout", "members"])
+    test(`holds while ${read} is not answered, and the slot is there for the next call`, async () => {
+      const replica = replicaOf(HASTE);
+      const late = Promise.withResolvers<void>();
+      const original = Reflect.get(replica.api, read);
+      Reflect.set(replica.api, read, async (name: string) => {
+        await late.promise;
+        return await original.call(replica.api, name);
+      });
+      assert.equal(reasonOf(await confirm(replica, A)), "Timeout");
+      assert.deepEqual(replica.api.running("upgrades"), []);
+      late.resolve();
+      await setImmediate();
+      assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+      assert.equal(reasonOf(await confirm(replica, A)), "go");
+    });
 });
 
 describe("a HookOverride", () => {

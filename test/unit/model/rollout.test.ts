@@ -12,6 +12,7 @@ import { exploreScenario } from "./worker.ts";
 /** The others take a minute or more; with FULL=1. */
 const SMALL: readonly string[] = [
   "both replicas are asked about both Clusters",
+  "both Clusters have the same value of a label that is limited",
   "the rollout is paused, and resumed",
   "a second upgrade is wanted where stages wait",
   "a claim outlives its deadline while no replica works",

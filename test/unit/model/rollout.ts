@@ -18,6 +18,12 @@ const alone: RolloutScenario = { ...base, clusters: { a: "rest" }, asks: { a: ["
 /** Each replica is asked about one Cluster. */
 const apart: RolloutScenario = { ...base, asks: { a: ["A"], b: ["B"] } };
 
+/** There are slots for both, but not for two with the same value of the label. */
+const spread: RolloutScenario = {
+  ...apart,
+  spec: { ...base.spec, maxConcurrency: 2, spread: [{ labelKey: "wave", maxConcurrency: 1 }] },
+};
+
 const paused = ({ spec }: RolloutFleet): boolean => spec.paused === true;
 const edits =
   (what: string, change: Readonly<Record<string, unknown>>) =>
@@ -43,6 +49,7 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
   "both replicas are asked about both Clusters": base,
   "informers of both replicas lag": { ...apart, lags: ["A", "B"] },
   "requests and their answers take their time": { ...apart, fine: true },
+  "both Clusters have the same value of a label that is limited": spread,
   "the answer to a write for one Cluster is lost": { ...alone, limits: LOST },
   "another extension holds one Cluster": { ...alone, limits: VETOED },
   "Cluster API gives up waiting for an answer about one Cluster": { ...alone, limits: GIVEN_UP },
@@ -94,21 +101,24 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
   },
 };
 
+const unversioned: RolloutScenario["weakness"] = {
+  api: (api) => ({
+    ...bound(api),
+    replaceRolloutStatus: async (object, status) => {
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the weakness
+      return await api.replaceRolloutStatus({ ...object, metadata } as typeof object, status);
+    },
+  }),
+};
+
 /** What each of these takes away must be missed by the model. */
 export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
   "claims are written without their resourceVersion": {
     ...apart,
-    weakness: {
-      api: (api) => ({
-        ...bound(api),
-        replaceRolloutStatus: async (object, status) => {
-          const { resourceVersion: _, ...metadata } = object.metadata;
-          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the weakness
-          return await api.replaceRolloutStatus({ ...object, metadata } as typeof object, status);
-        },
-      }),
-    },
+    weakness: unversioned,
   },
+  "they are, and the limit is that of a label": { ...spread, weakness: unversioned },
   "the answer does not wait for the write of the claim": {
     ...apart,
     weakness: {

@@ -401,15 +401,31 @@ export class RolloutFleet implements System {
   }
 
   broken(): readonly string[] {
-    const { maxConcurrency = 1, progressDeadline } = this.scenario.spec;
+    const { progressDeadline } = this.scenario.spec;
     const deadlineMs = parseDuration(progressDeadline ?? "1h") ?? Infinity;
     const inOperation = this.#names().filter(
       (name) =>
         (this.isMarked(name) || this.#calls.get(name)?.isGo === true) &&
         this.#passedMs - (this.#begunAt.get(name) ?? 0) < deadlineMs,
     );
-    const over = this.rollout !== undefined && inOperation.length > Number(maxConcurrency);
+    const over = this.rollout !== undefined && this.#isTooMany(inOperation);
     return [...this.#broken, ...(over ? [`R1: ${inOperation.join(" and ")} are in operation`] : [])];
+  }
+
+  /** In all, or with the same value of the only label that Clusters have here. */
+  #isTooMany(names: readonly string[]): boolean {
+    const { maxConcurrency = 1, spread = [] } = this.scenario.spec;
+    const largest = Math.max(
+      0,
+      ...names.map((name) => names.filter((each) => this.#valueOf(each) === this.#valueOf(name)).length),
+    );
+    return (
+      names.length > Number(maxConcurrency) || spread.some((each) => largest > Number(each.maxConcurrency))
+    );
+  }
+
+  #valueOf(name: string): string | undefined {
+    return this.scenario.clusters[name];
   }
 
   brokenAtRest(): readonly string[] {

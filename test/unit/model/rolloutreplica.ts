@@ -118,6 +118,7 @@ export class RolloutReplica {
       onError: () => undefined,
       onStale: () => undefined,
       reasonOf: String,
+      budgetMs: Infinity,
     });
     this.#reconciler = new RolloutReconciler({
       rollouts: this.rollouts,

@@ -1,0 +1,19 @@
+/** Cluster API waits 10 seconds for an answer: a release that would come later must not come at all. */
+
+import type { Confirmation } from "../policy/decision.ts";
+
+/** Holds after `budgetMs`, whatever the work still finds out. Infinity: no limit. */
+export async function confirmedWithin(
+  budgetMs: number,
+  work: () => Promise<Confirmation>,
+): Promise<Confirmation> {
+  const timeout = Promise.withResolvers<Confirmation>();
+  const timer = Number.isFinite(budgetMs)
+    ? setTimeout(() => timeout.resolve({ ok: false, reason: "Timeout" }), budgetMs)
+    : undefined;
+  try {
+    return await Promise.race([work(), timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

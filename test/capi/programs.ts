@@ -1,0 +1,18 @@
+/** The programs that pages have people type by name. */
+
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { controlPlaneBinaries } from "../controlplane/binaries.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { bundle } from "../bundle.ts";
+
+/** For $PATH: hookpolicy and kubectl come first. */
+export async function pathOfPrograms(cp: ControlPlane): Promise<string> {
+  const folder = join(cp.folder, "bin");
+  await mkdir(folder, { recursive: true });
+  const program = join(folder, "hookpolicy");
+  await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' '${bundle()}' "$@"\n`);
+  await chmod(program, 0o755);
+  const { kubectl } = await controlPlaneBinaries();
+  return [folder, dirname(kubectl), process.env["PATH"]].join(":");
+}

@@ -1,0 +1,59 @@
+/** An extension of Cluster API's that answers every hook, and holds what it is told to. */
+import { createServer, type Server } from "node:https";
+import { json } from "node:stream/consumers";
+import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "../../src/api/runtimehooks.ts";
+import type { CertificateAuthority } from "./certificates.ts";
+import { portOf } from "./ports.ts";
+
+export interface TinyExtension {
+  readonly port: number;
+  /** The hooks called, in their order, without repetitions in a row. */
+  readonly hooks: () => readonly HookName[];
+  readonly hold: (hook: HookName, message: string) => void;
+  readonly allow: (hook: HookName) => void;
+  readonly forget: () => void;
+  readonly stop: () => void;
+}
+
+export async function startTinyExtension(authority: CertificateAuthority): Promise<TinyExtension> {
+  const names = ["127.0.0.1", "tiny.extensions.svc"];
+  const { certificate, key } = await authority.issue({ commonName: "tiny", names });
+  const calls: HookName[] = [];
+  const held = new Map<HookName, string>();
+  const server: Server = createServer({ cert: certificate, key }, (req, res) => {
+    void answer(req.url ?? "/").then((body) => res.end(JSON.stringify(body)));
+    void json(req).catch(() => undefined);
+  });
+  const answer = async (url: string): Promise<unknown> => {
+    const segment = new URL(url, "https://tiny").pathname.split("/")[3] ?? "";
+    if (segment === "discovery") return discovery();
+    const hook = HOOK_NAMES.find((name) => name.toLowerCase() === segment);
+    if (hook === undefined) throw new Error(`no hook in ${url}`);
+    if (calls.at(-1) !== hook) calls.push(hook);
+    const message = held.get(hook);
+    const verdict = message === undefined ? {} : { message, retryAfterSeconds: 1 };
+    return { apiVersion: HOOKS_GROUP_VERSION, kind: `${hook}Response`, status: "Success", ...verdict };
+  };
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: portOf(server),
+    hooks: () => calls,
+    hold: (hook, message) => void held.set(hook, message),
+    allow: (hook) => void held.delete(hook),
+    forget: () => void calls.splice(0),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function discovery(): unknown {
+  const handlers = HOOK_NAMES.map((hook) => ({
+    name: hook.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
+    requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+    timeoutSeconds: 10,
+    failurePolicy: "Fail",
+  }));
+  return { apiVersion: HOOKS_GROUP_VERSION, kind: "DiscoveryResponse", status: "Success", handlers };
+}

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import {
+  CONDITION,
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+  REASON,
+  type RolloutClaim,
+} from "../../../src/api/hookpolicy.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
+import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { clusterMeta, hookRollout, readyStatus, TARGET } from "../rollouts/fixtures.ts";
+import { marked, type Replica, replicaOf, waitingCluster } from "./rolloutfixture.ts";
+
+const MINUTE = 60_000;
+const SPEC: Partial<HookRolloutSpec> = {
+  healthyWhen: [{ name: "ok", expression: "'ok' in cluster.metadata.labels" }],
+};
+const CLAIM: RolloutClaim = {
+  namespace: "fleet",
+  name: "a",
+  uid: "uid-a",
+  target: TARGET,
+  stage: "all",
+  claimed: true,
+  claimedAt: "2026-11-23T11:59:00Z",
+  renewedAt: "2026-11-23T11:59:00Z",
+  attempts: 1,
+};
+const MARKED_CLAIM = { ...CLAIM, markedAt: "2026-11-23T11:59:01Z" };
+
+/** It has the version, and is healthy unless told otherwise. */
+const upgraded = (name: string, labels: Readonly<Record<string, string>> = { ok: "" }): Cluster =>
+  waitingCluster(name, { metadata: clusterMeta(name, labels), progress: { reconciled: true } });
+
+function scoped(status: Partial<HookRolloutStatus> = {}): HookRolloutStatus {
+  return readyStatus({ scope: scopeOf(hookRollout(SPEC).spec), ...status });
+}
+
+/** One rollout whose status is as given. */
+function withStatus(status: Partial<HookRolloutStatus>, clusters: readonly Cluster[]): Replica {
+  return replicaOf({ specs: { upgrades: SPEC }, status: scoped(status), clusters });
+}
+
+const stored = ({ api }: Replica): HookRolloutStatus => api.stored.get("upgrades")?.status ?? {};
+const reconcile = async ({ reconciler }: Replica): Promise<unknown> => await reconciler.reconcile("upgrades");
+const readyReason = (replica: Replica): string | undefined =>
+  stored(replica).conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
+
+test("at rest it reads and writes nothing, and looks again by itself", async () => {
+  const replica = withStatus({}, [upgraded("a"), waitingCluster("b")]);
+  await reconcile(replica);
+  assert.equal(stored(replica).targets?.[0]?.version, TARGET);
+  replica.api.requests.length = 0;
+  assert.deepEqual(await reconcile(replica), { requeueAfterMs: 2000 });
+  assert.deepEqual(replica.api.requests, []);
+});
+
+test("a replica that does not lead writes nothing", async () => {
+  const replica = withStatus({}, [waitingCluster("b")]);
+  replica.leader.leads = false;
+  await reconcile(replica);
+  assert.deepEqual(replica.api.requests, []);
+});
+
+test("a rollout that is gone is not looked at again", async () => {
+  const replica = withStatus({}, []);
+  replica.rollouts.rolloutChanged("upgrades", undefined);
+  assert.deepEqual(await reconcile(replica), {});
+});
+
+test("a rollout that is gone by the time it is read is not written", async () => {
+  const replica = withStatus({}, [waitingCluster("b")]);
+  replica.api.stored.delete("upgrades");
+  await reconcile(replica);
+  assert.deepEqual(replica.api.requests, ["get upgrades"]);
+});
+
+test("a claim that another replica takes meanwhile is a conflict, and is kept", async () => {
+  const replica = withStatus({}, [waitingCluster("a")]);
+  const { api } = replica;
+  api.beforeWrite = () => {
+    const object = api.stored.get("upgrades");
+    if (object !== undefined) api.put({ ...object, status: { ...object.status, running: [CLAIM] } });
+  };
+  await assert.rejects(reconcile(replica), /conflict/);
+  assert.deepEqual(api.running("upgrades"), ["a"]);
+});
+
+describe("a slot is given back", () => {
+  test("when the API server shows that it ended, whatever memory says", async () => {
+    const replica = withStatus({ running: [MARKED_CLAIM] }, [marked("a", { ok: "" })]);
+    replica.known.set("fleet/a", upgraded("a"));
+    await reconcile(replica);
+    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+    replica.api.clusters.set("fleet/a", upgraded("a"));
+    await reconcile(replica);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+  });
+
+  const { topology: _, ...others } = upgraded("a");
+  const later = { ...others, topology: { className: "lab", version: "v1.36.0" }, progress: {} };
+  const replaced = { ...marked("a"), metadata: { ...marked("a").metadata, uid: "another" } };
+  const deleted = waitingCluster("a", {
+    metadata: { ...marked("a").metadata, deletionTimestamp: "2026-11-23T12:00:00Z" },
+  });
+  const cases: readonly (readonly [string, RolloutClaim, Cluster | undefined, boolean])[] = [
+    ["for a Cluster that is gone", MARKED_CLAIM, undefined, true],
+    ["for another Cluster of the name", MARKED_CLAIM, replaced, true],
+    ["for a Cluster that is being deleted", MARKED_CLAIM, deleted, true],
+    ["for a Cluster that is upgraded and healthy", MARKED_CLAIM, upgraded("a"), true],
+    ["for one that was too fast for its mark to be seen", CLAIM, upgraded("a"), true],
+    ["for one that wants a newer version already", MARKED_CLAIM, later, true],
+    ["not for one that is not healthy", MARKED_CLAIM, upgraded("a", {}), false],
+    ["not for one that shows the mark", MARKED_CLAIM, marked("a", { ok: "" }), false],
+    ["not for one that has not begun yet", CLAIM, waitingCluster("a"), false],
+  ];
+  for (const [title, claim, cluster, isFree] of cases)
+    test(title, async () => {
+      const replica = withStatus({ running: [claim] }, cluster === undefined ? [] : [cluster]);
+      await reconcile(replica);
+      const kept = stored(replica).running?.some(({ uid }) => uid === CLAIM.uid) ?? false;
+      assert.equal(kept, !isFree);
+    });
+
+  test("for one whose failure has been noted: that counts instead", async () => {
+    const { namespace, name, uid } = CLAIM;
+    const failure = { namespace, name, uid, target: TARGET, stage: "all", reason: "Unhealthy", message: "" };
+    const failed = [{ ...failure, time: "2026-11-23T11:59:30Z" }];
+    const replica = withStatus({ running: [MARKED_CLAIM], failed }, [upgraded("a", {})]);
+    await reconcile(replica);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+    assert.equal(stored(replica).failed?.length, 1);
+  });
+
+  test("three minutes after its last write was seen if its Cluster never began, which then goes behind", async () => {
+    const [a, b] = [waitingCluster("a"), waitingCluster("b")];
+    const replica = withStatus({ running: [CLAIM] }, [a, b]);
+    const entry = replica.rollouts.get("upgrades");
+    assert.ok(entry);
+    const asked = (): void => ["uid-a", "uid-b"].forEach((uid) => entry.queue.asked(uid, replica.time.nowMs));
+    const at = async (ms: number): Promise<void> => {
+      replica.time.nowMs = ms;
+      asked();
+      await reconcile(replica);
+    };
+    await at(0);
+    await at(2 * MINUTE);
+    const object = replica.api.stored.get("upgrades");
+    assert.ok(object);
+    const renewed = { ...CLAIM, attempts: 2, renewedAt: "2026-11-23T12:01:00Z" };
+    const again = replica.api.put({ ...object, status: { ...object.status, running: [renewed] } });
+    replica.rollouts.rolloutChanged("upgrades", again);
+    await at(2 * MINUTE);
+    await at(5 * MINUTE - 1);
+    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+    await at(5 * MINUTE);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+    await at(5 * MINUTE + 1000);
+    assert.deepEqual(entry.queue.order, ["uid-b", "uid-a"]);
+  });
+
+  test("for many at a time, with a few reads at once", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `c${index}`);
+    const running = names.map((name) => ({ ...MARKED_CLAIM, name, uid: `uid-${name}` }));
+    const replica = withStatus(
+      { running },
+      names.map((name) => upgraded(name)),
+    );
+    let [reading, most] = [0, 0];
+    const find = replica.api.findCluster.bind(replica.api);
+    replica.api.findCluster = async (...args) => {
+      most = Math.max(most, (reading += 1));
+      return await find(...args).finally(() => (reading -= 1));
+    };
+    await reconcile(replica);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+    assert.equal(most, 8);
+  });
+});
+
+describe("a Cluster at its version that is not healthy", () => {
+  const failures = async (replica: Replica, ms: number): Promise<number> => {
+    replica.time.nowMs = ms;
+    await reconcile(replica);
+    return stored(replica).failed?.length ?? 0;
+  };
+  const ill = upgraded("a", {});
+
+  test("has failed after 30 seconds on end", async () => {
+    const replica = withStatus({}, [ill, waitingCluster("b")]);
+    assert.deepEqual(
+      [await failures(replica, 0), await failures(replica, 29_999), await failures(replica, 30_000)],
+      [0, 0, 1],
+    );
+  });
+
+  test("has not when it was healthy for a moment", async () => {
+    const replica = withStatus({}, [ill, waitingCluster("b")]);
+    await failures(replica, 0);
+    replica.put(upgraded("a"));
+    await failures(replica, 20_000);
+    replica.put(ill);
+    assert.equal(await failures(replica, 30_000), 0);
+    assert.equal(await failures(replica, 60_000), 1);
+  });
+});
+
+describe("nothing begins for three minutes", () => {
+  test("when the status of a rollout that is not young was lost", async () => {
+    const replica = replicaOf({ specs: { upgrades: SPEC }, status: {}, clusters: [waitingCluster("a")] });
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.StatusLost);
+    replica.time.nowMs = 3 * MINUTE - 1;
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.StatusLost);
+    replica.time.nowMs = 3 * MINUTE;
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.Loaded);
+  });
+
+  test("when the selectors changed", async () => {
+    const replica = withStatus({ scope: "before" }, [waitingCluster("a")]);
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.StatusLost);
+  });
+
+  test("when another replica had begun to wait, counted anew", async () => {
+    const conditions = scoped().conditions?.map((each) => ({ ...each, reason: REASON.StatusLost }));
+    const replica = withStatus({ ...(conditions && { conditions }) }, [waitingCluster("a")]);
+    replica.time.nowMs = 10 * MINUTE;
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.StatusLost);
+    replica.time.nowMs = 13 * MINUTE;
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.Loaded);
+  });
+
+  test("but not for a young rollout, and not in mode Audit", async () => {
+    const young = replicaOf({ specs: { upgrades: SPEC }, status: {}, clusters: [waitingCluster("a")] });
+    young.time.now = new Date("2026-11-23T11:01:00Z");
+    await reconcile(young);
+    assert.equal(readyReason(young), REASON.Loaded);
+    const audit = replicaOf({ specs: { upgrades: { ...SPEC, mode: "Audit" } }, status: {}, clusters: [] });
+    await reconcile(audit);
+    assert.equal(readyReason(audit), REASON.Loaded);
+  });
+});
