@@ -33,6 +33,12 @@ const PARTS = {
   },
   promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
   gitops: { module: "gitops", main: ".", seconds: 100 },
+  krew: { module: "krew", main: "sigs.k8s.io/krew/cmd/krew", seconds: 40 },
+  "validate-krew-manifest": {
+    module: "krew",
+    main: "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+    seconds: 10,
+  },
   peer: { module: "peer", main: ".", seconds: 60 },
   load: { module: "load", main: ".", seconds: 10 },
 } as const;
@@ -90,6 +96,7 @@ export async function buildAll(progress?: Progress): Promise<void> {
   await helmBinary(progress);
   await prometheusBinaries(progress);
   await gitopsBinary(progress);
+  await krewBinaries(progress);
 }
 
 export async function clusterApiBinaries(progress?: Progress): Promise<ClusterApiBinaries> {
@@ -128,6 +135,13 @@ export async function prometheusOperatorCrds(): Promise<string> {
 /** Of test/controlplane/gitops: what Flux and Argo CD make of objects. */
 export async function gitopsBinary(progress?: Progress): Promise<string> {
   return await built("gitops", progress);
+}
+
+/** What installs plugins of kubectl, and what its index asks of their manifests. */
+export async function krewBinaries(
+  progress?: Progress,
+): Promise<{ readonly krew: string; readonly validate: string }> {
+  return { krew: await built("krew", progress), validate: await built("validate-krew-manifest", progress) };
 }
 
 /** Of bench/: the server that HookPolicy is compared with, and what calls both. */
@@ -197,6 +211,7 @@ function moduleOf(name: ModuleName): Module {
     helm: "helm.sh/helm/v4",
     prometheus: "github.com/prometheus/prometheus",
     gitops: "github.com/fluxcd/cli-utils",
+    krew: "sigs.k8s.io/krew",
     peer: "sigs.k8s.io/cluster-api",
     load: "github.com/valyala/fasthttp",
   }[name];
@@ -256,6 +271,7 @@ function stamp(name: ModuleName, version: string): string {
     helm: `-X helm.sh/helm/v4/internal/version.version=${version}`,
     prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
     gitops: "",
+    krew: "",
     peer: "",
     load: "",
   }[name];

@@ -28,6 +28,8 @@ export interface OperatorOptions {
   /** Keep the ports of an operator that was stopped: Cluster API goes on calling there. */
   readonly ports?: OperatorPorts;
   readonly name?: string;
+  /** The single executable, instead of Node.js with dist/main.js. */
+  readonly executable?: string;
   /** For Node.js itself. */
   readonly nodeFlags?: readonly string[];
   /** Where it may end by itself; default: the control plane's, which count that as a failure. */
@@ -107,11 +109,11 @@ export async function startOperator(
   else await writeServingCertificate(certDir, await issueServingCertificate(cp));
   const daemon = (options.processes ?? cp.processes).start({
     name,
-    command: process.execPath,
+    command: options.executable ?? process.execPath,
     env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE }),
     args: [
       ...(options.nodeFlags ?? []),
-      bundle(),
+      ...(options.executable === undefined ? [bundle()] : []),
       "run",
       ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),
     ],
