@@ -62,12 +62,15 @@ export function krewManifest({ name, version, homepage, downloads }: Release): s
     description: DESCRIPTION,
     platforms,
   };
-  return stringify({
-    apiVersion: "krew.googlecontainertools.github.com/v1alpha2",
-    kind: "Plugin",
-    metadata: { name },
-    spec,
-  });
+  return stringify(
+    {
+      apiVersion: "krew.googlecontainertools.github.com/v1alpha2",
+      kind: "Plugin",
+      metadata: { name },
+      spec,
+    },
+    { lineWidth: 0 },
+  );
 }
 
 /** The formula of a Homebrew tap; Homebrew is for macOS and Linux. */
