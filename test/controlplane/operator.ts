@@ -96,6 +96,11 @@ export async function installHookPolicy(cp: ControlPlane): Promise<void> {
   });
 }
 
+/** The executable is the program; Node.js gets it, after its own flags. */
+function programArgs({ executable, nodeFlags = [] }: OperatorOptions): readonly string[] {
+  return executable === undefined ? [...nodeFlags, bundle()] : [];
+}
+
 /** Resolves when it is ready; with `waitReady: false` as soon as the process runs. */
 export async function startOperator(
   cp: ControlPlane,
@@ -112,8 +117,7 @@ export async function startOperator(
     command: options.executable ?? process.execPath,
     env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE }),
     args: [
-      ...(options.nodeFlags ?? []),
-      ...(options.executable === undefined ? [bundle()] : []),
+      ...programArgs(options),
       "run",
       ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),
     ],
