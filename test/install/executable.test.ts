@@ -80,12 +80,16 @@ describe("with an API server", () => {
     const operator = await startOperator(cp, { name: "executable", executable: program });
     const answered = await operator.ask("BeforeClusterDelete", { cluster: await clusterOf("prod-1") });
     assert.ok((answered.retryAfterSeconds ?? 0) > 0);
-    const policy = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", spec: { rules: [] } };
-    const review = await askAdmission(
-      { cp, operator },
-      { ...policy, metadata: { name: "a", namespace: "team-a" } },
-    );
-    assert.equal(JSON.parse(review).response.allowed, false);
+    const until = [{ name: "wrong", expression: "cluster.(" }];
+    const policy = {
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { name: "wrong", namespace: "team-a" },
+      spec: { rules: [{ name: "wrong", hooks: ["BeforeClusterDelete"], until }] },
+    };
+    const { response } = JSON.parse(await askAdmission({ cp, operator }, policy));
+    assert.equal(response.allowed, false);
+    assert.match(response.status.message, /spec\.rules\[0\]\.until\[0\]\.expression/);
     await operator.daemon.stop();
   });
 
