@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import metadata from "../../package.json" with { type: "json" };
@@ -66,7 +66,7 @@ describe("with an API server", () => {
     await installClusterDefinition(cp);
     await createCluster(cp, { namespace: "team-a", name: "prod-1" });
     await storePolicy(cp, policyRef("team-a", "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
-    path = dirname((await controlPlaneBinaries()).kubectl);
+    path = [dirname((await controlPlaneBinaries()).kubectl), process.env["PATH"]].join(delimiter);
   });
   after(async () => await cp?.stop());
 
@@ -114,7 +114,7 @@ describe("with an API server", () => {
     await run(validate, ["-manifest", manifest, "-skip-install"], { env });
     const { stderr } = await run(krew, ["install", "--manifest", manifest, "--archive", archive], { env });
     assert.match(stderr, /Installed plugin: hookpolicy/);
-    const withPlugin = { env: { ...env, PATH: `${path}:${join(folder, "krew/bin")}` } };
+    const withPlugin = { env: { ...env, PATH: [join(folder, "krew/bin"), path].join(delimiter) } };
     const { stdout } = await run("kubectl", ["hookpolicy", "explain", "team-a/prod-1"], withPlugin);
     assert.match(stdout, /team-a\/prod-1/);
   });
