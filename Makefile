@@ -39,13 +39,20 @@ VERSION = $(shell node --print 'require("./package.json").version')
 IMAGE ?= hookpolicy:$(VERSION)
 export IMAGE
 
+# Of this platform, as Node.js names it. Others are made on machines of their own.
+EXECUTABLE = dist/executables/hookpolicy-$(shell node --print 'process.platform + "-" + process.arch')
+
+.PHONY: executable
+executable: dist/main.js ## Build the program with Node.js in it, one file that needs nothing else
+	node release/executable/build.ts $(EXECUTABLE)
+
 .PHONY: image
 image: dist/THIRD_PARTY_LICENSES.txt ## Build the container image IMAGE=registry.example.com/hookpolicy:0.1.0
 	docker build --tag "$$IMAGE" --build-arg VERSION='$(VERSION)' \
 	  --build-arg REVISION="$$(git rev-parse HEAD)" --build-arg CREATED="$$(git log -1 --format=%cI)" .
 
 .PHONY: release
-release: dist/THIRD_PARTY_LICENSES.txt ## Make every artefact of a release into dist/release, with the IMAGE that was pushed
+release: dist/THIRD_PARTY_LICENSES.txt executable ## Make every artefact of a release into dist/release, with the IMAGE that was pushed
 	@node release/release.ts
 
 .PHONY: demo

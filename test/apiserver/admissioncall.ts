@@ -9,7 +9,10 @@ import type { KubeObject } from "../controlplane/client.ts";
 import type { Lab } from "./operatorlab.ts";
 
 /** About the creation of a HookPolicy by a person without rights; returns the AdmissionReview. */
-export async function askAdmission({ cp, operator }: Lab, object: KubeObject): Promise<string> {
+export async function askAdmission(
+  { cp, operator }: Pick<Lab, "cp" | "operator">,
+  object: KubeObject,
+): Promise<string> {
   const { name, namespace } = object.metadata;
   const request = {
     uid: randomUUID(),

@@ -10,7 +10,13 @@ import { parse } from "yaml";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { argoHealthOf, fluxHealthOf, kstatusOf, type Shown } from "../controlplane/gitops.ts";
+import {
+  argoHealthOf,
+  fluxHealthOf,
+  type HealthCheckExpressions,
+  kstatusOf,
+  type Shown,
+} from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import {
@@ -64,9 +70,8 @@ describe("in each state", () => {
   const unknownZone = { name: "weekend", hooks: [HOOK], until: [{ name: "weekend", window: zone }] };
   let cp: ControlPlane;
   let operator: Operator;
-  /** What docs/gitops.md has for who wants a Kustomization to fail while Cluster API does not ask. */
-  const expressions = kustomizationOf(readFileSync(join(ROOT, "docs/gitops.md"), "utf8")).spec
-    .healthCheckExprs[0];
+  /** Those for a Kustomization that is to fail while Cluster API does not ask. */
+  const expressions = documentedExpressions("HookPolicy");
 
   before(async () => {
     cp = await startControlPlane();
@@ -189,6 +194,13 @@ describe("in each state", () => {
   });
 });
 
+/** What docs/gitops.md has for objects of a kind. */
+function documentedExpressions(kind: string): HealthCheckExpressions {
+  const { spec } = kustomizationOf(readFileSync(join(ROOT, "docs/gitops.md"), "utf8"));
+  const all: readonly (HealthCheckExpressions & { readonly kind: string })[] = spec.healthCheckExprs;
+  return all.find((each) => each.kind === kind) ?? assert.fail(`no healthCheckExprs of ${kind}`);
+}
+
 function kustomizationOf(page: string): KubeObject {
   const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => parse(block));
   return blocks.find(({ kind }) => kind === "Kustomization") ?? assert.fail("no Kustomization of Flux");
@@ -226,27 +238,6 @@ describe("Argo CD's ConfigMap", () => {
     for (const script of Object.values(patch.data)) assert.equal(script, readFileSync(HEALTH, "utf8"));
   });
 
-  test("takes a halted rollout for degraded, and one that holds Clusters for healthy", async () => {
-    const rollout = (halted: string): KubeObject => ({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookRollout",
-      metadata: { name: "upgrades", generation: 1 },
-      status: {
-        observedGeneration: 1,
-        conditions: [
-          { type: "Ready", status: "True", message: "in force" },
-          { type: "Halted", status: halted, message: "1 Cluster has failed" },
-        ],
-      },
-    });
-    assert.deepEqual(await argoHealthOf(rollout("False"), HEALTH), {
-      status: "Healthy",
-      message: "in force",
-    });
-    const halted = { status: "Degraded", message: "1 Cluster has failed" };
-    assert.deepEqual(await argoHealthOf(rollout("True"), HEALTH), halted);
-  });
-
   test("keeps what else it says, in whichever namespace", async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "hookpolicy-argocd-"));
     t.after(async () => await rm(folder, { recursive: true }));
@@ -264,6 +255,44 @@ describe("Argo CD's ConfigMap", () => {
     );
     const [merged] = await kustomize(folder);
     assert.deepEqual(merged, { ...map, data: { ...map.data, ...patch.data } });
+  });
+});
+
+describe("a rollout", () => {
+  const rollout = (conditions: Readonly<Record<string, string>>, observedGeneration = 1): KubeObject => ({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades", generation: 1 },
+    status: {
+      observedGeneration,
+      conditions: Object.entries(conditions).map(([type, status]) => ({
+        type,
+        status,
+        message: `is ${type}`,
+      })),
+    },
+  });
+  const holding = rollout({ Ready: "True", Halted: "False" });
+  const halted = rollout({ Ready: "True", Halted: "True" });
+  const stalled = rollout({ Ready: "False", Stalled: "True" });
+  const reconciling = rollout({ Ready: "False", Reconciling: "True" });
+  const edited = rollout({ Ready: "True", Halted: "False" }, 0);
+
+  test("that is halted is degraded for Argo CD, and one that holds Clusters is healthy", async () => {
+    assert.deepEqual(await argoHealthOf(holding, HEALTH), { status: "Healthy", message: "is Ready" });
+    assert.deepEqual(await argoHealthOf(halted, HEALTH), { status: "Degraded", message: "is Halted" });
+  });
+
+  test("that is halted fails a Kustomization of Flux only with the expressions of the docs", async () => {
+    const expressions = documentedExpressions("HookRollout");
+    const flux = async (object: KubeObject) => (await fluxHealthOf(object, expressions)).status;
+    assert.equal((await kstatusOf(halted)).status, "Current");
+    assert.equal(await flux(halted), "Failed");
+    assert.equal(await flux(holding), "Current");
+    assert.equal(await flux(stalled), "Failed");
+    assert.equal(await flux(reconciling), "InProgress");
+    assert.equal(await flux(edited), "InProgress");
+    assert.equal(await flux({ ...holding, status: { observedGeneration: -1 } }), "InProgress");
   });
 });
 

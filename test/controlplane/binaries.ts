@@ -53,6 +53,7 @@ export async function buildAll(progress?: Progress): Promise<void> {
   await helmBinary(progress);
   await prometheusBinaries(progress);
   await gitopsBinary(progress);
+  await krewBinaries(progress);
 }
 
 export async function clusterApiBinaries(progress?: Progress): Promise<ClusterApiBinaries> {
@@ -115,6 +116,13 @@ export async function nodeBinaries(progress?: Progress): Promise<NodeBinaries> {
   const found: [string, string][] = [];
   for (const part of NODE_PARTS) found.push([part, await built(part, progress)]);
   return Object.fromEntries(found) as NodeBinaries;
+}
+
+/** What installs plugins of kubectl, and what its index asks of their manifests. */
+export async function krewBinaries(
+  progress?: Progress,
+): Promise<{ readonly krew: string; readonly validate: string }> {
+  return { krew: await built("krew", progress), validate: await built("validate-krew-manifest", progress) };
 }
 
 /** Of bench/: the server that HookPolicy is compared with, and what calls both. */

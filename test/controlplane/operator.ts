@@ -28,6 +28,8 @@ export interface OperatorOptions {
   /** Keep the ports of an operator that was stopped: Cluster API goes on calling there. */
   readonly ports?: OperatorPorts;
   readonly name?: string;
+  /** The single executable, instead of Node.js with dist/main.js. */
+  readonly executable?: string;
   /** For Node.js itself. */
   readonly nodeFlags?: readonly string[];
   /** Where it may end by itself; default: the control plane's, which count that as a failure. */
@@ -94,6 +96,11 @@ export async function installHookPolicy(cp: ControlPlane): Promise<void> {
   });
 }
 
+/** The executable is the program; Node.js gets it, after its own flags. */
+function programArgs({ executable, nodeFlags = [] }: OperatorOptions): readonly string[] {
+  return executable === undefined ? [...nodeFlags, bundle()] : [];
+}
+
 /** Resolves when it is ready; with `waitReady: false` as soon as the process runs. */
 export async function startOperator(
   cp: ControlPlane,
@@ -107,11 +114,10 @@ export async function startOperator(
   else await writeServingCertificate(certDir, await issueServingCertificate(cp));
   const daemon = (options.processes ?? cp.processes).start({
     name,
-    command: process.execPath,
+    command: options.executable ?? process.execPath,
     env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE }),
     args: [
-      ...(options.nodeFlags ?? []),
-      bundle(),
+      ...programArgs(options),
       "run",
       ...flags({ ...defaultFlags(ports), kubeconfig, "webhook-cert-dir": certDir, ...options.flags }),
     ],

@@ -26,6 +26,12 @@ export const PARTS = {
   },
   promtool: { module: "prometheus", main: "github.com/prometheus/prometheus/cmd/promtool", seconds: 150 },
   gitops: { module: "gitops", main: ".", seconds: 100 },
+  krew: { module: "krew", main: "sigs.k8s.io/krew/cmd/krew", seconds: 40 },
+  "validate-krew-manifest": {
+    module: "krew",
+    main: "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+    seconds: 10,
+  },
   peer: { module: "peer", main: ".", seconds: 60 },
   load: { module: "load", main: ".", seconds: 10 },
   containerd: {
@@ -86,6 +92,7 @@ export function moduleOf(name: ModuleName): Module {
     cni: "github.com/containernetworking/plugins",
     coredns: "github.com/coredns/coredns",
     gitops: "github.com/fluxcd/cli-utils",
+    krew: "sigs.k8s.io/krew",
     peer: "sigs.k8s.io/cluster-api",
     load: "github.com/valyala/fasthttp",
   }[name];
@@ -147,6 +154,7 @@ function stamp(name: ModuleName, version: string): string {
     cni: "",
     coredns: "",
     gitops: "",
+    krew: "",
     peer: "",
     load: "",
   }[name];

@@ -84,7 +84,7 @@ describe("what docs/install.md says", () => {
     cp = await startControlPlane();
     const { version } = await installClusterApi(cp);
     await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
-    released = releaseWorkingTree(join(cp.folder, "hookpolicy"), IMAGE);
+    released = releaseWorkingTree(join(cp.folder, "hookpolicy"), { IMAGE });
     mine = join(cp.folder, "mine");
     await mkdir(mine);
     await writeFile(join(mine, "kustomization.yaml"), yamlIn("With kubectl"));

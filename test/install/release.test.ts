@@ -14,8 +14,12 @@ import { helm, IMAGE } from "./tools.ts";
 
 const { version } = metadata;
 const TAG = `${IMAGE}:9.9.9`;
+const ENV = { IMAGE: TAG, DOWNLOADS: "https://downloads.example.com/v1" };
 const FILES = [
   "SHA256SUMS",
+  "homebrew/hookpolicy.rb",
+  `hookpolicy-${version}-linux-x64.tar.gz`,
+  "krew/hookpolicy.yaml",
   "THIRD_PARTY_LICENSES.txt",
   `hookpolicy-chart-${version}.tgz`,
   `hookpolicy-npm-${version}.tgz`,
@@ -34,7 +38,7 @@ describe("a release", () => {
 
   before(() => {
     folder = mkdtempSync(join(tmpdir(), "hookpolicy-release-"));
-    out = releaseWorkingTree(join(folder, "first"), TAG);
+    out = releaseWorkingTree(join(folder, "first"), ENV);
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -45,7 +49,8 @@ describe("a release", () => {
       .split("\n");
 
   test("has every artefact, with checksums that hold", () => {
-    assert.deepEqual(readdirSync(out).toSorted(), FILES);
+    const files = readdirSync(out, { recursive: true, encoding: "utf8" });
+    assert.deepEqual(files.filter((name) => !["krew", "homebrew"].includes(name)).toSorted(), FILES);
     const checked = execFileSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: out, encoding: "utf8" });
     assert.equal(checked.match(/: OK$/gm)?.length, FILES.length - 1);
   });
@@ -53,7 +58,7 @@ describe("a release", () => {
   test("is the same bytes again, in another folder and time zone", () => {
     const [first, second] = [join(folder, "first"), join(folder, "somewhere/else")];
     git(folder, "clone", "--quiet", first, second);
-    const again = release(second, first, { IMAGE: TAG, TZ: "Asia/Tokyo", LC_ALL: "C" });
+    const again = release(second, first, { ...ENV, TZ: "Asia/Tokyo", LC_ALL: "C" });
     assert.equal(readFileSync(join(again, "SHA256SUMS"), "utf8"), read("SHA256SUMS"));
   });
 
@@ -72,6 +77,30 @@ describe("a release", () => {
       () => runScript(copy, "release/release.ts", { IMAGE: "hookpolicy" }),
       /IMAGE is .*registry/,
     );
+  });
+
+  test("names the executable's archive with its checksum, for krew and for Homebrew", () => {
+    const archive = `hookpolicy-${version}-linux-x64.tar.gz`;
+    const [sum = ""] = new RegExp(`^[0-9a-f]{64}(?=  ${archive}$)`, "m").exec(read("SHA256SUMS")) ?? [];
+    for (const file of ["krew/hookpolicy.yaml", "homebrew/hookpolicy.rb"]) {
+      const lines = read(file).split("\n");
+      assert.ok(
+        lines.some((line) => line.includes(`${ENV.DOWNLOADS}/${archive}`)),
+        file,
+      );
+      assert.ok(
+        lines.some((line) => line.includes(sum) && sum !== ""),
+        file,
+      );
+    }
+    const licences = ["LICENSE", "LICENSE-nodejs.txt", "THIRD_PARTY_LICENSES.txt"];
+    assert.deepEqual(namesIn(archive).toSorted(), [...licences, "hookpolicy"].toSorted());
+  });
+
+  test("says where archives will be only by a URL", () => {
+    const copy = join(out, "../..");
+    const env = { IMAGE: TAG, DOWNLOADS: "downloads" };
+    assert.throws(() => runScript(copy, "release/release.ts", env), /DOWNLOADS is "downloads": give a URL/);
   });
 
   test("the chart holds the CRDs and what monitoring needs, and nothing of their sources", () => {

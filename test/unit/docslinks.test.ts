@@ -59,3 +59,13 @@ test("every page of docs/ is linked from README.md, every recipe from their list
   assert.deepEqual(missing("docs", "README.md"), []);
   assert.deepEqual(missing("docs/recipes", "docs/recipes/README.md"), []);
 });
+
+test("each test that compatibility.md names is there", () => {
+  const page = readFileSync(join(ROOT, "docs/compatibility.md"), "utf8");
+  const named = [...page.matchAll(/`(test\/[^`]+\.test\.ts)`/g)].map(([, file = ""]) => file);
+  assert.ok(named.length > 10);
+  assert.deepEqual(
+    named.filter((file) => !existsSync(join(ROOT, file))),
+    [],
+  );
+});

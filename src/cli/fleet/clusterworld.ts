@@ -35,7 +35,7 @@ export interface ClusterWorld extends ClusterObjects {
 
 /** The Cluster does not exist. */
 export interface NoCluster {
-  /** The Clusters of the namespace, as far as the user may list them. */
+  /** The Clusters of all namespaces, or of this one, as far as the user may list them. */
   readonly others: readonly ObjectKey[];
 }
 
@@ -47,9 +47,17 @@ export async function readClusterWorld(
 ): Promise<ClusterWorld | NoCluster> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const found = await readCluster(client, key, signal);
-  if (found === undefined)
-    return { others: await clusterNames(client, { namespace: key.namespace, signal }) };
+  if (found === undefined) return { others: await otherClusters(client, key.namespace, signal) };
   return { ...found, reader: await readGateObjects(client, await queriesIn(found.objects)) };
+}
+
+async function otherClusters(
+  client: KubeClient,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<readonly ObjectKey[]> {
+  const everywhere = await clusterNames(client, { signal });
+  return everywhere.length > 0 ? everywhere : await clusterNames(client, { namespace, signal });
 }
 
 async function readCluster(

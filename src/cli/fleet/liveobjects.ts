@@ -3,7 +3,7 @@
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
-import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
+import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type Resource, resourceName } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/clusterresource.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";
@@ -22,7 +22,13 @@ export async function clusterResource(
   client: KubeClient,
   signal = AbortSignal.timeout(TIMEOUT_MS),
 ): Promise<Resource> {
-  return await new ClusterResource(client).resolve(signal);
+  try {
+    return await new ClusterResource(client).resolve(signal);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const message = "the API server serves no Clusters: Cluster API is not installed in this cluster";
+    throw new KubeError(message, { code: 404, reason: "NotFound", cause: error });
+  }
 }
 
 export async function listTyped(

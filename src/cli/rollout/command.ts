@@ -147,16 +147,26 @@ async function resume(client: KubeClient, found: HookRollout, flags: Flags): Pro
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }
 
-async function list(client: KubeClient): Promise<readonly HookRollout[]> {
+/** `undefined`: the API server does not know the kind. */
+async function listIfServed(client: KubeClient): Promise<readonly HookRollout[] | undefined> {
   const { unlessNotFound } = await import("../../kube/kubeerror.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../controller/storedviews.ts");
   const found = await unlessNotFound(client.list(ROLLOUTS));
-  return found?.items.map((raw) => viewRollout(raw)) ?? [];
+  return found?.items.map((raw) => viewRollout(raw));
+}
+
+async function list(client: KubeClient): Promise<readonly HookRollout[]> {
+  return (await listIfServed(client)) ?? [];
 }
 
 async function find(client: KubeClient, name: string): Promise<HookRollout> {
-  const all = await list(client);
+  const all = await listIfServed(client);
+  if (all === undefined) {
+    const why =
+      "the API server serves no HookRollouts: HookPolicy, or its CRDs, are not installed in this cluster";
+    throw new CommandError(USAGE, why);
+  }
   const found = all.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
   const meant = nearest(

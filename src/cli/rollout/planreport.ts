@@ -23,7 +23,20 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
       : [
           `${countOf(needy)} must be released by an action first, such as an approval; the plan takes that as done.`,
         ]),
-    ...(never.length === 0 ? [] : [`${countOf(never.length)} never begin: ${listed(never)}`]),
+    ...(never.length === 0
+      ? []
+      : [`${countOf(never.length)} never ${never.length === 1 ? "begins" : "begin"}: ${listed(never)}`]),
+    ...emptyStage(stages),
+  ];
+}
+
+/** The stage that ends the plan, if it does so because it has no Cluster. */
+function emptyStage(stages: readonly PlannedStage[]): string[] {
+  const end = stages.findIndex(({ passes }) => passes === undefined);
+  const stage = stages[end];
+  if (stage === undefined || stage.clusters > 0 || end === stages.length - 1) return [];
+  return [
+    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0.`,
   ];
 }
 

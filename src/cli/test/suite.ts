@@ -95,6 +95,7 @@ const BELONGS: Readonly<Record<Section, Belongs>> = {
   },
   overrides: { what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 };
+const ROLLOUTS_APART = "; a suite does not run HookRollouts: see 'hookpolicy rollout plan'";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
 class Loading {
@@ -145,7 +146,8 @@ class Loading {
     }
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
-      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}` });
+      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_APART : "";
+      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}${hint}` });
     }
     return found;
   }

@@ -13,10 +13,17 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   const value = valueAt(object, path);
   const odd = lookalike(typeof value === "string" ? value : path);
   if (odd !== undefined) return `it has ${odd}`;
+  if (value === undefined || value === null) return undefined;
   const schema = schemaAt(CRD_SCHEMAS[kind], path);
-  return schema === undefined || value === undefined || value === null
-    ? undefined
-    : toType(schema, value, path);
+  return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);
+}
+
+/** A label right below a selector, as in the selector of a Service. */
+function labelOf(root: CrdSchema, path: string, value: unknown): string | undefined {
+  const steps = stepsOf(path);
+  const selector = schemaOf(root, steps.slice(0, -1));
+  if (selector?.properties?.["matchLabels"] === undefined || typeof value !== "string") return undefined;
+  return `write matchLabels: { ${steps.at(-1)}: ${quoted(value)} }`;
 }
 
 function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
@@ -37,8 +44,12 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
 }
 
 function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
+  return schemaOf(root, stepsOf(path));
+}
+
+function schemaOf(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
   let schema: CrdSchema | undefined = root;
-  for (const step of stepsOf(path)) {
+  for (const step of steps) {
     const { properties = {}, additionalProperties, items }: CrdSchema = schema ?? root;
     schema = items ?? (Object.hasOwn(properties, step) ? properties[step] : additionalProperties);
     if (schema === undefined) return undefined;
@@ -53,7 +64,7 @@ function wholeNumber(text: string, path: string): string | undefined {
 }
 
 function isDuration(path: string): boolean {
-  return /\.(?:duration|after)$/.test(path);
+  return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime)$/.test(path);
 }
 
 /** Units that Go's durations do not have, and their length in hours. */

@@ -83,7 +83,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
     : readFiles(flags.filename));
   const all = windowsIn(objects);
   const isMeant = (policy: PolicyRef): boolean => wanted === undefined || isNamed(policy, wanted);
-  if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all);
+  if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all, flags);
   await print(
     all.windows.filter(({ policy }) => isMeant(policy)),
     flags,
@@ -142,12 +142,14 @@ async function print(found: PolicyWindows["windows"], flags: Flags): Promise<voi
   else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags, process.env)));
 }
 
-function unknownName(wanted: string, { policies }: PolicyWindows): UsageError {
+function unknownName(wanted: string, { policies }: PolicyWindows, { filename }: Flags): UsageError {
   const names = policies.flatMap(({ namespace, name }) => [
     name,
     ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
   ]);
   const meant = nearest(wanted, names);
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  const isPath = filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
+  const likely = isPath ? `-f ${wanted}` : meant;
+  const hint = likely === undefined ? "" : ` (did you mean ${likely}?)`;
   return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint}`);
 }

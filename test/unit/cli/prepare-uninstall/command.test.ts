@@ -1,44 +1,24 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { folder, MAIN } from "../program.ts";
+import { answering } from "../apiserver.ts";
+import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
 const EXTENSION = "/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs/hookpolicy";
 
 /** An API server of one ExtensionConfig and nothing else, and the kubeconfig for it. */
-async function apiServer(t: TestContext): Promise<{ kubeconfig: string; deleted: string[] }> {
-  const deleted: string[] = [];
-  const server: Server = createServer((request, response) => {
-    const { method = "", url = "" } = request;
-    const answers: Readonly<Record<string, object>> = {
-      "GET /apis/runtime.cluster.x-k8s.io": { preferredVersion: { version: "v1beta2" } },
-      [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
-      [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
-    };
-    const answer = answers[`${method} ${url}`];
-    if (method === "DELETE") deleted.push(url);
-    response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
-    response.end(JSON.stringify(answer ?? { kind: "Status", reason: "NotFound", code: 404 }));
+async function apiServer(t: TestContext): Promise<{ kubeconfig: string; deleted: () => string[] }> {
+  const { kubeconfig, asked } = await answering(t, {
+    "GET /apis/runtime.cluster.x-k8s.io": { preferredVersion: { version: "v1beta2" } },
+    [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
+    [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  t.after(() => server.close().closeAllConnections());
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens on a port
-  const { port } = server.address() as AddressInfo;
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "a",
-    clusters: [{ name: "a", cluster: { server: `http://127.0.0.1:${port}` } }],
-    users: [{ name: "a", user: {} }],
-    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
-  };
-  const dir = await folder(t, { kubeconfig: JSON.stringify(config) });
-  return { kubeconfig: join(dir, "kubeconfig"), deleted };
+  const verb = "DELETE ";
+  const deleted = (): string[] =>
+    asked.filter((each) => each.startsWith(verb)).map((each) => each.slice(verb.length));
+  return { kubeconfig, deleted };
 }
 
 test("without a terminal to ask on, nothing is done unless told so", async (t) => {
@@ -48,10 +28,10 @@ test("without a terminal to ask on, nothing is done unless told so", async (t) =
   assert.match(stderr, /^error: standard input is no terminal to ask on: confirm with --yes/);
   const dry = await hookpolicy(["prepare-uninstall", "--dry-run", "--yes", "--kubeconfig", kubeconfig]);
   assert.deepEqual(dry, { code: 0, stdout: "would delete ExtensionConfig hookpolicy\n", stderr: "" });
-  assert.deepEqual(deleted, []);
+  assert.deepEqual(deleted(), []);
   const done = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
   assert.deepEqual(done, { code: 0, stdout: "delete ExtensionConfig hookpolicy ... done\n", stderr: "" });
-  assert.deepEqual(deleted, [EXTENSION]);
+  assert.deepEqual(deleted(), [EXTENSION]);
 });
 
 /** On a terminal of util-linux' script(1), answering the question. */
@@ -79,9 +59,9 @@ test("on a terminal the steps are shown, and only yes is yes", { skip: !HAS_TERM
     assert.match(printed, /would delete ExtensionConfig hookpolicy/);
     assert.match(printed, /error: not confirmed: nothing was changed/);
   }
-  assert.deepEqual(deleted, []);
+  assert.deepEqual(deleted(), []);
   assert.match(await answered(kubeconfig, "y"), /\ndelete ExtensionConfig hookpolicy \.\.\. done/);
-  assert.deepEqual(deleted, [EXTENSION]);
+  assert.deepEqual(deleted(), [EXTENSION]);
 });
 
 test("a time that is none is refused", async () => {

@@ -121,6 +121,22 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     );
   });
 
+  test("names a stage without Clusters, behind which nothing begins, and one whose minSucceeded is 0 not", async (t) => {
+    const stage = (name: string, over: object = {}): object => {
+      return { name, clusterSelector: { matchLabels: { wave: name } }, ...over };
+    };
+    const stages = (over: object): object => ({
+      stages: [stage("canary"), stage("staging", over), { name: "rest" }],
+    });
+    const empty = await plan(t, [...FLEET, rollout("upgrades", stages({}))]);
+    assert.match(
+      empty.stdout,
+      /\n1 Cluster never begins: fleet\/a\nStage staging has no Cluster, so the next one never begins: .* minSucceeded to 0\.\n$/,
+    );
+    const passed = await plan(t, [...FLEET, rollout("upgrades", stages({ minSucceeded: 0 }))]);
+    assert.doesNotMatch(passed.stdout, /never begin/);
+  });
+
   test("complains about a name that the files have not, with a suggestion", async (t) => {
     const { code, stderr } = await plan(t, [...FLEET, rollout("upgrades")], "upgrade");
     assert.equal(code, 2);

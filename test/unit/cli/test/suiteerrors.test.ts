@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { APPROVED, CLUSTER, DELETE, policy, problemOf, run, suite, UPGRADE } from "./suites.ts";
 
 const expect = { verdict: "Blocked" };
@@ -144,6 +146,20 @@ for (const [name, [text, expected]] of Object.entries(CASES)) {
     assert.match(await problemOf(text), expected);
   });
 }
+
+test("a path of rollouts is an error that says what runs them", async (t) => {
+  const rollout = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata: { name: "a" } };
+  const cwd = await folder(t, {
+    "fleet.json": JSON.stringify(rollout),
+    "suite.yaml": withSpec({ policies: ["fleet.json"] }),
+  });
+  const { code, stdout } = await hookpolicy(["test", "suite.yaml"], { cwd });
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /"fleet\.json" holds no HookPolicy or ClusterHookPolicy; a suite does not run HookRollouts: see 'hookpolicy rollout plan'/,
+  );
+});
 
 test("a path that gives nothing of what it is for is an error", async () => {
   const text = withSpec({ namespaces: ["clusters.yaml"] });

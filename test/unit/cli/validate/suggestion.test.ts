@@ -15,6 +15,7 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.deadline.after`, "1h 30min", "write 1h30m"],
   [`${RULE}.deadline.after`, 60, "write its unit: 60h, 60m or 60s"],
   [`${RULE}.deadline.after`, "soon", undefined],
+  [`${RULE}.deadline.warnBefore`, 60, "write its unit: 60h, 60m or 60s"],
   [`${RULE}.hooks`, "BeforeClusterDelete", "write a list: [BeforeClusterDelete]"],
   [`${RULE}.until`, { name: "a" }, 'write a list: begin each item with "- "'],
   [`${RULE}.until[0].annotation`, "a.b/c", "write a map: { key: a.b/c }"],
@@ -27,6 +28,15 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.name`, "“a”", `it has curly quotes: write ' or "`],
   [`${RULE}.name`, "A", undefined],
   ["spec.nowhere.at.all", "x", undefined],
+  ["spec.clusterSelector.tier", "production", "write matchLabels: { tier: production }"],
+  ["spec.clusterSelector.tier", "yes", 'write matchLabels: { tier: "yes" }'],
+  ["spec.clusterSelector.tier", ["production"], undefined],
+];
+
+const OF_ROLLOUTS: typeof CASES = [
+  ["spec.progressDeadline", "1d", "write 24h"],
+  ["spec.stages[0].minSuccessTime", 24, "write its unit: 24h, 24m or 24s"],
+  ["spec.stages[0].clusterSelector.wave", "canary", "write matchLabels: { wave: canary }"],
 ];
 
 /** An object with the value at the path. */
@@ -35,8 +45,13 @@ function objectWith(path: string, value: unknown): unknown {
   return steps.reduceRight<unknown>((below, step) => (step === "0" ? [below] : { [step]: below }), value);
 }
 
-for (const [path, value, suggestion] of CASES) {
-  test(`${path}: ${JSON.stringify(value)} gives ${suggestion ?? "no suggestion"}`, () => {
-    assert.equal(suggestionFor("HookPolicy", objectWith(path, value), path), suggestion);
-  });
+for (const [kind, cases] of [
+  ["HookPolicy", CASES],
+  ["HookRollout", OF_ROLLOUTS],
+] as const) {
+  for (const [path, value, suggestion] of cases) {
+    test(`${kind} ${path}: ${JSON.stringify(value)} gives ${suggestion ?? "no suggestion"}`, () => {
+      assert.equal(suggestionFor(kind, objectWith(path, value), path), suggestion);
+    });
+  }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
+import { answering } from "../apiserver.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -104,6 +105,20 @@ test("a name chooses policies, with a suggestion for one that is not there", asy
     stdout: "",
     stderr: `error: no policy is named "team-b/weekend" (did you mean team-a/weekend?); see 'hookpolicy windows --help'\n`,
   });
+});
+
+test("a file in the place of a name is told to be for -f", async (t) => {
+  const served = { metadata: { resourceVersion: "1" }, items: [] };
+  const { kubeconfig } = await answering(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/policies/hookpolicies": served,
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": served,
+  });
+  const { code, stderr } = await hookpolicy(["windows", "policies/a.yaml", "--kubeconfig", kubeconfig]);
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /^error: no policy is named "policies\/a\.yaml" \(did you mean -f policies\/a\.yaml\?\)/,
+  );
 });
 
 test("a policy with errors is told, and the others are listed", async (t) => {

@@ -1,0 +1,36 @@
+/** An API server of some fixed answers, for commands that need no more of one. */
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { folder } from "./program.ts";
+
+/** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. */
+export async function answering(
+  t: TestContext,
+  answers: Readonly<Record<string, object>>,
+): Promise<{ readonly kubeconfig: string; readonly asked: readonly string[] }> {
+  const asked: string[] = [];
+  const server = createServer(({ method = "", url = "" }, response) => {
+    const question = `${method} ${url.replace(/\?.*$/, "")}`;
+    asked.push(question);
+    const answer = answers[question];
+    response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(answer ?? { kind: "Status", reason: "NotFound", code: 404 }));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => server.close().closeAllConnections());
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens on a port
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "a",
+    clusters: [{ name: "a", cluster: { server: `http://127.0.0.1:${port}` } }],
+    users: [{ name: "a", user: {} }],
+    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+  };
+  const dir = await folder(t, { kubeconfig: JSON.stringify(config) });
+  return { kubeconfig: join(dir, "kubeconfig"), asked };
+}

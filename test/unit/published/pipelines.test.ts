@@ -1,0 +1,192 @@
+/** action.yml and templates/check.yml: valid by the schemas of GitHub and GitLab, and their scripts do what they say. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { delimiter, join } from "node:path";
+import test, { describe, type TestContext } from "node:test";
+import { parse, parseAllDocuments } from "yaml";
+import metadata from "../../../package.json" with { type: "json" };
+import { starterFiles } from "../../../src/cli/init/starter.ts";
+import { COMPILE_CACHE } from "../../bundle.ts";
+import { folder, MAIN } from "../cli/program.ts";
+import { problemsBy, readSchema } from "./published.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const ACTION = parse(readFileSync(join(ROOT, "action.yml"), "utf8"));
+const COMPONENT = readFileSync(join(ROOT, "templates/check.yml"), "utf8");
+const [HEADER] = parseAllDocuments(COMPONENT).map((document) => document.toJS());
+
+type Inputs = Readonly<Record<string, string>>;
+
+interface Step {
+  readonly name: string;
+  readonly if?: string;
+  readonly shell: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly run: string;
+}
+
+/** The defaults, and what a user sets. */
+function inputsOf(defined: Readonly<Record<string, { readonly default: unknown }>>, given: Inputs): Inputs {
+  const unknown = Object.keys(given).filter((name) => !(name in defined));
+  assert.deepEqual(unknown, []);
+  return {
+    ...Object.fromEntries(Object.entries(defined).map(([name, input]) => [name, String(input.default)])),
+    ...given,
+  };
+}
+
+function job(inputs: Inputs): { readonly script: readonly string[]; readonly variables: Inputs } {
+  const filled = COMPONENT.replaceAll(/\$\[\[ inputs\.([a-z-]+) \]\]/g, (_, name: string) =>
+    JSON.stringify(inputs[name]).slice(1, -1),
+  );
+  return parseAllDocuments(filled)[1]?.toJS().hookpolicy;
+}
+
+/** A folder of `hookpolicy init` with the program in its PATH. */
+async function checkout(t: TestContext): Promise<string> {
+  const cwd = await folder(t, {
+    ...starterFiles(),
+    "bin/hookpolicy": `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`,
+    summary: "",
+  });
+  await chmod(join(cwd, "bin/hookpolicy"), 0o755);
+  return cwd;
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly output: string;
+}
+
+async function shell(cwd: string, command: readonly string[], script: string, env: Inputs): Promise<Outcome> {
+  const PATH = [join(cwd, "bin"), process.env["PATH"]].join(delimiter);
+  const own = { GITHUB_STEP_SUMMARY: join(cwd, "summary"), NODE_COMPILE_CACHE: COMPILE_CACHE };
+  const [program = "sh", ...args] = command;
+  const child = spawn(program, [...args, "-c", script], {
+    cwd,
+    env: { ...process.env, ...own, ...env, PATH },
+  });
+  const ended = new Promise<number>((done) => child.once("close", (code) => done(code ?? -1)));
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await ended, output: out + err };
+}
+
+/** As a runner does it: one shell for each step, in that order, until one fails. */
+async function github(cwd: string, given: Inputs = {}): Promise<Outcome> {
+  const inputs = inputsOf(ACTION.inputs, given);
+  const steps: readonly Step[] = ACTION.runs.steps;
+  let output = "";
+  for (const { run, env = {}, if: condition } of steps) {
+    const [, tested] = /^inputs\.([a-z-]+) != ''$/.exec(condition ?? "") ?? [];
+    if (tested !== undefined && inputs[tested] === "") continue;
+    const filled = Object.entries(env).map(([name, value]) => [
+      name,
+      value.replaceAll(
+        /\$\{\{ inputs\.([a-z-]+) \}\}/g,
+        (_, input: string) => inputs[input] ?? assert.fail(input),
+      ),
+    ]);
+    const bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail"];
+    const ran = await shell(cwd, bash, run, Object.fromEntries(filled));
+    output += ran.output;
+    if (ran.code !== 0) return { code: ran.code, output };
+  }
+  return { code: 0, output: output + (await readFile(join(cwd, "summary"), "utf8")) };
+}
+
+/** As a runner does it: one shell for all lines. */
+async function gitlab(cwd: string, given: Inputs = {}): Promise<Outcome> {
+  const { script, variables } = job(inputsOf(HEADER.spec.inputs, given));
+  return await shell(cwd, ["sh", "-e"], script.join("\n"), variables);
+}
+
+describe("the schemas of the platforms accept", () => {
+  test("the action, and refuse a step without a shell", () => {
+    const problems = problemsBy(readSchema("github-action"));
+    assert.deepEqual(problems(ACTION), []);
+    const [first] = ACTION.runs.steps;
+    const wrong = { ...ACTION, runs: { ...ACTION.runs, steps: [{ ...first, shell: undefined }] } };
+    assert.notDeepEqual(problems(JSON.parse(JSON.stringify(wrong))), []);
+  });
+
+  test("the component and the pipeline of hookpolicy init, and refuse an input of an unknown type", () => {
+    const problems = problemsBy(readSchema("gitlab-ci"));
+    const hookpolicy = job(inputsOf(HEADER.spec.inputs, {}));
+    assert.deepEqual(problems(HEADER), []);
+    assert.deepEqual(problems({ hookpolicy }), []);
+    assert.deepEqual(problems(parse(starterFiles()[".gitlab-ci.yml"] ?? "")), []);
+    assert.notDeepEqual(problems({ spec: { inputs: { stage: { type: "word" } } } }), []);
+    assert.notDeepEqual(problems({ hookpolicy: { script: 1 } }), []);
+  });
+});
+
+test("both install the version that they belong to, and offer the same inputs", () => {
+  const { stage, image, ...shared } = HEADER.spec.inputs;
+  assert.ok(stage !== undefined && image !== undefined);
+  assert.deepEqual(Object.keys(shared), Object.keys(ACTION.inputs));
+  for (const inputs of [ACTION.inputs, shared]) assert.equal(inputs.version.default, metadata.version);
+});
+
+test("no input of the action becomes part of a script", () => {
+  const steps: readonly Step[] = ACTION.runs.steps;
+  for (const { run, name } of steps) assert.doesNotMatch(run, /\$\{\{/, name);
+});
+
+for (const [name, check] of [
+  ["GitHub's action", github],
+  ["GitLab's component", gitlab],
+] as const) {
+  describe(name, () => {
+    test("passes in a folder of hookpolicy init", async (t) => {
+      const cwd = await checkout(t);
+      const { code, output } = await check(cwd);
+      assert.equal(code, 0, output);
+    });
+
+    test("fails on a mistake in a policy, and on a suite that fails", async (t) => {
+      const cwd = await checkout(t);
+      const file = join(cwd, "policies/protect-production.yaml");
+      const policy = await readFile(file, "utf8");
+      await writeFile(file, policy.replace("0 22 * * FRI", "0 22 * * THU"));
+      const failed = await check(cwd);
+      assert.equal(failed.code, 1, failed.output);
+      await writeFile(file, policy.replace("until:", "untill:"));
+      const { code, output } = await check(cwd);
+      assert.equal(code, 1, output);
+      assert.match(output, /untill/);
+    });
+
+    test("fails if there is no suite, unless none is wanted", async (t) => {
+      const cwd = await checkout(t);
+      assert.equal((await check(cwd, { tests: "policies/" })).code, 1);
+      assert.equal((await check(cwd, { tests: "" })).code, 0);
+    });
+
+    test("takes several paths, and patterns as the program matches them", async (t) => {
+      const cwd = await checkout(t);
+      const { code, output } = await check(cwd, { policies: "policies/*.yaml policies/protect-*.yaml" });
+      assert.equal(code, 0, output);
+    });
+
+    test("simulates against a folder, and fails where the change would release a Cluster", async (t) => {
+      const cwd = await checkout(t);
+      const starter = starterFiles();
+      const policy = starter["policies/protect-production.yaml"] ?? "";
+      const suite = parse(starter["tests/protect-production.yaml"] ?? "");
+      await writeFile(join(cwd, "main.yaml"), `${policy}---\n${JSON.stringify(suite.spec.clusters[0])}\n`);
+      const given = { against: "main.yaml", from: "2026-11-23T00:00:00Z", to: "2026-11-30T00:00:00Z" };
+      const same = await check(cwd, given);
+      assert.equal(same.code, 0, same.output);
+      await writeFile(
+        join(cwd, "policies/protect-production.yaml"),
+        policy.replace("mode: Enforce", "mode: Audit"),
+      );
+      assert.equal((await check(cwd, { ...given, tests: "" })).code, 1);
+      assert.equal((await check(cwd, { ...given, tests: "", "fail-on": "never" })).code, 0);
+    });
+  });
+}
