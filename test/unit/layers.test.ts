@@ -67,6 +67,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "controller/passed.ts",
     "controller/policyentry.ts",
     "controller/policyset.ts",
+    "controller/rolloutdue.ts",
     "controller/rolloutentry.ts",
     "controller/rolloutports.ts",
     "controller/rolloutqueue.ts",
