@@ -110,6 +110,9 @@ function clusterObject(
   };
 }
 
+/** An empty spec is not valid. */
+const PLAIN = { topology: undefined, controlPlaneEndpoint: { host: "127.0.0.1", port: 6443 } };
+
 async function createCluster(namespace: string, name: string, given: Given = {}): Promise<Ref> {
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   await cp.create(clusterObject(namespace, name, given));
@@ -164,7 +167,7 @@ describe("a deletion", () => {
   });
 
   test("of a Cluster without topology is refused, too", async () => {
-    const ref = await createCluster(team, "plain", { spec: { topology: undefined } });
+    const ref = await createCluster(team, "plain", { spec: PLAIN });
     assert.equal((await cp.get(ref))["spec"].topology, undefined);
     await assert.rejects(deletes(ref), /cannot be deleted yet/);
     await isUntouched(ref);
