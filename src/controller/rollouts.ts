@@ -163,13 +163,14 @@ export class Rollouts {
     const { cluster } = world;
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
+    const { uid } = member.metadata;
+    // Also before its stage opens: the first slots go by the order, not to the quickest caller.
+    entry.asked(uid);
     const target = targetOf(rollout.operation, cluster);
     const refusal = refusalOf(rollout, status, { stage: member.stage, target }, now());
     if (refusal !== undefined) return holdOf(rollout, refusal);
     const promotion = gateHold(rollout, member, { world, call, now: now() });
     if (promotion !== undefined) return promotion;
-    const { uid } = member.metadata;
-    entry.asked(uid);
     const stage = member.stage?.name;
     if (ownClaim({ rollout, status, now: now() }, { metadata: member.metadata, target }) !== undefined)
       return undefined;

@@ -164,9 +164,6 @@ function keptTo(plan: Planned, { begins, ends, begun, sights }: FleetObserver, r
   const planned = plan.clusters.map(({ name }) => name);
   begun.forEach((name, place) => {
     const stage = stageOf.get(name) ?? "";
-    // The first slots of a stage that has just opened go to those who ask first.
-    const ahead = begun.slice(0, place).filter((each) => stageOf.get(each) === stage);
-    if (ahead.length < (limits.get(stage) ?? 0)) return;
     const waiting = planned
       .slice(0, planned.indexOf(name))
       .filter((each) => !begun.slice(0, place).includes(each));

@@ -372,6 +372,14 @@ describe("the queue is sorted again", () => {
     assert.equal(ask(replica, B), "NoFreeSlot");
   });
 
+  test("by the order, not by who is quicker, when a rollout has held all of them", () => {
+    const replica = replicaOf({ specs: { upgrades: { paused: true } }, clusters: [A, B] });
+    for (const cluster of [B, A]) assert.equal(ask(replica, cluster), "Paused");
+    replica.load("upgrades", {});
+    assert.equal(ask(replica, B), "NoFreeSlot");
+    assert.equal(ask(replica, A), "go");
+  });
+
   test("after two seconds where nothing has changed", () => {
     const replica = replicaOf({ specs: { upgrades: { retryAfterSeconds: 5 } }, clusters: [A, B] });
     for (const cluster of [A, B]) ask(replica, cluster);
