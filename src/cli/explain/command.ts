@@ -163,12 +163,12 @@ async function explainFiles(
   return explain(fleet, explainOptions(clusterIn(fleet, name), settings.flags, { now }));
 }
 
-async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
+async function explainLive(name: ClusterName, wish: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  const live = await import("./liveexplanation.ts");
-  return await reading(
-    withApiServer(connectionOf(flags), async (client) =>
-      live.explainLive(client, name, { wish: flags, options }),
-    ),
+  const { explain } = await import("./explanation.ts");
+  const { readExplainable } = await import("./liveexplanation.ts");
+  const read = await reading(
+    withApiServer(connectionOf(wish), async (client) => readExplainable(client, name, { wish, options })),
   );
+  return explain(read.fleet, read.options);
 }

@@ -4,9 +4,10 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Options } from "../../operator/options.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import type { Unread } from "../fleet/clusterworld.ts";
 import { type ClusterName, readCluster } from "../fleet/livecluster.ts";
-import { explain, type ExplainOptions, type Explanation, queriesFor } from "./explanation.ts";
+import { type ExplainOptions, queriesFor } from "./explanation.ts";
 
 /** What is explained; absent parts as in ExplainOptions. */
 export interface ExplainWish {
@@ -16,19 +17,28 @@ export interface ExplainWish {
   readonly fromVersion?: string;
 }
 
+/** What explain() takes. */
+export interface Explainable {
+  readonly fleet: Fleet;
+  readonly options: ExplainOptions;
+}
+
 /** Every failure is a KubeError or a CommandError. */
-export async function explainLive(
+export async function readExplainable(
   client: KubeClient,
   name: ClusterName,
   { wish, options }: { readonly wish: ExplainWish; readonly options: Options },
-): Promise<Explanation> {
+): Promise<Explainable> {
   const now = new Date();
   const { fleet, cluster, unread } = await readCluster(client, name, {
     options,
     now,
     queries: (seen, found) => queriesFor(seen, explainOptions(found, wish, { now, live: true })),
   });
-  return explain(fleet, explainOptions(cluster, wish, { now, live: true, unread: unread.map(unreadNote) }));
+  return {
+    fleet,
+    options: explainOptions(cluster, wish, { now, live: true, unread: unread.map(unreadNote) }),
+  };
 }
 
 export function explainOptions(
