@@ -95,16 +95,19 @@ export function clusterObject(
   };
 }
 
-/** What waits for an upgrade, as Cluster API shows it. */
-async function waits(cp: ControlPlane, namespace: string, name: string): Promise<KubeObject> {
+/** As Cluster API shows it: canaries are upgraded, the others wait. */
+async function shown(cp: ControlPlane, namespace: string, name: string): Promise<KubeObject> {
   const ref = { apiVersion: CLUSTER_API, kind: "Cluster", namespace, name };
-  const condition = {
-    type: "TopologyReconciled",
-    status: "False",
-    reason: "ClusterUpgrading",
-    message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: held",
-    lastTransitionTime: ago(HOUR),
-  };
+  const common = { type: "TopologyReconciled", lastTransitionTime: ago(HOUR) };
+  const condition =
+    name === "canary"
+      ? { ...common, status: "True", reason: "ReconcileSucceeded", message: "" }
+      : {
+          ...common,
+          status: "False",
+          reason: "ClusterUpgrading",
+          message: "Following hooks are blocking upgrade: BeforeClusterUpgrade: held",
+        };
   return await cp.patchStatus(ref, { phase: "Provisioned", conditions: [condition] });
 }
 
@@ -236,7 +239,7 @@ export async function createFleet(cp: ControlPlane): Promise<void> {
   const clusters = new Map<string, KubeObject>();
   for (const [namespace, name, tier] of CLUSTERS) {
     await cp.create(clusterObject(namespace, name, { tier }));
-    clusters.set(`${namespace}/${name}`, await waits(cp, namespace, name));
+    clusters.set(`${namespace}/${name}`, await shown(cp, namespace, name));
   }
   for (const each of POLICIES) {
     const { apiVersion, kind, metadata } = await cp.create(each);
