@@ -31,7 +31,7 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
   return (
     <>
       <p class="num">
-        If every operation takes so long and none fails, the last Cluster is done at{" "}
+        From now on, if every operation takes so long and none fails, the last Cluster is done at{" "}
         <b>{dateText(new Date(to))}</b>.
         {needy > 0 && ` ${needy} must be released by an action first; the plan takes that as done.`}
         {plan.never.length > 0 && ` Never: ${plan.never.join(", ")}.`}

@@ -82,7 +82,7 @@ export const CLUSTERS = [
 ] as const;
 
 /** A Cluster with a topology, without Cluster API. */
-export function clusterObject(
+function clusterObject(
   namespace: string,
   name: string,
   labels: Readonly<Record<string, string>> = {},
@@ -98,7 +98,7 @@ export function clusterObject(
 /** As Cluster API shows it: canaries are upgraded, the others wait. */
 async function shown(cp: ControlPlane, namespace: string, name: string): Promise<KubeObject> {
   const ref = { apiVersion: CLUSTER_API, kind: "Cluster", namespace, name };
-  const common = { type: "TopologyReconciled", lastTransitionTime: ago(HOUR) };
+  const common = { type: "TopologyReconciled", lastTransitionTime: ago(HOUR), observedGeneration: 1 };
   const condition =
     name === "canary"
       ? { ...common, status: "True", reason: "ReconcileSucceeded", message: "" }
