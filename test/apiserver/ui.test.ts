@@ -102,7 +102,7 @@ describe("hookpolicy ui", () => {
       /^hookpolicy approve shown\/c2 --hook BeforeClusterUpgrade --kubeconfig \S+$/,
     );
     const [, ...words] = String(command).split(" ").slice(0, -2);
-    const { code, stderr } = await hookpolicy([...words, "--yes", "--kubeconfig", lab.cp.adminKubeconfig]);
+    const { code, stderr } = await hookpolicy([...words, "--yes", "--no-wait", "--kubeconfig", lab.cp.adminKubeconfig]);
     assert.equal(code, 0, stderr);
     await page.getByRole("heading", { name: "1 held" }).waitFor();
     assert.deepEqual(complaints, []);
