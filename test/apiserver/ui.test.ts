@@ -32,7 +32,7 @@ async function send(url: string, { method = "GET", headers = {}, body = "" }: Se
     const sent = request(url, { method, headers }, (response) => {
       let text = "";
       response.on("data", (chunk: Buffer) => (text += chunk.toString()));
-      response.on("end", () => done({ code: response.statusCode, headers: response.headers, body: text }));
+      response.on("close", () => done({ code: response.statusCode, headers: response.headers, body: text }));
     });
     sent.on("error", fail);
     sent.end(body);
@@ -102,7 +102,13 @@ describe("hookpolicy ui", () => {
       /^hookpolicy approve shown\/c2 --hook BeforeClusterUpgrade --kubeconfig \S+$/,
     );
     const [, ...words] = String(command).split(" ").slice(0, -2);
-    const { code, stderr } = await hookpolicy([...words, "--yes", "--no-wait", "--kubeconfig", lab.cp.adminKubeconfig]);
+    const { code, stderr } = await hookpolicy([
+      ...words,
+      "--yes",
+      "--no-wait",
+      "--kubeconfig",
+      lab.cp.adminKubeconfig,
+    ]);
     assert.equal(code, 0, stderr);
     await page.getByRole("heading", { name: "1 held" }).waitFor();
     assert.deepEqual(complaints, []);
@@ -187,7 +193,7 @@ spec:
     await page.getByRole("link", { name: "shown/c1" }).waitFor();
     assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
     await give(policy("hoks"));
-    await page.getByText(/^deletes\.yaml:7:7: /).waitFor();
+    await page.getByText(/^error: deletes\.yaml:7:7: /).waitFor();
   });
 
   test("rollouts have their lanes and a plan, windows four weeks in the reader's zone", async (t) => {

@@ -40,7 +40,7 @@ const HEARTBEAT_MS = 15_000;
 /** A page that reads so slowly is cut off, and begins again. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
-export const HEADERS: Readonly<Record<string, string>> = {
+const HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",
     "script-src 'self'",

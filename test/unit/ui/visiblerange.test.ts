@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { scrollTo, visibleRange } from "../../../src/ui/visiblerange.ts";
 import { runs } from "../../generated.ts";
 
