@@ -80,7 +80,7 @@ function Operations({
           key={operation.hook}
           operation={operation}
           override={value.overrides[index] ?? undefined}
-          at={at}
+          at={at === "" ? "" : value.report.at}
           connection={connection}
         />
       ))}
