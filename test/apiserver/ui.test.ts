@@ -148,10 +148,12 @@ describe("hookpolicy ui", () => {
     if ("missing" in started) return t.skip(started.missing);
     const { timeZone } = { timeZone: "UTC" };
     const night = { timeZone, allow: [{ schedule: "0 0 * * *", duration: "12h" }] };
-    const rules = [{ name: "nights", hooks: [HOOK], until: [{ name: "night", window: night }] }];
+    const rules = [
+      { name: "nights", hooks: ["BeforeClusterDelete"], until: [{ name: "night", window: night }] },
+    ];
     await applyPolicy(lab.cp, policyRef("timed", "nights"), { rules });
     await createCluster(lab.cp, { namespace: "timed", name: "c1", version: NEXT_VERSION });
-    const { page } = await opened(t, `#/cluster/timed/c1?hook=${HOOK}`, { timezoneId: "UTC" });
+    const { page } = await opened(t, `#/cluster/timed/c1?hook=BeforeClusterDelete`, { timezoneId: "UTC" });
     const verdict = page.locator("h2 .verdict");
     const at = async (hour: number): Promise<string> => {
       const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
