@@ -7,7 +7,8 @@ import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
 import type { Calendar, CalendarWindow, Stretch } from "../../ui/wire.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { durationText, wallTime } from "../terminal/timetext.ts";
+import { durationText } from "../../policy/duration.ts";
+import { wallTime } from "../terminal/timetext.ts";
 import { openingsOf } from "../windows/openings.ts";
 import { type PolicyWindow, windowsIn } from "../windows/windowlist.ts";
 
