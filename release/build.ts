@@ -2,6 +2,7 @@
 
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -25,6 +26,32 @@ const { engines }: { engines: { node: string } } = JSON.parse(
 const minimum = /^>=(\d+\.\d+)$/.exec(engines.node)?.[1];
 if (minimum === undefined) throw new Error(`package.json: engines.node is ${engines.node}, expected >=22.19`);
 
+/** The page of `hookpolicy ui`, which is a part of the one file: minified, because a browser reads it. */
+async function page(): Promise<{ readonly script: string; readonly style: string }> {
+  const { outputFiles } = await build({
+    entryPoints: { script: join(ROOT, "src/ui/main.tsx"), style: join(ROOT, "src/ui/page.css") },
+    outdir: "page",
+    write: false,
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: ["es2023", "chrome123", "firefox121", "safari17.5"],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    legalComments: "none",
+    logLevel: "warning",
+  });
+  const textOf = (extension: string): string =>
+    outputFiles.find(({ path }) => path.endsWith(extension))?.text ?? "";
+  const files = { script: textOf(".js"), style: textOf(".css") };
+  const bytes = gzipSync(files.script + files.style, { level: 9 }).length;
+  if (bytes > MAX_PAGE_BYTES)
+    throw new Error(`the page has ${bytes} bytes, compressed: at most ${MAX_PAGE_BYTES}`);
+  return files;
+}
+
+const MAX_PAGE_BYTES = 150_000;
+
 const [outfile = "dist/main.js"] = process.argv.slice(2);
 await build({
   entryPoints: [join(ROOT, "src/entry.ts")],
@@ -36,6 +63,7 @@ await build({
   sourcemap: "linked",
   legalComments: "none",
   logLevel: "warning",
+  define: { HOOKPOLICY_PAGE: JSON.stringify(await page()) },
   banner: {
     js: `${versionCheck(minimum)}
 import { createRequire } from "node:module";

@@ -17,6 +17,7 @@ import { addPrepareUninstall } from "./cli/prepare-uninstall/command.ts";
 import { addRollout } from "./cli/rollout/command.ts";
 import { addSimulate } from "./cli/simulate/command.ts";
 import { addTest } from "./cli/test/command.ts";
+import { addUi } from "./cli/ui/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
 import { addWindows } from "./cli/windows/command.ts";
 import { createLogger, survivePipeErrors, type ClosableLogger } from "./log/processlog.ts";
@@ -82,6 +83,7 @@ const COMMANDS = [
   addRollout,
   addSimulate,
   addWindows,
+  addUi,
   addInit,
   addCompletion,
   addHelp,

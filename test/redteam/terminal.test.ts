@@ -96,6 +96,8 @@ const CALLS: Readonly<Record<string, Calls>> = {
     ],
     cluster: [["-A"]],
   },
+  // What it reads is shown in the browser.
+  ui: {},
   init: { files: [[HOSTILE]] },
 };
 

@@ -80,8 +80,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "events/eventtext.ts",
     "metrics/gauges.ts",
     "operator",
+    "ui/wire.ts",
     "version.ts",
   ],
+  // Runs in a browser.
+  ui: ["cli/terminal/age.ts"],
   "version.ts": [],
   "main.ts": ["api", "cli", "operator", "log", "version.ts"],
   "entry.ts": ["main.ts", "admission/reviewworker.ts"],
@@ -107,7 +110,7 @@ const isAllowed = (from: string, to: string): boolean =>
   [topOf(to), to].some((name) => ALLOWED[from]?.includes(name));
 
 function imports(): Import[] {
-  return globSync("**/*.ts", { cwd: SRC }).flatMap((file) => {
+  return globSync("**/*.{ts,tsx}", { cwd: SRC }).flatMap((file) => {
     const path = join(SRC, file);
     const source = readFileSync(path, "utf8");
     const specifiers = source.matchAll(

@@ -1,7 +1,6 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
-import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
 import {
@@ -14,9 +13,8 @@ import {
   shortClusterName,
   version,
 } from "../command.ts";
-import type { ExplainOptions, Explanation } from "./explanation.ts";
+import type { Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
-import type { Unread } from "../fleet/clusterworld.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
@@ -25,7 +23,7 @@ import {
   connectionWords,
   reading,
 } from "../fleet/connection.ts";
-import { clusterIn, type ClusterName, fleetOf, readCluster } from "../fleet/livecluster.ts";
+import { clusterIn, type ClusterName, fleetOf } from "../fleet/livecluster.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stdout } from "../terminal/output.ts";
 
@@ -154,6 +152,7 @@ async function explainFiles(
   settings: Settings,
 ): Promise<Explanation> {
   const { explain } = await import("./explanation.ts");
+  const { explainOptions } = await import("./liveexplanation.ts");
   const sources = await readAllObjects(paths);
   // Files describe only the instant of the flag.
   const now = settings.flags.at ?? new Date();
@@ -161,51 +160,15 @@ async function explainFiles(
     sources.map(({ object }) => object),
     { now, ...settings },
   );
-  return explain(fleet, explainOptions(clusterIn(fleet, name), { now, ...settings }));
+  return explain(fleet, explainOptions(clusterIn(fleet, name), settings.flags, { now }));
 }
 
-function explainOptions(
-  cluster: Cluster,
-  {
-    flags: { hook, at, toVersion, fromVersion },
-    now,
-    unread = [],
-    live = false,
-  }: Settings & { readonly now: Date } & Partial<Pick<ExplainOptions, "unread" | "live">>,
-): ExplainOptions {
-  return {
-    cluster,
-    now,
-    unread,
-    live,
-    ...(hook !== undefined && { hook }),
-    ...(at !== undefined && { at }),
-    ...(toVersion !== undefined && { toVersion }),
-    ...(fromVersion !== undefined && { fromVersion }),
-  };
-}
-
-async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
+async function explainLive(name: ClusterName, wish: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { explain, queriesFor } = await import("./explanation.ts");
-  const settings = { flags, options, now: new Date(), live: true };
-  const { fleet, cluster, unread } = await reading(
-    withApiServer(connectionOf(flags), async (client) =>
-      readCluster(client, name, {
-        ...settings,
-        queries: (seen, found) => queriesFor(seen, explainOptions(found, settings)),
-      }),
-    ),
+  const { explain } = await import("./explanation.ts");
+  const { readExplainable } = await import("./liveexplanation.ts");
+  const read = await reading(
+    withApiServer(connectionOf(wish), async (client) => readExplainable(client, name, { wish, options })),
   );
-  return explain(fleet, explainOptions(cluster, { ...settings, unread: unread.map(unreadNote) }));
-}
-
-function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
-  const policies = what === "ClusterHookPolicies" || what === "HookRollouts";
-  const may = policies
-    ? "one of them can hold the Cluster"
-    : what === "HookOverrides"
-      ? "one of them can release the Cluster"
-      : "what depends on it is not evaluable here, though it can be for the operator";
-  return { text: `you may not ${verb}: ${may}`, policies };
+  return explain(read.fleet, read.options);
 }

@@ -17,12 +17,13 @@ import { timerKey, type World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
+import { readsClock } from "../simulate/walks.ts";
 import { mismatchOf } from "./match.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollouthold.ts";
 import { isOf } from "./rolloutturn.ts";
 import { compareStatus, type StatusComparison, type Unread } from "./storedstatus.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { lookAt, walk } from "../../operations/timeline.ts";
+import { lookAt, type Span, spansOf, walk } from "../../operations/timeline.ts";
 
 export interface ExplainOptions {
   readonly cluster: Cluster;
@@ -136,6 +137,23 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
     return [...ofPolicies, ...rolloutQueries(fleet, { world, call, at })];
   });
 }
+
+/** The verdicts of the policies from now on, for each operation of the explanation; without those of rollouts. */
+export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
+  const { cluster, now } = options;
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  return subjects(fleet, options).map(({ call, asked }) => {
+    const operation = { policies, world: fleet.world(cluster), call, asked };
+    const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
+    const followed = readsClock(operation, lookAt(operation, now))
+      ? { ...operation, lookAgain: () => seconds }
+      : operation;
+    return spansOf(walk(followed, now, to), to);
+  });
+}
+
+/** Of expressions that look at the clock, whose value can change at any time. */
+const MAX_SAMPLES = 400;
 
 interface Subject {
   readonly call: HookCall;

@@ -190,7 +190,7 @@ function outlook(
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
   }
-  const command = `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
+  const command = overrideCommand(name, hook, { program, connection });
   const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
   return [
     {
@@ -206,6 +206,14 @@ function outlook(
     },
     { label: "override", text: command, whole: true },
   ];
+}
+
+export function overrideCommand(
+  name: string,
+  hook: string,
+  { program, connection }: Pick<TextOptions, "program" | "connection">,
+): string {
+  return `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
 }
 
 /** Cluster API asks again after what the last answer that held said, which one of the rules had said. */

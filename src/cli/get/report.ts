@@ -73,10 +73,16 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
 }
 
 /** The command if there is one, else the policy's message. */
-function wayOut({ approvable, row }: Held, { program, connection }: Pick<HeldView, CommandView>): string {
-  const { namespace, cluster, hook, message } = row;
-  const name = shellQuote(`${namespace}/${cluster}`);
-  return approvable ? `${program} approve ${name} --hook ${hook}${connection}` : message;
+function wayOut(held: Held, view: Pick<HeldView, CommandView>): string {
+  return approveCommand(held, view) ?? held.row.message;
+}
+
+export function approveCommand(
+  { approvable, row: { namespace, cluster, hook } }: Held,
+  { program, connection }: Pick<HeldView, CommandView>,
+): string | undefined {
+  if (!approvable) return undefined;
+  return `${program} approve ${shellQuote(`${namespace}/${cluster}`)} --hook ${hook}${connection}`;
 }
 
 /** An operation, followed by every policy that holds it. */
@@ -143,6 +149,11 @@ function releases(rows: readonly Held[]): string[] {
 }
 
 function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[] {
+  return heldNotes(fleet, now).flatMap((note) => wrapped(note, columns, "  "));
+}
+
+/** What the rows do not show. */
+export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
   return [
     ...overdueNote(overdue(fleet, now), now),
@@ -152,7 +163,7 @@ function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[
     ...(wouldBlock === 0
       ? []
       : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
-  ].flatMap((note) => wrapped(note, columns, "  "));
+  ];
 }
 
 /** The first instant that was missed: what has happened since then is in no row. */
@@ -171,7 +182,26 @@ export function heldJson(fleet: HeldFleet, now: Date): string {
 }
 
 /** The JSON form. */
-export function heldObject({ policy, row, approvable }: Held): object {
+export interface HeldObject extends Pick<
+  Held["row"],
+  | "clusterUID"
+  | "hook"
+  | "targetVersion"
+  | "rule"
+  | "gate"
+  | "verdict"
+  | "reason"
+  | "message"
+  | "firstAsked"
+  | "since"
+  | "earliestRelease"
+> {
+  readonly cluster: string;
+  readonly policy: PolicyRef;
+  readonly approvable: boolean;
+}
+
+export function heldObject({ policy, row, approvable }: Held): HeldObject {
   const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
   return {
     cluster: `${namespace}/${cluster}`,

@@ -1,6 +1,7 @@
 /** Reads the rollout that is planned, and the fleet that it is about. */
 
 import { servedHooks } from "../../api/hookcatalog.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import { viewRollout } from "../../controller/storedviews.ts";
 import { parseOptions } from "../../operator/options.ts";
@@ -26,18 +27,27 @@ export async function readPlanned(
 ): Promise<Planned> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) return { rollout: rolloutIn(files, name), fleet: fleetOf(files) };
-  return await withApiServer(connection, async (client) => {
-    const objects = await readFleet(client);
-    const rollout = rolloutIn(paths.length === 0 ? objects : files, name);
-    const demands = fleetOf(objects).policies.flatMap(({ compiled }) => demandsOf(compiled));
-    const { capiVersion, maxOverrideMs } = parseOptions({});
-    const served = servedHooks(capiVersion.minor);
-    const reader = await readObjects(client, demands);
-    return {
-      rollout,
-      fleet: createFleet(objects, { served, maxOverrideMs, now: new Date(), objects: reader }),
-    };
-  });
+  return await withApiServer(connection, async (client) =>
+    readLivePlanned(client, name, paths.length === 0 ? undefined : files),
+  );
+}
+
+/** `files`: has the rollout; absent: the API server has it. */
+export async function readLivePlanned(
+  client: KubeClient,
+  name: string | undefined,
+  files?: readonly RawObject[],
+): Promise<Planned> {
+  const objects = await readFleet(client);
+  const rollout = rolloutIn(files ?? objects, name);
+  const demands = fleetOf(objects).policies.flatMap(({ compiled }) => demandsOf(compiled));
+  const { capiVersion, maxOverrideMs } = parseOptions({});
+  const served = servedHooks(capiVersion.minor);
+  const reader = await readObjects(client, demands);
+  return {
+    rollout,
+    fleet: createFleet(objects, { served, maxOverrideMs, now: new Date(), objects: reader }),
+  };
 }
 
 function fleetOf(objects: readonly RawObject[]): Fleet {

@@ -39,10 +39,14 @@ function linesOf(rollout: HookRollout, view: RolloutView): string[] {
 
 function heading({ metadata, spec, status }: HookRollout, { colour }: RolloutView): string {
   const mode = spec.mode === "Audit" ? ", Audit" : "";
-  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${stateOf(spec, status?.conditions ?? [], colour)}`;
+  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${rolloutState(spec, status?.conditions ?? [], colour)}`;
 }
 
-function stateOf(spec: HookRollout["spec"], conditions: readonly Condition[], colour: Colour): string {
+export function rolloutState(
+  spec: HookRollout["spec"],
+  conditions: readonly Condition[],
+  colour: Colour,
+): string {
   const find = (type: string): Condition | undefined => conditions.find((each) => each.type === type);
   const halted = find(CONDITION.Halted);
   const ready = find(CONDITION.Ready);
@@ -89,7 +93,7 @@ function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour
   ].join("");
 }
 
-function stageState(
+export function stageState(
   stage: RolloutStageStatus,
   before: RolloutStageStatus | undefined,
   { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },

@@ -18,16 +18,12 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress.ts";
 import { problemLine } from "../terminal/problemline.ts";
-import type { SourceObject } from "../files/load.ts";
 import type { ChangeKind } from "./comparison.ts";
 import type { Simulation } from "./simulation.ts";
-import type { FleetPair } from "./changedfleet.ts";
+import type { Prepared, Present } from "./preparation.ts";
 import type { Times } from "./report.ts";
-import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
-import type { ObjectDemand } from "../../policy/policy.ts";
+import { parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, columnsOf, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
-import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -125,15 +121,20 @@ async function runSimulation(flags: Flags): Promise<void> {
   if (flags.against === "-" && flags.filename.includes("-"))
     throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
   const sources = await readAllObjects(flags.filename);
-  const applied = sources.map(({ object }) => object);
-  const { demandsIn } = await import("./changedfleet.ts");
-  const present =
-    flags.against === LIVE
-      ? await readLive(flags, (objects) => demandsIn([...objects, ...applied]))
-      : { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
-  const pair = await pairOf(sources, present, { flags, options, times });
-  const simulation = await compare(pair, { flags, options, times });
-  warn(pair, simulation);
+  const { prepare, warningsOf } = await import("./preparation.ts");
+  const present = await readPresent(
+    flags,
+    sources.map(({ object }) => object),
+  );
+  const prepared = prepare(sources, present, { options, now: times.from, prune: flags.prune === true });
+  if (prepared.problems.length > 0) {
+    stderr.lines(prepared.problems.map(problemLine));
+    throw new CommandError(USAGE);
+  }
+  if (prepared.pair.after.clusters().length === 0)
+    throw new CommandError(USAGE, "there is no Cluster to simulate");
+  const simulation = await compare(prepared, flags, times);
+  stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
   const { CHANGES } = await import("./comparison.ts");
   const { countOf } = await import("./simulation.ts");
@@ -153,88 +154,20 @@ function timesOf({ at, from, to }: Flags): Times {
   return { from, to };
 }
 
-interface Present {
-  readonly objects: readonly RawObject[];
-  readonly reader?: ObjectReader;
-}
-
-/** Reads the kinds that gates of old and new policies name, after the policies. */
-async function readLive(
-  flags: Flags,
-  demandsIn: (objects: readonly RawObject[]) => readonly ObjectDemand[],
-): Promise<Present> {
-  const { readFleet, readObjects, withApiServer } = await import("../fleet/livefleet.ts");
+async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<Present> {
+  if (flags.against !== LIVE)
+    return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { readPresentFleet } = await import("./preparation.ts");
   try {
-    return await withApiServer(connectionOf(flags), async (client) => {
-      const objects = await readFleet(client);
-      return { objects, reader: await readObjects(client, demandsIn(objects)) };
-    });
+    return await withApiServer(connectionOf(flags), async (client) => readPresentFleet(client, applied));
   } catch (error) {
     throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
   }
 }
 
-interface Settings {
-  readonly flags: Flags;
-  readonly options: Options;
-  readonly times: Times;
-}
-
-async function pairOf(
-  sources: readonly SourceObject[],
-  { objects, reader }: Present,
-  { flags, options, times }: Settings,
-): Promise<FleetPair> {
-  const { fleetPair } = await import("./changedfleet.ts");
-  const { servedHooks } = await import("../../api/hookcatalog.ts");
-  const applied = sources.map(({ object }) => object);
-  const pair = fleetPair(objects, applied, {
-    served: servedHooks(options.capiVersion.minor),
-    maxOverrideMs: options.maxOverrideMs,
-    now: times.from,
-    prune: flags.prune === true,
-    ...(reader !== undefined && { objects: reader, allNamespaces: true }),
-  });
-  await refuseInvalid(pair, sources);
-  if (pair.after.clusters().length === 0) throw new CommandError(USAGE, "there is no Cluster to simulate");
-  return pair;
-}
-
-async function refuseInvalid({ applied, after }: FleetPair, sources: readonly SourceObject[]): Promise<void> {
-  const { policyName } = await import("../../policy/policyref.ts");
-  const { ownKind, policyKind, viewPolicy, viewRollout } = await import("../fleet/kinds.ts");
-  const given = (name: string): boolean =>
-    sources.some(
-      ({ object }) => ownKind(object) === "HookRollout" && viewRollout(object).metadata.name === name,
-    );
-  for (const { compiled } of applied) {
-    const source = sources.findLast(({ object }) => {
-      const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
-      const { ref } = compiled;
-      return (
-        policyKind(object) === ref.kind && name === ref.name && (ref.namespace ?? namespace) === namespace
-      );
-    });
-    for (const { path, message } of compiled.errors) {
-      const place = { file: source?.file ?? "-", ...source?.position(path) };
-      stderr.line(problemLine({ ...place, message: `${policyName(compiled.ref)}: ${path}: ${message}` }));
-    }
-  }
-  const broken = after.rollouts.filter(
-    ({ compiled: { name, problem } }) => problem !== undefined && given(name),
-  );
-  for (const { compiled } of broken)
-    stderr.line(
-      `HookRollout ${compiled.name} is not valid: ${compiled.problem} ('hookpolicy validate' says where)`,
-    );
-  if (broken.length > 0 || applied.some(({ compiled }) => compiled.errors.length > 0))
-    throw new CommandError(USAGE);
-}
-
-async function compare(pair: FleetPair, { flags, options, times }: Settings): Promise<Simulation> {
+async function compare({ pair, served }: Prepared, flags: Flags, times: Times): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
-  const { servedHooks } = await import("../../api/hookcatalog.ts");
-  const served = servedHooks(options.capiVersion.minor);
   const run = simulate(pair, {
     ...times,
     served,
@@ -250,34 +183,6 @@ async function compare(pair: FleetPair, { flags, options, times }: Settings): Pr
   }
   progress.end();
   return step.value;
-}
-
-const MAX_WARNINGS = 20;
-
-function warn({ after, before }: FleetPair, { clusters, notEvaluable, skippingMinor }: Simulation): void {
-  const lines: string[] = [];
-  const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
-  const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
-  const clusterWide = [...before.policies, ...after.policies].some(
-    ({ compiled }) => compiled.selectsNamespace,
-  );
-  if (clusterWide && missing.length > 0) {
-    lines.push(
-      `the Namespace of Clusters is not among the objects: ${missing.join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
-    );
-  }
-  for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
-    const name = rule === "" ? policy : `${policy} rule ${rule}`;
-    lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
-  }
-  if (notEvaluable.length > MAX_WARNINGS)
-    lines.push(
-      `${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable: 'hookpolicy explain' names those of one Cluster`,
-    );
-  if (skippingMinor > 0) lines.push(MINOR_STEPS);
-  if (clusters === 0)
-    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
-  for (const line of lines) stderr.line(`warning: ${line}`);
 }
 
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {

@@ -89,6 +89,25 @@ function keyOf({ change, hook, before, after, from, seconds }: Change): string {
   return JSON.stringify([change, hook, answerText(before, after), answerText(after, before), from, seconds]);
 }
 
+export interface ChangeGroup {
+  readonly change: ChangeKind;
+  readonly hook: Change["hook"];
+  readonly before: string;
+  readonly after: string;
+  readonly clusters: readonly string[];
+}
+
+/** Changes that differ only in the Cluster, in words. */
+export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
+  return groupsOf(simulation).map(({ first: { change, hook, before, after }, clusters }) => ({
+    change,
+    hook,
+    before: answerText(before, after),
+    after: answerText(after, before),
+    clusters,
+  }));
+}
+
 /** The verdict, and the first rule that caused it: preferably one that the other answer lacks. */
 function answerText({ verdict, rules }: Answer, other: Answer): string {
   const has = new Set(other.rules.map(ruleText));
@@ -114,7 +133,7 @@ function when({ from, seconds }: Change): string {
   return `${timestamp(from)}, ${durationText(seconds * 1000)}`;
 }
 
-function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
+export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;

@@ -26,10 +26,10 @@ const ASKS = 100 * MAX_ASKS;
 /** Clocks change by less, in every zone since 1970 except a few that moved across the date line. */
 const NEAR = 4 * HOUR;
 
-/** The next `count` openings from `from` on, including a current one. */
-export function openingsOf(spec: WindowSpec, from: Date, count: number): readonly Opening[] {
+/** The next `count` openings from `from` on, including a current one; `until`: those that begin before. */
+export function openingsOf(spec: WindowSpec, from: Date, count: number, until?: Date): readonly Opening[] {
   const explain = clockChanges(spec);
-  return stretches(compileWindow(spec, ASKS), from)
+  return stretches(compileWindow(spec, ASKS), from, until)
     .take(count)
     .map((stretch) => ({ ...stretch, notes: stretch.isOpen ? [] : explain(stretch) }))
     .toArray();
@@ -45,11 +45,11 @@ export function searchEndOf(spec: WindowSpec, from: Date, openings: readonly Ope
 
 type Stretch = Omit<Opening, "notes">;
 
-function* stretches(window: Window, from: Date): IteratorObject<Stretch, undefined> {
+function* stretches(window: Window, from: Date, until?: Date): IteratorObject<Stretch, undefined> {
   const isOpen = window.at(from).open;
   for (let at: Date | undefined = from; at !== undefined;) {
     const opensAt: Date | undefined = window.at(at).open ? at : edgeAfter(window, at);
-    if (opensAt === undefined) return;
+    if (opensAt === undefined || (until !== undefined && opensAt >= until)) return;
     const closesAt = edgeAfter(window, opensAt);
     yield { opensAt, isOpen: isOpen && opensAt === from, ...(closesAt !== undefined && { closesAt }) };
     at = closesAt;

@@ -44,6 +44,10 @@ for (const [args, without] of [
     [...CLIENT, ...EXPRESSIONS],
   ],
   [
+    ["ui", "--help"],
+    [...CLIENT, ...EXPRESSIONS],
+  ],
+  [
     ["completion", "bash"],
     [...CLIENT, ...EXPRESSIONS],
   ],

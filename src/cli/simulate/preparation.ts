@@ -1,0 +1,112 @@
+/** What `simulate` compares, and what has to be said about it. */
+
+import { type ServedHooks, servedHooks } from "../../api/hookcatalog.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { Options } from "../../operator/options.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
+import { policyName } from "../../policy/policyref.ts";
+import type { SourceObject } from "../files/load.ts";
+import type { FileProblem } from "../files/parsed.ts";
+import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { readFleet, readObjects } from "../fleet/livefleet.ts";
+import { MINOR_STEPS } from "../fleet/minorsteps.ts";
+import { demandsIn, type FleetPair, fleetPair } from "./changedfleet.ts";
+import type { Simulation } from "./simulation.ts";
+
+export interface Present {
+  readonly objects: readonly RawObject[];
+  readonly reader?: ObjectReader;
+}
+
+/** Reads the kinds that gates of old and new policies name, after the policies. */
+export async function readPresentFleet(
+  client: KubeClient,
+  applied: readonly RawObject[],
+): Promise<Required<Present>> {
+  const objects = await readFleet(client);
+  return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
+}
+
+export interface Prepared {
+  readonly pair: FleetPair;
+  readonly served: ServedHooks;
+  /** The applied policies and rollouts that are not valid: there is nothing to simulate. */
+  readonly problems: readonly FileProblem[];
+}
+
+export function prepare(
+  sources: readonly SourceObject[],
+  { objects, reader }: Present,
+  { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
+): Prepared {
+  const served = servedHooks(options.capiVersion.minor);
+  const pair = fleetPair(
+    objects,
+    sources.map(({ object }) => object),
+    {
+      served,
+      maxOverrideMs: options.maxOverrideMs,
+      now,
+      prune,
+      ...(reader !== undefined && { objects: reader, allNamespaces: true }),
+    },
+  );
+  return { pair, served, problems: invalidIn(pair, sources) };
+}
+
+function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {
+  const policies = applied.flatMap(({ compiled }) => {
+    const { ref, errors } = compiled;
+    const source = sources.findLast(({ object }) => {
+      const { name, namespace = "default" } = viewPolicy("HookPolicy", object).metadata;
+      return (
+        policyKind(object) === ref.kind && name === ref.name && (ref.namespace ?? namespace) === namespace
+      );
+    });
+    return errors.map(({ path, message }) => ({
+      file: source?.file ?? "-",
+      ...source?.position(path),
+      message: `${policyName(ref)}: ${path}: ${message}`,
+    }));
+  });
+  const rollouts = after.rollouts.flatMap(({ compiled: { name, problem } }): FileProblem[] => {
+    const source = sources.findLast(
+      ({ object }) => ownKind(object) === "HookRollout" && viewRollout(object).metadata.name === name,
+    );
+    if (problem === undefined || source === undefined) return [];
+    const message = `HookRollout ${name} is not valid: ${problem} ('hookpolicy validate' says where)`;
+    return [{ file: source.file, ...source.position(""), message }];
+  });
+  return [...policies, ...rollouts];
+}
+
+const MAX_WARNINGS = 20;
+
+export function warningsOf(
+  { after, before }: FleetPair,
+  { clusters, notEvaluable, skippingMinor }: Simulation,
+): string[] {
+  const lines: string[] = [];
+  const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
+  const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
+  const clusterWide = [...before.policies, ...after.policies].some(
+    ({ compiled }) => compiled.selectsNamespace,
+  );
+  if (clusterWide && missing.length > 0) {
+    lines.push(
+      `the Namespace of Clusters is not among the objects: ${missing.join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
+    );
+  }
+  for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
+    const name = rule === "" ? policy : `${policy} rule ${rule}`;
+    lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);
+  }
+  if (notEvaluable.length > MAX_WARNINGS)
+    lines.push(
+      `${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable: 'hookpolicy explain' names those of one Cluster`,
+    );
+  if (skippingMinor > 0) lines.push(MINOR_STEPS);
+  if (clusters === 0)
+    lines.push("Cluster API calls no hook for any of the Clusters: they have no topology, or are paused");
+  return lines;
+}

@@ -1,0 +1,169 @@
+/** What the page asks for: each answer is what another command computes. */
+
+import { Readable } from "node:stream";
+import { setImmediate as breathe } from "node:timers/promises";
+
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { servedHooks } from "../../api/hookcatalog.ts";
+import { fieldsOf } from "../../api/fields.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { Options } from "../../operator/options.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type { Calendar, ClusterRow, Explained, Simulated } from "../../ui/wire.ts";
+import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
+import { explain, spansAhead } from "../explain/explanation.ts";
+import { explanationJson } from "../explain/explanationjson.ts";
+import { readExplainable } from "../explain/liveexplanation.ts";
+import { overrideCommand } from "../explain/report.ts";
+import { loadPaths } from "../files/load.ts";
+import { parseTime } from "../fleet/connection.ts";
+import { clusterResource } from "../fleet/liveobjects.ts";
+import { readHeld } from "../get/followheld.ts";
+import { planFleet } from "../rollout/plan.ts";
+import { readLivePlanned } from "../rollout/planned.ts";
+import { planJson } from "../rollout/planreport.ts";
+import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
+import { changeGroups, totals } from "../simulate/report.ts";
+import { simulate, type Simulation } from "../simulate/simulation.ts";
+import { problemLine } from "../terminal/problemline.ts";
+import { objectProblems } from "../validate/kindproblems.ts";
+import { calendarOf } from "./calendar.ts";
+import type { Words } from "./fleetfollower.ts";
+import type { Query } from "./pageserver.ts";
+
+export interface Source {
+  readonly client: KubeClient;
+  readonly options: Options;
+  readonly words: Words;
+}
+
+/** How far the slider of a Cluster reaches. */
+const AHEAD_MS = 14 * 86_400_000;
+
+export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
+  const { items } = await client.list(await clusterResource(client), {
+    project: ({ metadata, ...raw }): ClusterRow => {
+      const [spec, status] = [fieldsOf(raw["spec"]), fieldsOf(raw["status"])];
+      return {
+        cluster: `${metadata.namespace}/${metadata.name}`,
+        version: textOf(fieldsOf(spec["topology"])["version"]),
+        phase: textOf(status["phase"]),
+        paused: spec["paused"] === true,
+      };
+    },
+  });
+  return items.toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
+export async function explained({ client, options, words }: Source, query: Query): Promise<Explained> {
+  const { hook, at, toVersion } = query;
+  const wish = parsed(() => ({
+    name: clusterName(query["cluster"] ?? ""),
+    ...(hook !== undefined && { hook: hookName(hook) }),
+    ...(at !== undefined && { at: instant(at) }),
+    ...(toVersion !== undefined && { toVersion: version(toVersion) }),
+  }));
+  const read = await readExplainable(client, wish.name, { wish, options });
+  const explanation = explain(read.fleet, read.options);
+  const { now } = read.options;
+  const end = new Date(now.getTime() + AHEAD_MS);
+  const { at: _, ...present } = read.options;
+  const name = `${wish.name.namespace}/${wish.name.name}`;
+  return {
+    report: JSON.parse(explanationJson(explanation)),
+    spans: spansAhead(read.fleet, present, end).map((spans) =>
+      spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
+    ),
+    overrides: explanation.operations.map(({ hook: each, holds }) =>
+      holds === true ? overrideCommand(name, each, words) : null,
+    ),
+    from: timestamp(now),
+    to: timestamp(end),
+  };
+}
+
+/** ?zone=Europe/Berlin&weeks=-4 */
+export async function calendar({ client }: Source, { zone = "UTC", weeks = "0" }: Query): Promise<Calendar> {
+  if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
+  const { policies, unread } = await readHeld(client);
+  const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
+  return { ...found, ...(unread !== undefined && { unread }) };
+}
+
+/** ?rollout=NAME&duration=40m&toVersion= */
+export async function plan(
+  { client }: Source,
+  { rollout, duration = "1h", toVersion }: Query,
+): Promise<unknown> {
+  const wish = parsed(() => ({
+    durationMs: parseTime(duration),
+    ...(toVersion !== undefined && { version: version(toVersion) }),
+  }));
+  const { rollout: object, fleet } = await readLivePlanned(client, rollout);
+  const planned = planFleet(object, fleet, { from: new Date(), ...wish });
+  const { problem } = planned.rollout;
+  if (problem !== undefined)
+    throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
+  return JSON.parse(planJson(planned));
+}
+
+/** ?file=NAME&prune=true, with the text of a file. */
+export async function simulated(
+  { client, options }: Source,
+  { file = "-", prune }: Query,
+  text: string,
+): Promise<Simulated> {
+  const { objects: sources, problems } = await loadPaths(["-"], {
+    stdin: Readable.from([Buffer.from(text)]),
+  });
+  const wrong = [...problems, ...objectProblems(sources)];
+  const refused = (found: typeof wrong): Simulated => ({
+    problems: found.map((each) => problemLine({ ...each, file })),
+    warnings: [],
+    totals: [],
+    groups: [],
+  });
+  if (wrong.length > 0) return refused(wrong);
+  const applied = sources.map(({ object }) => object);
+  const now = new Date();
+  const present = await readPresentFleet(client, applied);
+  const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
+  if (prepared.problems.length > 0) return refused([...prepared.problems]);
+  const { pair, served } = prepared;
+  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+  const simulation = await run(simulate(pair, { served, hooks, from: now }));
+  return {
+    problems: [],
+    warnings: warningsOf(pair, simulation),
+    totals: totals(simulation, { from: now }),
+    groups: changeGroups(simulation),
+  };
+}
+
+/** Other answers are not delayed by a large fleet. */
+async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    if (step.value.done % 50 === 0) await breathe();
+  }
+}
+
+/** The hooks that Cluster API calls. */
+export function hooksOf({ options: { capiVersion } }: Source): readonly string[] {
+  const served = servedHooks(capiVersion.minor);
+  return HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+}
+
+/** What is wrong with a parameter is told like that of a flag. */
+function parsed<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,93 @@
+/** Four weeks of windows in a zone of the reader's choice. */
+
+import { timestamp } from "../../policy/instant.ts";
+import { policyName } from "../../policy/policyref.ts";
+import type { WindowSpec } from "../../policy/window/window.ts";
+import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
+import type { Calendar, CalendarWindow, Stretch } from "../../ui/wire.ts";
+import { CommandError, USAGE } from "../command.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { durationText } from "../../policy/duration.ts";
+import { wallTime } from "../terminal/timetext.ts";
+import { openingsOf } from "../windows/openings.ts";
+import { type PolicyWindow, windowsIn } from "../windows/windowlist.ts";
+
+const DAY = 86_400_000;
+const DAYS = 28;
+/** A window that opens more often is shown up to here. */
+const MAX_OPENINGS = 1_000;
+
+/** From the Monday of the week of `at` on, `weeks` later. */
+export function calendarOf(
+  objects: readonly RawObject[],
+  { zone, at, weeks }: { readonly zone: string; readonly at: Date; readonly weeks: number },
+): Calendar {
+  const problem = zoneProblem(zone);
+  if (problem !== undefined) throw new CommandError(USAGE, `time zone: ${problem}`);
+  const midnights = midnightsOf(zone, at, weeks);
+  const [from = at, end = at] = [midnights[0], midnights.at(-1)].map((each) => each?.at);
+  const { windows, invalid } = windowsIn(objects);
+  return {
+    zone,
+    days: midnights.slice(0, DAYS).map((each) => ({ at: timestamp(each.at), date: each.date })),
+    end: timestamp(end),
+    changes: clockChanges(zone, midnights),
+    windows: windows.map((window) => calendarWindow(window, from, end)),
+    invalid: invalid.map(policyName),
+  };
+}
+
+interface Midnight {
+  readonly at: Date;
+  /** "2026-11-23" */
+  readonly date: string;
+}
+
+/** One more than there are days: the end. */
+function midnightsOf(zone: string, at: Date, weeks: number): readonly Midnight[] {
+  const today = Math.floor(wallTime(at, zone).getTime() / DAY) * DAY;
+  const sinceMonday = (new Date(today).getUTCDay() + 6) % 7;
+  const monday = today + (weeks * 7 - sinceMonday) * DAY;
+  const clock = wallClock(zone);
+  return Array.from({ length: DAYS + 1 }, (_, day) => {
+    const wall = monday + day * DAY;
+    return { at: new Date(clock.firstRead(wall)), date: new Date(wall).toISOString().slice(0, 10) };
+  });
+}
+
+/** A day that is not as long as others has a change. */
+function clockChanges(zone: string, midnights: readonly Midnight[]): Calendar["changes"] {
+  const offset = (at: Date): number => wallTime(at, zone).getTime() - at.getTime();
+  return midnights.slice(1).flatMap(({ at: end }, index) => {
+    const start = midnights[index]?.at ?? end;
+    const ms = offset(end) - offset(start);
+    if (ms === 0) return [];
+    return [
+      {
+        at: timestamp(start),
+        text: `clocks go ${ms > 0 ? "forward" : "back"} by ${durationText(Math.abs(ms))}`,
+      },
+    ];
+  });
+}
+
+function calendarWindow({ policy, rule, gate, spec }: PolicyWindow, from: Date, end: Date): CalendarWindow {
+  const { deny = [], timeZone } = spec;
+  const freezes: WindowSpec = { allow: deny, ...(timeZone !== undefined && { timeZone }) };
+  return {
+    policy: policyName(policy),
+    rule,
+    gate,
+    zone: timeZone ?? "UTC",
+    open: stretchesOf(spec, from, end),
+    freezes: deny.length === 0 ? [] : stretchesOf(freezes, from, end),
+  };
+}
+
+function stretchesOf(spec: WindowSpec, from: Date, end: Date): readonly Stretch[] {
+  return openingsOf(spec, from, MAX_OPENINGS, end).map(({ opensAt, closesAt, notes }) => ({
+    from: timestamp(opensAt),
+    ...(closesAt !== undefined && { to: timestamp(closesAt) }),
+    notes,
+  }));
+}

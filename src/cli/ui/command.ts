@@ -1,0 +1,65 @@
+/** `hookpolicy ui`: a page that shows the fleet, for the user who runs the command. */
+
+import type { Command } from "commander";
+import { parseOptions } from "../../operator/options.ts";
+import { addExamples, programName, wholeNumber } from "../command.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  connectionOf,
+  connectionWords,
+  reading,
+  tellLost,
+} from "../fleet/connection.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+
+interface Flags extends ConnectionFlags {
+  readonly port: number;
+  readonly open: boolean;
+  readonly capiVersion?: string;
+}
+
+const EXAMPLES = `\
+  # Opens the page in the browser
+  hookpolicy ui
+
+  # Prints its address only, always with the same port: for an SSH tunnel
+  hookpolicy ui --no-open --port 8088`;
+
+export function addUi(program: Command): void {
+  const command = program
+    .command("ui")
+    .summary("show the fleet in the browser")
+    .description(
+      "Serves a page on 127.0.0.1 that shows what is held and why, windows, rollouts, and what a changed policy would do. It reads with the rights of the kubeconfig, and changes nothing. Runs until it is interrupted.\n\nExit code: 0 interrupted; 1 the port is taken; 2 an API server that cannot be read or wrong usage.",
+    )
+    .option("--port <port>", "on 127.0.0.1; 0 is any free one", wholeNumber(0, 65_535), 0)
+    .option("--no-open", "do not open a browser")
+    .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (_: unknown, self: Command) => {
+    await ui(self.optsWithGlobals<Flags>(), programName(self));
+  });
+}
+
+async function ui(flags: Flags, program: string): Promise<void> {
+  const options = parseOptions({ "capi-version": flags.capiVersion });
+  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { runUi } = await import("./runui.ts");
+  const { openBrowser } = await import("./openbrowser.ts");
+  const stop = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
+  const onUrl = (url: string): void => {
+    stdout.line(url);
+    stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
+    if (flags.open) openBrowser(url);
+  };
+  const words = { program, connection: connectionWords(flags) };
+  const connection = connectionOf(flags);
+  const work = withApiServer(connection, async (client) => {
+    const source = { client, options, words };
+    await runUi(source, { connection, port: flags.port, onUrl, onLost: tellLost, signal: stop.signal });
+  });
+  await reading(work);
+}

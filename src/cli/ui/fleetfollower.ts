@@ -1,0 +1,151 @@
+/** Follows policies and rollouts, and tells a feed what they say. */
+
+import type { HookRollout } from "../../api/hookpolicy.ts";
+import { viewRollout } from "../../controller/storedviews.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { isForbidden, isNotFound, KubeError } from "../../kube/kubeerror.ts";
+import { ROLLOUTS } from "../../kube/resources.ts";
+import { policyName } from "../../policy/policyref.ts";
+import type { HeldRow, LaneCluster, RolloutRow } from "../../ui/wire.ts";
+import { follow } from "../fleet/follow.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { followHeld, type PolicyView } from "../get/followheld.ts";
+import { heldBy, heldKey } from "../get/held.ts";
+import { approveCommand, heldNotes, heldObject } from "../get/report.ts";
+import { rolloutState, stageState } from "../rollout/statusreport.ts";
+import { PLAIN } from "../terminal/colour.ts";
+import type { LiveFeed } from "./livefeed.ts";
+
+/** For the commands that are shown. */
+export interface Words {
+  readonly program: string;
+  readonly connection: string;
+}
+
+interface Following {
+  /** What is there at the start. */
+  readonly view: PolicyView;
+  readonly words: Words;
+  /** Called when the API server cannot be read, which is then retried. */
+  readonly onLost: (message: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Statuses that change together are told together. */
+const GATHER_MS = 300;
+/** Notes depend on the time. */
+const AGAIN_MS = 30_000;
+
+/** Runs until `signal` fires. */
+export async function followFleet(
+  client: KubeClient,
+  feed: LiveFeed,
+  { view, words, onLost, signal }: Following,
+): Promise<void> {
+  let policies = view.policies;
+  const notes = view.unread === undefined ? [] : [`${view.unread}: what they hold is not shown`];
+  const tell = (): void => tellHeld(feed, policies, { words, notes });
+  tell();
+  let waiting: NodeJS.Timeout | undefined;
+  const again = setInterval(tell, AGAIN_MS);
+  const onPolicies = (found: readonly RawObject[]): void => {
+    policies = found;
+    waiting ??= setTimeout(() => {
+      waiting = undefined;
+      tell();
+    }, GATHER_MS);
+  };
+  try {
+    await Promise.all([
+      followHeld(client, { cluster: view.unread === undefined }, { onPolicies, onLost }, signal),
+      followRollouts(client, feed, { onLost, signal }),
+    ]);
+  } finally {
+    clearInterval(again);
+    clearTimeout(waiting);
+  }
+}
+
+function tellHeld(
+  feed: LiveFeed,
+  policies: readonly RawObject[],
+  { words, notes }: { readonly words: Words; readonly notes: readonly string[] },
+): void {
+  const fleet = heldBy(policies);
+  const rows = fleet.held.map((held): HeldRow => {
+    const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
+    const command = approveCommand(held, words);
+    return {
+      key: heldKey(held),
+      ...rest,
+      policy: policyName(policy),
+      ...(command !== undefined && { command }),
+    };
+  });
+  feed.setHeld(rows, [...notes, ...heldNotes(fleet, new Date())]);
+}
+
+/** An older installation serves none, and a user may not be allowed to read them. */
+async function followRollouts(
+  client: KubeClient,
+  feed: LiveFeed,
+  { onLost, signal }: Pick<Following, "onLost" | "signal">,
+): Promise<void> {
+  try {
+    await follow(
+      client,
+      { resource: ROLLOUTS },
+      {
+        onObjects: (objects) =>
+          feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) }),
+        onLost: (error) => onLost(error.message),
+      },
+      signal,
+    );
+  } catch (error) {
+    if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
+    feed.setRollouts({ rollouts: [], unread: error.message });
+  }
+}
+
+function rolloutRow({ metadata, spec, status }: HookRollout, now: Date): RolloutRow {
+  const state = rolloutState(spec, status?.conditions ?? [], PLAIN);
+  return {
+    name: metadata.name,
+    operation: spec.operation,
+    audit: spec.mode === "Audit",
+    state,
+    isFine: state === "in force",
+    maxConcurrency: String(spec.maxConcurrency ?? 1),
+    targets: (status?.targets ?? []).map(({ version = "", stages }) => ({
+      version,
+      stages: stages.map(({ passed: _, soakingSince: _since, ...stage }, index) => ({
+        ...stage,
+        state: stageState(stages[index] ?? { ...stage, passed: false }, stages[index - 1], {
+          soak: spec.stages?.[index]?.minSuccessTime,
+          now,
+        }),
+      })),
+    })),
+    running: (status?.running ?? []).map((each) => laneCluster({ ...each, since: each.claimedAt })),
+    failed: (status?.failed ?? []).map((each) => laneCluster({ ...each, since: each.time })),
+    next: (status?.next ?? []).map((each) => laneCluster(each)),
+  };
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+  readonly stage?: string;
+  readonly target?: string;
+}
+
+function laneCluster(each: Pick<LaneCluster, "since" | "reason"> & Place): LaneCluster {
+  return {
+    cluster: `${each.namespace}/${each.name}`,
+    stage: each.stage ?? "",
+    target: each.target ?? "",
+    since: each.since,
+    ...(each.reason !== undefined && { reason: each.reason }),
+  };
+}

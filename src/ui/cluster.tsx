@@ -1,0 +1,157 @@
+/** One Cluster: what `explain` says, now or at another time. */
+
+import type { VNode } from "preact";
+import { type Answer, useAnswer } from "./ask.ts";
+import { DecisionTree } from "./decisiontree.tsx";
+import type { Live } from "./live.ts";
+import { Command, Empty, Notes, Select, Verdict } from "./parts.tsx";
+import type { Params } from "./route.ts";
+import { setParams } from "./setparams.ts";
+import { TimeSlider } from "./timeslider.tsx";
+import { dateText } from "./times.ts";
+import type { Explained, ExplainedOperation } from "./wire.ts";
+
+interface Props {
+  readonly name: string;
+  readonly params: Params;
+  readonly live: Live;
+  readonly hooks: readonly string[];
+  readonly connection: string;
+}
+
+export function ClusterPage({ name, params, live, hooks, connection }: Props): VNode | null {
+  const { hook = "", at = "" } = params;
+  const rows = live.rows.filter(({ cluster }) => cluster === name);
+  const answer = useAnswer<Explained>("explain", { cluster: name, hook, at }, JSON.stringify(rows));
+  const { value, error } = answer;
+  const [namespace, short] = name.split("/");
+  return (
+    <section class="page">
+      <div class="filters">
+        <h1>
+          <span class="soft">{namespace}/</span>
+          {short}
+        </h1>
+        <Select
+          label="Hook"
+          none="what waits now"
+          value={hook}
+          values={hooks}
+          onChange={(next) => setParams({ hook: next })}
+        />
+      </div>
+      <Notes notes={[error, ...(value?.report.notes ?? [])]} />
+      {value !== undefined && (
+        <TimeSlider
+          from={new Date(value.from)}
+          to={new Date(value.to)}
+          at={at === "" ? undefined : new Date(at)}
+          spans={value.spans[0] ?? []}
+          onChange={(next) => setParams({ at: next?.toISOString() ?? "" })}
+        />
+      )}
+      <Operations answer={answer} at={at} connection={connection} />
+    </section>
+  );
+}
+
+function Operations({
+  answer,
+  at,
+  connection,
+}: {
+  answer: Answer<Explained>;
+  at: string;
+  connection: string;
+}) {
+  const { value, isLoading } = answer;
+  if (value === undefined) return isLoading ? <Empty title="Reading…" /> : null;
+  const { operations } = value.report;
+  if (operations.length === 0)
+    return (
+      <Empty title="No operation of this Cluster is held, and none waits for an answer.">
+        <p class="soft">Choose a hook above to see what Cluster API would be answered.</p>
+      </Empty>
+    );
+  return (
+    <div aria-busy={isLoading} class={isLoading ? "busy" : ""}>
+      {operations.map((operation, index) => (
+        <Operation
+          key={operation.hook}
+          operation={operation}
+          override={value.overrides[index] ?? undefined}
+          at={at === "" ? "" : value.report.at}
+          connection={connection}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface OperationProps {
+  readonly operation: ExplainedOperation;
+  readonly override: string | undefined;
+  readonly at: string;
+  readonly connection: string;
+}
+
+function Operation({ operation, override, at, connection }: OperationProps) {
+  const { hook, targetVersion, verdict, firstAsked, passed, holds, message } = operation;
+  return (
+    <article class="operation">
+      <h2>
+        <Verdict verdict={verdict} />
+        {hook}
+        {targetVersion !== undefined && <span class="num soft"> {targetVersion}</span>}
+        {at !== "" && <span class="chip">at {dateText(at)}</span>}
+      </h2>
+      <p class="soft">{askedText(firstAsked, passed)}</p>
+      {holds === true && <p class="said">{message}</p>}
+      <Steps operation={operation} override={override} connection={connection} />
+      <DecisionTree operation={operation} connection={connection} />
+    </article>
+  );
+}
+
+function askedText(firstAsked: string | undefined, passed: boolean): string {
+  if (firstAsked !== undefined) return `Cluster API asks since ${dateText(firstAsked)}.`;
+  return passed ? "The Cluster has passed this hook already." : "Cluster API does not ask about it now.";
+}
+
+function Steps({ operation, override, connection }: Omit<OperationProps, "at">) {
+  const { steps, holds, earliestRelease } = operation;
+  if (holds !== true) return null;
+  const commands = steps.filter((step) => step.commands.length > 0);
+  return (
+    <dl class="steps">
+      {commands.map(({ commands: each, wanted, rule, gate }) => (
+        <div key={`${rule}/${gate}`}>
+          <dt>{gate ?? rule}</dt>
+          <dd>
+            {each.map((command) => (
+              <Command key={command} text={`${command}${connection}`} />
+            ))}
+            <small class="soft">for {wanted}</small>
+          </dd>
+        </div>
+      ))}
+      <div>
+        <dt>released</dt>
+        <dd class="num">{releaseText(earliestRelease)}</dd>
+      </div>
+      {override !== undefined && (
+        <div>
+          <dt>override</dt>
+          <dd>
+            <Command text={override} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function releaseText(at: string | undefined): string {
+  if (at === undefined) return "not by time alone";
+  return at === "Unknown" ? "at an unknown time" : `${dateText(at)}, if nothing else changes`;
+}

@@ -1,0 +1,152 @@
+/** What every policy, rule and gate says about an operation, with what they have observed. */
+
+import type { VNode } from "preact";
+import { CopyButton, Verdict } from "./parts.tsx";
+import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, PolicyName } from "./wire.ts";
+
+export function DecisionTree({
+  operation,
+  connection,
+}: {
+  operation: ExplainedOperation;
+  connection: string;
+}): VNode | null {
+  const { policies, rollouts } = operation;
+  const relevant = policies.filter(({ matched, rules }) => matched && rules.length > 0);
+  const others = policies.filter((policy) => !relevant.includes(policy));
+  return (
+    <div class="tree">
+      {relevant
+        .toSorted((a, b) => Number(b.holds) - Number(a.holds))
+        .map((policy) => (
+          <Policy key={nameOf(policy.policy)} policy={policy} connection={connection} />
+        ))}
+      {rollouts.map(({ rollout, holds, reason, stage, because, mode }) => (
+        <details key={rollout} class="policy" open={holds}>
+          <summary>
+            <Verdict verdict={holds ? "Blocked" : "Allowed"} />
+            HookRollout {rollout}
+            <span class="soft">
+              {[stage, reason, mode === "Audit" ? "Audit: holds nothing" : undefined]
+                .filter(Boolean)
+                .join(" · ")}
+            </span>
+          </summary>
+          <Texts texts={because} />
+        </details>
+      ))}
+      {others.length > 0 && (
+        <details class="others">
+          <summary>
+            {others.length} {others.length === 1 ? "policy is" : "policies are"} not about this operation
+          </summary>
+          {others.map(({ policy, mismatch = [], matched }) => (
+            <div class="policy" key={nameOf(policy)}>
+              <span>{nameOf(policy)}</span>
+              <Texts texts={matched ? ["no rule on this hook"] : mismatch} />
+            </div>
+          ))}
+        </details>
+      )}
+    </div>
+  );
+}
+
+function nameOf({ kind, namespace, name }: PolicyName): string {
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+}
+
+function Texts({ texts }: { texts: readonly string[] }) {
+  if (texts.length === 0) return null;
+  return (
+    <ul class="because">
+      {texts.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Policy({ policy: explained, connection }: { policy: ExplainedPolicy; connection: string }) {
+  const { policy, verdict, mode, overriddenBy, rules, status, holds } = explained;
+  return (
+    <details class="policy" open={holds || verdict === "WouldBlock"}>
+      <summary>
+        <Verdict verdict={verdict} />
+        {nameOf(policy)}
+        {mode === "Audit" && <span class="soft">Audit: holds nothing</span>}
+        {overriddenBy !== undefined && <span class="soft">overridden by {overriddenBy}</span>}
+      </summary>
+      {status !== undefined && status.differences.length > 0 && (
+        <p class="differs">
+          status differs: {status.differences.join("; ")}
+          {status.because !== undefined && ` (${status.because})`}
+        </p>
+      )}
+      {rules.map((rule) => (
+        <div class="rule" key={rule.rule}>
+          <p>
+            <Verdict verdict={rule.verdict} />
+            rule <b>{rule.rule}</b>
+            <span class="soft">
+              {rule.condition === undefined ? rule.reason : `match condition ${rule.condition} is false`}
+            </span>
+          </p>
+          {rule.gates.length === 0 && rule.message !== "" && <Texts texts={[rule.message]} />}
+          {rule.gates.length > 0 && <Gates gates={rule.gates} connection={connection} />}
+        </div>
+      ))}
+    </details>
+  );
+}
+
+function Gates({ gates, connection }: { gates: readonly ExplainedGate[]; connection: string }) {
+  return (
+    <ul class="gates">
+      {gates.map((gate) => (
+        <li key={gate.gate}>
+          <Gate gate={gate} connection={connection} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Gate({ gate: explained, connection }: { gate: ExplainedGate; connection: string }) {
+  const { gate, holds, wanted, observed, remedy, members = [] } = explained;
+  const [tone, word] =
+    holds === true
+      ? ["free", "holds"]
+      : holds === false
+        ? ["held", "waits"]
+        : ["held", "cannot be evaluated"];
+  return (
+    <>
+      <p>
+        <span class={`mark ${tone}`} aria-hidden="true" />
+        gate <b>{gate}</b> <span class={`tone ${tone}`}>{word}</span>
+        {members.length > 0 && <span class="soft"> one of {members.length}</span>}
+      </p>
+      {members.length > 0 ? (
+        <Gates gates={members} connection={connection} />
+      ) : (
+        <dl class="facts">
+          <dt>wanted</dt>
+          <dd>{wanted}</dd>
+          <dt>{holds === undefined ? "because" : "observed"}</dt>
+          <dd>
+            <output>{observed}</output>
+          </dd>
+          {remedy !== undefined && holds !== true && (
+            <>
+              <dt>run</dt>
+              <dd>
+                <code>{`${remedy}${connection}`}</code> <CopyButton text={`${remedy}${connection}`} />
+              </dd>
+            </>
+          )}
+        </dl>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+/** The rows of what is held: as they change, and which of them a reader wants to see. */
+
+import type { HeldChange, HeldRow } from "./wire.ts";
+
+export function changedRows(before: readonly HeldRow[], change: HeldChange): readonly HeldRow[] {
+  const rows = new Map(change.all ? [] : before.map((row) => [row.key, row]));
+  for (const key of change.gone) rows.delete(key);
+  for (const row of change.rows) rows.set(row.key, row);
+  return [...rows.values()].toSorted(
+    (a, b) => compare(a.firstAsked, b.firstAsked) || compare(a.cluster, b.cluster) || compare(a.key, b.key),
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+export interface HeldFilter {
+  readonly policy?: string;
+  readonly namespace?: string;
+  readonly hook?: string;
+  /** Every word is somewhere in the row. */
+  readonly q?: string;
+}
+
+export function filterHeld(
+  rows: readonly HeldRow[],
+  { policy, namespace, hook, q = "" }: HeldFilter,
+): readonly HeldRow[] {
+  const words = q
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+  return rows.filter(
+    (row) =>
+      (policy === undefined || row.policy === policy) &&
+      (namespace === undefined || namespaceOf(row.cluster) === namespace) &&
+      (hook === undefined || row.hook === hook) &&
+      (words.length === 0 || has(textOf(row), words)),
+  );
+}
+
+export function namespaceOf(cluster: string): string {
+  return cluster.split("/")[0] ?? "";
+}
+
+function textOf({ cluster, hook, policy, rule, gate = "", reason, message }: HeldRow): string {
+  return [cluster, hook, policy, rule, gate, reason, message].join(" ").toLowerCase();
+}
+
+function has(text: string, words: readonly string[]): boolean {
+  return words.every((word) => text.includes(word));
+}
+
+/** Sorted, each once. */
+export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {
+  return [...new Set(rows.map(of))].toSorted();
+}

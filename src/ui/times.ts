@@ -1,0 +1,35 @@
+/** Times on the reader's clock. */
+
+import { useEffect, useState } from "preact/hooks";
+
+const DATE: Intl.DateTimeFormatOptions = {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+};
+
+/** "Fri, 27 Nov, 23:00", in the reader's zone or another one. */
+export function dateText(at: Date | string, timeZone?: string): string {
+  return new Intl.DateTimeFormat("en-GB", { ...DATE, ...(timeZone !== undefined && { timeZone }) }).format(
+    typeof at === "string" ? new Date(at) : at,
+  );
+}
+
+/** For the input of a date and time. */
+export function localInput(at: Date): string {
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+/** Ages that are shown become older. */
+export function useNow(everyMs = 5_000): Date {
+  const [now, setNow] = useState(() => new Date());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(new Date()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}

@@ -1,0 +1,110 @@
+/** Chooses the instant that is explained; behind it, what the policies say over the time. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { toneOf } from "./parts.tsx";
+import { dateText, localInput } from "./times.ts";
+import type { Span } from "./wire.ts";
+
+interface Props {
+  readonly from: Date;
+  readonly to: Date;
+  /** Absent: now. */
+  readonly at: Date | undefined;
+  readonly spans: readonly Span[];
+  readonly onChange: (at: Date | undefined) => void;
+}
+
+const STEP_MS = 15 * 60_000;
+const DAY_MS = 86_400_000;
+
+export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | null {
+  const start = Math.floor(from.getTime() / STEP_MS) * STEP_MS;
+  const steps = Math.ceil((to.getTime() - start) / STEP_MS);
+  const chosen = at === undefined ? 0 : Math.round((at.getTime() - start) / STEP_MS);
+  const [step, setStep] = useState(chosen);
+  useEffect(() => setStep(chosen), [chosen]);
+  const move = (next: number): void => {
+    setStep(next);
+    onChange(next === 0 ? undefined : new Date(start + next * STEP_MS));
+  };
+  const jump = spans.find((span) => new Date(span.from) > (at ?? from));
+  return (
+    <div class="slider">
+      <div class="sliderhead">
+        <label for="at">
+          What would it be{" "}
+          <b class="num">{step === 0 ? "now" : dateText(new Date(start + step * STEP_MS))}</b>?
+        </label>
+        <input
+          type="datetime-local"
+          aria-label="Exact time"
+          value={localInput(at ?? from)}
+          onChange={(event) => {
+            const typed = new Date(event.currentTarget.value);
+            if (!Number.isNaN(typed.getTime())) onChange(typed);
+          }}
+        />
+        <button type="button" disabled={at === undefined} onClick={() => onChange(undefined)}>
+          Now
+        </button>
+        <button
+          type="button"
+          disabled={jump === undefined}
+          onClick={() => jump !== undefined && onChange(new Date(jump.from))}
+        >
+          Next change
+        </button>
+      </div>
+      <Strip from={from} to={to} spans={spans} />
+      <input
+        id="at"
+        type="range"
+        min={0}
+        max={steps}
+        value={Math.max(0, Math.min(steps, step))}
+        aria-valuetext={step === 0 ? "now" : dateText(new Date(start + step * STEP_MS))}
+        onInput={(event) => move(Number(event.currentTarget.value))}
+      />
+      <Days from={from} to={to} />
+    </div>
+  );
+}
+
+const share = (at: Date, from: Date, to: Date): string =>
+  `${((at.getTime() - from.getTime()) / (to.getTime() - from.getTime())) * 100}%`;
+
+function Strip({ from, to, spans }: Pick<Props, "from" | "to" | "spans">) {
+  return (
+    <div class="strip" aria-hidden="true">
+      {spans.map((span) => (
+        <i
+          key={span.from}
+          class={toneOf(span.verdict)}
+          title={`${span.verdict} from ${dateText(span.from)} to ${dateText(span.to)}`}
+          style={{
+            left: share(new Date(span.from), from, to),
+            width: share(new Date(from.getTime() + Date.parse(span.to) - Date.parse(span.from)), from, to),
+          }}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Days({ from, to }: Pick<Props, "from" | "to">) {
+  const count = Math.ceil((to.getTime() - from.getTime()) / DAY_MS);
+  const days = Array.from(
+    { length: count },
+    (_, index) => new Date(from.getFullYear(), from.getMonth(), from.getDate() + 1 + index),
+  );
+  return (
+    <div class="ticks num" aria-hidden="true">
+      {days.map((day, index) => (
+        <span key={day.getTime()} class={index % 2 === 1 ? "odd" : ""} style={{ left: share(day, from, to) }}>
+          {day.toLocaleDateString("en-GB", { weekday: "short", day: "numeric" })}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,188 @@
+/** What a policy file would change, computed on the live fleet and kept nowhere. */
+
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { fetchJson, messageOf, urlOf } from "./ask.ts";
+import { Empty, Notes } from "./parts.tsx";
+import { clusterHref } from "./route.ts";
+import type { Simulated } from "./wire.ts";
+
+interface Policies {
+  readonly name: string;
+  readonly text: string;
+}
+
+type Result =
+  | { readonly state: "none" }
+  | { readonly state: "busy" }
+  | { readonly state: "done"; readonly value: Simulated }
+  | { readonly state: "failed"; readonly error: string };
+
+export function WhatIfPage({ program }: { program: string }): VNode | null {
+  const [policies, setPolicies] = useState<Policies>({ name: "", text: "" });
+  const [prune, setPrune] = useState(false);
+  const [result, setResult] = useState<Result>({ state: "none" });
+  const simulate = (wanted: Policies, pruned = prune): void => {
+    setPolicies(wanted);
+    if (wanted.text.trim() === "") return setResult({ state: "none" });
+    setResult({ state: "busy" });
+    const file = wanted.name === "" ? "pasted.yaml" : wanted.name;
+    const url = urlOf("simulate", { file, ...(pruned && { prune: "true" }) });
+    fetchJson<Simulated>(url, {
+      method: "POST",
+      headers: { "content-type": "application/yaml" },
+      body: wanted.text,
+    })
+      .then((value) => setResult({ state: "done", value }))
+      .catch((error: unknown) => setResult({ state: "failed", error: messageOf(error) }));
+  };
+  return (
+    <section class="page">
+      <div class="filters">
+        <h1>What if</h1>
+      </div>
+      <DropZone policies={policies} onPolicies={simulate} onText={setPolicies} />
+      <div class="filters">
+        <button
+          type="button"
+          class="primary"
+          disabled={policies.text.trim() === ""}
+          onClick={() => simulate(policies)}
+        >
+          Simulate
+        </button>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={prune}
+            onChange={(event) => {
+              setPrune(event.currentTarget.checked);
+              simulate(policies, event.currentTarget.checked);
+            }}
+          />
+          policies that are not in the file are deleted
+        </label>
+        <span class="soft">
+          Nothing is written. The same as: {program} simulate -f {policies.name || "FILE"}
+        </span>
+      </div>
+      <Outcome result={result} />
+    </section>
+  );
+}
+
+interface DropProps {
+  readonly policies: Policies;
+  readonly onPolicies: (policies: Policies) => void;
+  readonly onText: (policies: Policies) => void;
+}
+
+function DropZone({ policies, onPolicies, onText }: DropProps) {
+  const [over, setOver] = useState(false);
+  const take = async (files: FileList | null | undefined): Promise<void> => {
+    const all = [...(files ?? [])];
+    if (all.length === 0) return;
+    const texts = await Promise.all(all.map(async (file) => await file.text()));
+    onPolicies({ name: all.map(({ name }) => name).join(", "), text: texts.join("\n---\n") });
+  };
+  return (
+    <div
+      class={`drop ${over ? "over" : ""}`}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void take(event.dataTransfer?.files);
+      }}
+    >
+      <label class="field">
+        <span>Drop policy files here, choose them, or write one</span>
+        <input
+          type="file"
+          multiple
+          accept=".yaml,.yml,.json"
+          onChange={(event) => void take(event.currentTarget.files)}
+        />
+      </label>
+      <textarea
+        aria-label="Policies as YAML"
+        rows={policies.text === "" ? 4 : 12}
+        spellcheck={false}
+        placeholder={"apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\n…"}
+        value={policies.text}
+        onInput={(event) => onText({ ...policies, text: event.currentTarget.value })}
+      />
+    </div>
+  );
+}
+
+function Outcome({ result }: { result: Result }) {
+  if (result.state === "none") return <Empty title="The difference that the file would make appears here." />;
+  if (result.state === "busy") return <Empty title="Simulating…" />;
+  if (result.state === "failed") return <Notes notes={[result.error]} />;
+  const { problems, warnings, totals, groups } = result.value;
+  if (problems.length > 0)
+    return (
+      <div class="problems" role="alert">
+        <b>The file cannot be simulated</b>
+        {problems.map((problem) => (
+          <pre key={problem}>{problem}</pre>
+        ))}
+      </div>
+    );
+  return (
+    <div aria-live="polite">
+      {totals.map((line) => (
+        <p key={line} class="num">
+          {line}
+        </p>
+      ))}
+      <Notes notes={warnings} />
+      {groups.length === 0 && <Empty title="Nothing changes." />}
+      {groups.map((group) => (
+        <Group key={JSON.stringify([group.change, group.hook, group.before, group.after])} group={group} />
+      ))}
+    </div>
+  );
+}
+
+const TONES: Readonly<Record<string, string>> = {
+  "newly-blocked": "held",
+  "newly-allowed": "audit",
+  "changed-reason": "busy",
+};
+/** More are counted. */
+const MAX_NAMED = 200;
+
+function Group({ group: { change, hook, before, after, clusters } }: { group: Simulated["groups"][number] }) {
+  return (
+    <details class="policy" open={clusters.length <= 20}>
+      <summary>
+        <span class={`verdict ${TONES[change] ?? ""}`}>{change.replace("-", " ")}</span>
+        {hook}
+        <span class="num soft">
+          {clusters.length} {clusters.length === 1 ? "Cluster" : "Clusters"}
+        </span>
+      </summary>
+      <dl class="facts">
+        <dt>before</dt>
+        <dd>{before}</dd>
+        <dt>after</dt>
+        <dd>{after}</dd>
+        <dt>Clusters</dt>
+        <dd class="names">
+          {clusters.slice(0, MAX_NAMED).map((cluster) => (
+            <a key={cluster} class="chip" href={clusterHref(cluster)}>
+              {cluster}
+            </a>
+          ))}
+          {clusters.length > MAX_NAMED && <span class="soft">and {clusters.length - MAX_NAMED} more</span>}
+        </dd>
+      </dl>
+    </details>
+  );
+}

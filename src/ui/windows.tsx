@@ -1,0 +1,199 @@
+/** A calendar of four weeks: when windows are open, and when freezes close them. */
+
+import type { VNode } from "preact";
+import { useAnswer } from "./ask.ts";
+import { Empty, Notes, Search, Select } from "./parts.tsx";
+import type { Params } from "./route.ts";
+import { setParams } from "./setparams.ts";
+import { dateText } from "./times.ts";
+import type { Calendar, CalendarWindow, Stretch } from "./wire.ts";
+
+const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+const WEEK = 7;
+
+export function WindowsPage({ params }: { params: Params }): VNode | null {
+  const { zone = OWN_ZONE, weeks = "0", q = "" } = params;
+  const { value: calendar, error, isLoading } = useAnswer<Calendar>("windows", { zone, weeks });
+  const windows =
+    calendar?.windows.filter((window) => nameOf(window).toLowerCase().includes(q.toLowerCase())) ?? [];
+  const move = (by: number): void => setParams({ weeks: String(Number(weeks) + by).replace(/^0$/, "") });
+  return (
+    <section class="page">
+      <div class="filters" role="search">
+        <h1>Windows</h1>
+        <Select
+          label="Time zone"
+          value={zone}
+          values={ZONES}
+          onChange={(next) => setParams({ zone: next })}
+        />
+        <Search value={q} onChange={(next) => setParams({ q: next })} />
+        <span class="buttons">
+          <button type="button" onClick={() => move(-4)} aria-label="Four weeks earlier">
+            ←
+          </button>
+          <button type="button" disabled={weeks === "0"} onClick={() => setParams({ weeks: "" })}>
+            Today
+          </button>
+          <button type="button" onClick={() => move(4)} aria-label="Four weeks later">
+            →
+          </button>
+        </span>
+      </div>
+      <Notes notes={[error, calendar?.unread, invalidText(calendar)]} />
+      <p class="legend">
+        <i class="bar open" /> open <i class="bar freeze" /> freeze <i class="clock" /> clocks change{" "}
+        <i class="today" /> now
+      </p>
+      {windows.length === 0 ? (
+        <Empty title={isLoading ? "Reading…" : "No policy has a window that matches."} />
+      ) : (
+        calendar !== undefined && <Weeks calendar={calendar} windows={windows} />
+      )}
+    </section>
+  );
+}
+
+function nameOf({ policy, rule, gate }: CalendarWindow): string {
+  return `${policy} ${rule}/${gate}`;
+}
+
+function invalidText(calendar: Calendar | undefined): string | undefined {
+  if (calendar === undefined || calendar.invalid.length === 0) return undefined;
+  return `not valid, so that their windows are not known: ${calendar.invalid.join(", ")}`;
+}
+
+function Weeks({ calendar, windows }: { calendar: Calendar; windows: readonly CalendarWindow[] }) {
+  const weeks = Array.from({ length: calendar.days.length / WEEK }, (_, index) => index * WEEK);
+  return (
+    <div class="weeks">
+      {weeks.map((first) => (
+        <Week key={calendar.days[first]?.at} calendar={calendar} first={first} windows={windows} />
+      ))}
+    </div>
+  );
+}
+
+interface Time {
+  readonly from: number;
+  readonly to: number;
+}
+
+function Week({
+  calendar,
+  first,
+  windows,
+}: {
+  calendar: Calendar;
+  first: number;
+  windows: readonly CalendarWindow[];
+}) {
+  const days = calendar.days.slice(first, first + WEEK);
+  const time: Time = {
+    from: Date.parse(days[0]?.at ?? ""),
+    to: Date.parse(calendar.days[first + WEEK]?.at ?? calendar.end),
+  };
+  return (
+    <section class="week" aria-label={`Week of ${days[0]?.date}`}>
+      <div class="weekrow head">
+        <span />
+        <div class="track">
+          {days.map(({ at, date }) => (
+            <Day
+              key={at}
+              at={at}
+              date={date}
+              time={time}
+              change={calendar.changes.find((each) => each.at === at)?.text}
+            />
+          ))}
+        </div>
+      </div>
+      {windows.map((window) => (
+        <div class="weekrow" key={nameOf(window)}>
+          <span class="name" title={`${nameOf(window)} (${window.zone})`}>
+            {window.policy.replace(/^\S+ /, "")}
+            <small class="soft">
+              {window.rule}/{window.gate}
+            </small>
+          </span>
+          <div class="track">
+            {days.map(({ at }) => (
+              <i key={at} class="midnight" style={{ left: percent(Date.parse(at), time) }} />
+            ))}
+            <Bars kind="open" stretches={window.open} time={time} zone={calendar.zone} />
+            <Bars kind="freeze" stretches={window.freezes} time={time} zone={calendar.zone} />
+            <Now time={time} />
+          </div>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function percent(at: number, { from, to }: Time): string {
+  return `${((at - from) / (to - from)) * 100}%`;
+}
+
+function Day({
+  at,
+  date,
+  time,
+  change,
+}: {
+  at: string;
+  date: string;
+  time: Time;
+  change: string | undefined;
+}) {
+  const day = new Date(`${date}T12:00:00Z`);
+  return (
+    <span
+      class={`day ${change === undefined ? "" : "changed"}`}
+      style={{ left: percent(Date.parse(at), time) }}
+    >
+      {day.toLocaleDateString("en-GB", { weekday: "short", timeZone: "UTC" })}{" "}
+      <b class="num">{day.getUTCDate()}</b>
+      <span class="month"> {day.toLocaleDateString("en-GB", { month: "short", timeZone: "UTC" })}</span>
+      {change !== undefined && <span class="clock" title={change} role="img" aria-label={change} />}
+    </span>
+  );
+}
+
+function Now({ time }: { time: Time }) {
+  const now = Date.now();
+  return now < time.from || now >= time.to ? null : <i class="today" style={{ left: percent(now, time) }} />;
+}
+
+interface BarsProps {
+  readonly kind: "open" | "freeze";
+  readonly stretches: readonly Stretch[];
+  readonly time: Time;
+  readonly zone: string;
+}
+
+function Bars({ kind, stretches, time, zone }: BarsProps) {
+  const shown = stretches.filter(
+    ({ from, to }) => Date.parse(from) < time.to && (to === undefined || Date.parse(to) > time.from),
+  );
+  return (
+    <>
+      {shown.map(({ from, to, notes }) => {
+        const start = Math.max(Date.parse(from), time.from);
+        const end = Math.min(to === undefined ? time.to : Date.parse(to), time.to);
+        const text = `${kind === "open" ? "open" : "freeze"} ${dateText(from, zone)} to ${to === undefined ? "…" : dateText(to, zone)}`;
+        return (
+          <i
+            key={from}
+            class={`bar ${kind} ${notes.length > 0 ? "noted" : ""}`}
+            role="img"
+            aria-label={[text, ...notes].join(", ")}
+            title={[text, ...notes].join("\n")}
+            style={{ left: percent(start, time), width: percent(time.from + end - start, time) }}
+          />
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,242 @@
+/** What the server of `hookpolicy ui` tells its page, as JSON. */
+
+export interface About {
+  readonly version: string;
+  /** The program's name as it was called, for printed commands. */
+  readonly program: string;
+  /** Appended to printed commands, so that they use the same cluster: " --context prod". */
+  readonly connection: string;
+  /** Where the API server is. */
+  readonly server: string;
+  /** The hooks that Cluster API calls, in the order of a Cluster's life. */
+  readonly hooks: readonly string[];
+}
+
+/** An operation that a policy holds. */
+export interface HeldRow {
+  /** The same while the operation waits. */
+  readonly key: string;
+  readonly cluster: string;
+  readonly hook: string;
+  readonly targetVersion?: string;
+  readonly policy: string;
+  readonly rule: string;
+  readonly gate?: string;
+  readonly verdict: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly firstAsked: string;
+  readonly earliestRelease?: string;
+  /** Releases it; absent: no command does. */
+  readonly command?: string;
+}
+
+/** What has changed since the last one; `all`: the rows are all that there are. */
+export interface HeldChange {
+  readonly all: boolean;
+  readonly rows: readonly HeldRow[];
+  readonly gone: readonly string[];
+  readonly notes: readonly string[];
+}
+
+export interface StageRow {
+  readonly name: string;
+  readonly members: number;
+  readonly succeeded: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly notAsked: number;
+  readonly failed: number;
+  /** In words. */
+  readonly state: string;
+}
+
+/** A Cluster in a lane. */
+export interface LaneCluster {
+  readonly cluster: string;
+  readonly stage: string;
+  readonly target: string;
+  readonly since: string;
+  /** Why it has failed. */
+  readonly reason?: string;
+}
+
+export interface RolloutRow {
+  readonly name: string;
+  readonly operation: string;
+  readonly audit: boolean;
+  readonly state: string;
+  readonly isFine: boolean;
+  readonly maxConcurrency: string;
+  readonly targets: readonly { readonly version: string; readonly stages: readonly StageRow[] }[];
+  readonly running: readonly LaneCluster[];
+  readonly failed: readonly LaneCluster[];
+  readonly next: readonly LaneCluster[];
+}
+
+/** `unread`: why the user sees none. */
+export interface RolloutsChange {
+  readonly rollouts: readonly RolloutRow[];
+  readonly unread?: string;
+}
+
+export interface ClusterRow {
+  readonly cluster: string;
+  readonly version: string;
+  readonly phase: string;
+  readonly paused: boolean;
+}
+
+export interface Span {
+  readonly verdict: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What `hookpolicy explain -o json` prints, and more. */
+export interface Explained {
+  readonly report: ExplainReport;
+  /** The verdicts of the policies over the time of the slider, for each operation. */
+  readonly spans: readonly (readonly Span[])[];
+  /** Lifts the policies, for each operation that is held. */
+  readonly overrides: readonly (string | null)[];
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface ExplainReport {
+  readonly at: string;
+  readonly notes: readonly string[];
+  readonly operations: readonly ExplainedOperation[];
+}
+
+export interface ExplainedOperation {
+  readonly hook: string;
+  readonly targetVersion?: string;
+  readonly firstAsked?: string;
+  readonly passed: boolean;
+  readonly verdict: string;
+  readonly holds?: boolean;
+  readonly message: string;
+  readonly earliestRelease?: string;
+  readonly steps: readonly {
+    readonly policy: PolicyName;
+    readonly rule: string;
+    readonly gate?: string;
+    readonly wanted: string;
+    readonly evaluable: boolean;
+    readonly commands: readonly string[];
+    readonly message?: string;
+  }[];
+  readonly policies: readonly ExplainedPolicy[];
+  readonly rollouts: readonly {
+    readonly rollout: string;
+    readonly mode: string;
+    readonly holds: boolean;
+    readonly reason: string;
+    readonly stage?: string;
+    readonly message: string;
+    readonly because: readonly string[];
+  }[];
+}
+
+export interface PolicyName {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface ExplainedPolicy {
+  readonly policy: PolicyName;
+  readonly mode: string;
+  readonly matched: boolean;
+  readonly mismatch?: readonly string[];
+  readonly verdict: string;
+  readonly holds: boolean;
+  readonly overriddenBy?: string;
+  readonly earliestRelease?: string;
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly verdict: string;
+    readonly reason: string;
+    readonly condition?: string;
+    readonly message: string;
+    readonly deadlineAt?: string;
+    readonly gates: readonly ExplainedGate[];
+  }[];
+  readonly status?: { readonly differences: readonly string[]; readonly because?: string };
+}
+
+export interface ExplainedGate {
+  readonly gate: string;
+  readonly holds?: boolean;
+  readonly reason: string;
+  readonly wanted: string;
+  readonly observed: string;
+  readonly remedy?: string;
+  readonly members?: readonly ExplainedGate[];
+}
+
+export interface Stretch {
+  readonly from: string;
+  /** Absent: it does not end within the calendar. */
+  readonly to?: string;
+  readonly notes: readonly string[];
+}
+
+export interface CalendarWindow {
+  readonly policy: string;
+  readonly rule: string;
+  readonly gate: string;
+  readonly zone: string;
+  readonly open: readonly Stretch[];
+  readonly freezes: readonly Stretch[];
+}
+
+export interface Calendar {
+  readonly zone: string;
+  /** Four weeks of days from Monday on; each begins at this instant. */
+  readonly days: readonly { readonly at: string; readonly date: string }[];
+  readonly end: string;
+  /** The clocks of the zone. */
+  readonly changes: readonly { readonly at: string; readonly text: string }[];
+  readonly windows: readonly CalendarWindow[];
+  readonly invalid: readonly string[];
+  readonly unread?: string;
+}
+
+/** What `hookpolicy rollout plan -o json` prints. */
+export interface PlanReport {
+  readonly rollout: string;
+  readonly from: string;
+  readonly stages: readonly {
+    readonly name: string;
+    readonly clusters: number;
+    readonly begins?: string;
+    readonly ends?: string;
+    readonly passes?: string;
+  }[];
+  readonly clusters: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly stage: string;
+    readonly begins: string;
+    readonly ends: string;
+    readonly needsAction: boolean;
+  }[];
+  readonly never: readonly string[];
+}
+
+export interface Simulated {
+  /** The file cannot be simulated: where, and why. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  readonly totals: readonly string[];
+  readonly groups: readonly {
+    readonly change: string;
+    readonly hook: string;
+    readonly before: string;
+    readonly after: string;
+    readonly clusters: readonly string[];
+  }[];
+}

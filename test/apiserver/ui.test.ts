@@ -1,0 +1,300 @@
+/** `hookpolicy ui` in a real browser, with a real API server and the operator: what the page shows is what happens. */
+
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, describe, test, type TestContext } from "node:test";
+import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { applyPolicy, approvalRule, heldRow, policyRef, storeRollout } from "../controlplane/policies.ts";
+import { hookpolicy } from "../unit/cli/program.ts";
+import { type Lab, startLab } from "./operatorlab.ts";
+import { open, startBrowser, startUi, type Ui } from "./uipage.ts";
+
+const HOOK = "BeforeClusterUpgrade";
+const NS = "shown";
+const PROTECT = policyRef(NS, "protect");
+const READS = ["get", "list", "watch"];
+
+interface Answer {
+  readonly code: number | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** fetch() does not let a caller choose the Host. */
+async function send(url: string, { method = "GET", headers = {}, body = "" }: Sent = {}): Promise<Answer> {
+  return await new Promise((done, fail) => {
+    const sent = request(url, { method, headers }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      response.on("close", () => done({ code: response.statusCode, headers: response.headers, body: text }));
+    });
+    sent.on("error", fail);
+    sent.end(body);
+  });
+}
+
+describe("hookpolicy ui", () => {
+  let lab: Lab;
+  let ui: Ui;
+  let started: Awaited<ReturnType<typeof startBrowser>>;
+  before(async () => {
+    [lab, started] = await Promise.all([startLab(), startBrowser()]);
+    const { cp } = lab;
+    for (const name of ["c1", "c2"]) await createCluster(cp, { namespace: NS, name, version: NEXT_VERSION });
+    await applyPolicy(cp, PROTECT, { rules: [approvalRule(HOOK)] });
+    await storeRollout(cp, "upgrades");
+    await lab.ask(HOOK, NS, "c1");
+    await heldRow(cp, PROTECT, "c1", HOOK);
+    ui = await startUi(await reader());
+  });
+  after(async () => {
+    await ui?.stop();
+    if (started !== undefined && "browser" in started) await started.browser.close();
+    await lab?.stop();
+  });
+
+  /** Of a user who may read, and nothing else. */
+  const reader = async (): Promise<string> => {
+    const metadata = { name: "reader", namespace: NS };
+    const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: READS }];
+    const rbac = "rbac.authorization.k8s.io";
+    await lab.cp.apply([
+      { apiVersion: "v1", kind: "ServiceAccount", metadata },
+      { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: { name: "reader" }, rules },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: "ClusterRoleBinding",
+        metadata: { name: "reader" },
+        subjects: [{ kind: "ServiceAccount", ...metadata }],
+        roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "reader" },
+      },
+    ]);
+    return await lab.cp.kubeconfigFor(NS, "reader");
+  };
+
+  const opened = async (t: TestContext, hash = "", options = {}): ReturnType<typeof open> => {
+    if ("missing" in started) {
+      t.skip(started.missing);
+      throw new Error(started.missing);
+    }
+    const found = await open(started.browser, `${ui.url}${hash}`, options);
+    t.after(async () => await found.page.context().close());
+    return found;
+  };
+
+  test("what is held appears and goes without a reload, and the copied command releases it", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page, complaints, requests } = await opened(t);
+    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await lab.ask(HOOK, NS, "c2");
+    await page.getByRole("heading", { name: "2 held" }).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "c2" }).getByRole("button").click();
+    await page.getByText("Copied").waitFor();
+    const command = await page.evaluate("navigator.clipboard.readText()");
+    assert.match(
+      String(command),
+      /^hookpolicy approve shown\/c2 --hook BeforeClusterUpgrade --kubeconfig \S+$/,
+    );
+    const [, ...words] = String(command).split(" ").slice(0, -2);
+    const { code, stderr } = await hookpolicy([
+      ...words,
+      "--yes",
+      "--no-wait",
+      "--kubeconfig",
+      lab.cp.adminKubeconfig,
+    ]);
+    assert.equal(code, 0, stderr);
+    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    assert.deepEqual(complaints, []);
+    assert.ok(requests.length > 3);
+    assert.deepEqual(
+      requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith("data:")),
+      [],
+    );
+  });
+
+  test("the keyboard alone filters, moves, opens a Cluster and goes to every page", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page } = await opened(t);
+    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("nothing-like-it");
+    await page.getByText("Nothing that is held matches.").waitFor();
+    await page.getByRole("searchbox").fill("");
+    await page.getByRole("listitem").first().focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "shown/c1" }).waitFor();
+    await page.getByText("observed").first().waitFor();
+    await page.evaluate("document.activeElement.blur()");
+    for (const [key, heading] of [
+      ["2", /Clusters/],
+      ["3", "Windows"],
+      ["4", "Rollouts"],
+      ["5", "What if"],
+    ] as const) {
+      await page.keyboard.press(key);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+    }
+  });
+
+  test("a Cluster is explained at another time, with what its gates observe", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { timeZone } = { timeZone: "UTC" };
+    const night = { timeZone, allow: [{ schedule: "0 0 * * *", duration: "12h" }] };
+    const rules = [
+      { name: "nights", hooks: ["BeforeClusterDelete"], until: [{ name: "night", window: night }] },
+    ];
+    await applyPolicy(lab.cp, policyRef("timed", "nights"), { rules });
+    await createCluster(lab.cp, { namespace: "timed", name: "c1", version: NEXT_VERSION });
+    const { page } = await opened(t, `#/cluster/timed/c1?hook=BeforeClusterDelete`, { timezoneId: "UTC" });
+    const verdict = page.locator("h2 .verdict");
+    const at = async (hour: number): Promise<string> => {
+      const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
+      await page.getByLabel("Exact time").fill(`${day}T${String(hour).padStart(2, "0")}:30`);
+      await page.getByLabel("Exact time").blur();
+      await page.locator("h2 .chip", { hasText: `${hour}:30` }).waitFor();
+      await page.locator("[aria-busy=false]").waitFor();
+      return (await verdict.textContent()) ?? "";
+    };
+    assert.equal(await at(18), "Blocked");
+    await page.getByText("waits", { exact: true }).first().waitFor();
+    assert.equal(await at(10), "Allowed");
+    await page.getByRole("slider").press("ArrowRight");
+    await page.locator("h2 .chip", { hasText: "10:45" }).waitFor();
+    await page.getByRole("button", { name: "Next change" }).click();
+    await page.locator("h2 .chip", { hasText: "12:00" }).waitFor();
+  });
+
+  test("a dropped policy shows what it would hold, and a wrong one where it is wrong", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page } = await opened(t, "#/whatif");
+    const policy = (field: string): string => `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookPolicy
+metadata: { namespace: ${NS}, name: deletes }
+spec:
+  rules:
+    - name: confirmed
+      ${field}: [BeforeClusterDelete]
+      until: [{ name: approved, annotation: { key: hooks.example.com/approved-delete } }]
+`;
+    const give = async (text: string): Promise<void> =>
+      await page.locator("input[type=file]").setInputFiles({
+        name: "deletes.yaml",
+        mimeType: "application/yaml",
+        buffer: Buffer.from(text),
+      });
+    await give(policy("hooks"));
+    await page.getByText("newly blocked", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "shown/c1" }).waitFor();
+    assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
+    await give(policy("hoks"));
+    await page.getByText(/^error: deletes\.yaml:7:7: /).waitFor();
+  });
+
+  test("rollouts have their lanes and a plan, windows four weeks in the reader's zone", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page } = await opened(t, "#/rollouts");
+    await page.getByRole("heading", { name: /upgrades/ }).waitFor();
+    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByText(/the last Cluster is done at/).waitFor();
+    const nights = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+    const rules = [{ name: "nightly", hooks: [HOOK], until: [{ name: "night", window: nights }] }];
+    await applyPolicy(lab.cp, policyRef(NS, "nights"), { rules });
+    await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
+    await page.getByRole("heading", { name: "Windows" }).waitFor();
+    const bars = page.locator(".week .bar.open");
+    await bars.first().waitFor();
+    assert.equal(await page.locator(".week").count(), 4);
+    assert.match(
+      (await bars.nth(1).getAttribute("aria-label")) ?? "",
+      /^open \w+ \d+ \w+, 07:00 to \w+ \d+ \w+, 11:00$/,
+    );
+  });
+
+  for (const width of [400, 1280]) {
+    test(`no page is wider than a screen of ${width} pixels, also in the dark`, async (t) => {
+      if ("missing" in started) return t.skip(started.missing);
+      const view = { viewport: { width, height: 800 }, colorScheme: "dark" } as const;
+      const { page, complaints } = await opened(t, "", view);
+      for (const hash of ["held", "clusters", "windows", "rollouts", "whatif", `cluster/${NS}/c1`]) {
+        await page.goto(`${ui.url}#/${hash}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        assert.ok(Number(over) <= 0, `${hash} is ${String(over)} pixels too wide`);
+        const back: unknown = await page.evaluate("getComputedStyle(document.body).backgroundColor");
+        assert.equal(back, "rgb(16, 20, 24)");
+      }
+      assert.deepEqual(complaints, []);
+    });
+  }
+
+  test("only its own address with its token is answered, and nothing can be sent but a file", async () => {
+    const { pathname, port, origin } = new URL(ui.url);
+    assert.equal((await send(ui.url)).code, 200);
+    assert.equal((await send(ui.url, { headers: { host: `attacker.example:${port}` } })).code, 421);
+    assert.equal((await send(ui.url, { headers: { host: "127.0.0.1" } })).code, 421);
+    assert.equal(
+      (await send(`${ui.url}about`, { headers: { origin: "http://attacker.example" } })).code,
+      403,
+    );
+    for (const path of ["/", "/about", "/about/", `${pathname.slice(0, -2)}x/about`, `${pathname}none`])
+      assert.equal((await send(origin + path)).code, 404, path);
+    for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"])
+      assert.equal((await send(`${ui.url}about`, { method })).code, 405, method);
+    const yaml = { "content-type": "application/yaml" };
+    const post = async (
+      headers: Readonly<Record<string, string>>,
+      body = "{}",
+    ): Promise<number | undefined> =>
+      (await send(`${ui.url}simulate`, { method: "POST", headers, body })).code;
+    assert.equal(await post(yaml), 403);
+    assert.equal(await post({ origin, "content-type": "text/plain" }), 415);
+    assert.equal(await post({ origin, ...yaml }, " ".repeat(5 * 1024 * 1024)), 413);
+    assert.equal(await post({ origin, ...yaml }), 200);
+  });
+
+  test("every answer forbids what the page does not need", async () => {
+    for (const path of ["", "page.js", "about", "none"]) {
+      const { headers } = await send(`${ui.url}${path}`);
+      assert.match(String(headers["content-security-policy"]), /^default-src 'none'; script-src 'self'; /);
+      assert.doesNotMatch(String(headers["content-security-policy"]), /unsafe|\*|http/);
+      assert.equal(headers["x-content-type-options"], "nosniff");
+      assert.equal(headers["referrer-policy"], "no-referrer");
+      assert.equal(headers["cache-control"], "no-store");
+    }
+  });
+
+  test("an interrupt ends it with success, also while a page listens", async (t) => {
+    const own = await startUi(lab.cp.adminKubeconfig);
+    t.after(async () => await own.stop());
+    const listening = send(`${own.url}events`).catch(() => undefined);
+    assert.equal((await send(`${own.url}about`)).code, 200);
+    assert.equal(await own.stop(), 0);
+    await listening;
+  });
+
+  test("a port that is taken, and an API server that is not there, are told in one line", async () => {
+    const { port } = new URL(ui.url);
+    const taken = await hookpolicy([
+      "ui",
+      "--no-open",
+      "--port",
+      port,
+      "--kubeconfig",
+      lab.cp.adminKubeconfig,
+    ]);
+    assert.deepEqual([taken.code, taken.stdout], [1, ""]);
+    assert.match(taken.stderr, /^error: cannot listen on 127\.0\.0\.1:\d+ \(--port\): EADDRINUSE\n$/);
+    const nowhere = await lab.cp.kubeconfigFor(NS, "reader", { server: "https://127.0.0.1:1" });
+    const lost = await hookpolicy(["ui", "--no-open", "--kubeconfig", nowhere]);
+    assert.deepEqual([lost.code, lost.stdout], [2, ""]);
+    assert.match(lost.stderr, /^error: [^\n]*connection refused[^\n]*\n$/);
+  });
+});

@@ -1,0 +1,141 @@
+/**
+ * The page with a large fleet, and its pictures: PICTURES=1 writes those of docs/ui.md anew. No operator runs, so that
+ * statuses are as the test writes them.
+ */
+
+import assert from "node:assert/strict";
+import { mkdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { DecisionRow } from "../../src/api/hookpolicy.ts";
+import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installHookPolicy } from "../controlplane/operator.ts";
+import { approvalRule, policyRef } from "../controlplane/policies.ts";
+import { CLUSTERS, createFleet } from "./uifleet.ts";
+import { open, startBrowser, startUi, type Ui } from "./uipage.ts";
+
+const PICTURES = join(import.meta.dirname, "../../docs/pictures");
+const MAX_PICTURE_BYTES = 150_000;
+const MANY = 10_000;
+/** As many as a status has rows. */
+const ROWS = 50;
+
+describe("the page of a fleet", () => {
+  let cp: ControlPlane;
+  let ui: Ui;
+  let started: Awaited<ReturnType<typeof startBrowser>>;
+  before(async () => {
+    [cp, started] = await Promise.all([startControlPlane({ controllers: false }), startBrowser()]);
+    await installHookPolicy(cp);
+    await installClusterDefinition(cp);
+    await createFleet(cp);
+    ui = await startUi(cp.adminKubeconfig);
+  });
+  after(async () => {
+    await ui?.stop();
+    if (started !== undefined && "browser" in started) await started.browser.close();
+    await cp?.stop();
+  });
+
+  test("every page shows the fleet, and pictures of it are small", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const view = { viewport: { width: 1160, height: 640 }, timezoneId: "Europe/Berlin" };
+    const { page, complaints } = await open(started.browser, ui.url, view);
+    const write = process.env["PICTURES"] !== undefined;
+    if (write) await mkdir(PICTURES, { recursive: true });
+    const take = async (name: string): Promise<void> => {
+      const path = join(PICTURES, `ui-${name}.png`);
+      if (write) await page.screenshot({ path, clip: { x: 0, y: 0, ...view.viewport } });
+      assert.ok((await stat(path)).size < MAX_PICTURE_BYTES, path);
+    };
+    await page.getByRole("heading", { name: "7 held" }).waitFor();
+    await take("held");
+    await page.goto(`${ui.url}#/cluster/search/index-1`);
+    await page.getByText("observed").first().waitFor();
+    await page.getByRole("button", { name: "Next change" }).click();
+    await page.locator("h2 .chip").waitFor();
+    await take("cluster");
+    await page.goto(`${ui.url}#/windows`);
+    await page.locator(".bar.freeze").nth(2).waitFor();
+    await take("windows");
+    await page.goto(`${ui.url}#/clusters`);
+    await page.getByRole("heading", { name: `${CLUSTERS.length} Clusters` }).waitFor();
+    await page.goto(`${ui.url}#/rollouts`);
+    await page.getByText("platform/ci-runners").waitFor();
+    await page.context().close();
+    assert.deepEqual(complaints, []);
+  });
+
+  test("10,000 held Clusters are a list that scrolls, of which few rows are in the document", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    await holdMany(cp);
+    const { page } = await open(started.browser, ui.url);
+    await page.getByRole("heading", { name: `${MANY + 7} held` }).waitFor();
+    const list = page.locator(".list");
+    const place = page.locator('[aria-posinset="5001"]');
+    await list.evaluate("(list) => { list.scrollTop = 5000 * 64; }");
+    await place.waitFor();
+    assert.ok((await page.getByRole("listitem").count()) < 60);
+    await place.focus();
+    await page.keyboard.press("End");
+    await page.locator(`[aria-posinset="${MANY + 7}"]:focus`).waitFor();
+    const slowest: unknown = await page.evaluate(SCROLL);
+    t.diagnostic(`the slowest of 100 steps of scrolling drew in ${String(slowest)} ms`);
+    await page.getByLabel("Policy").selectOption({ index: 8 });
+    await page.getByRole("heading", { name: `${ROWS} held of ${MANY + 7}` }).waitFor();
+    await page.context().close();
+  });
+});
+
+/** In the page: a step of scrolling and the next picture, a hundred times. */
+const SCROLL = `(async () => {
+  const list = document.querySelector(".list");
+  let slowest = 0;
+  for (let step = 0; step < 100; step += 1) {
+    const begun = performance.now();
+    list.scrollTop = ((step * 997) % ${MANY}) * 64;
+    await new Promise((done) => requestAnimationFrame(done));
+    slowest = Math.max(slowest, performance.now() - begun);
+  }
+  return Math.round(slowest);
+})()`;
+
+/** Statuses of policies, as an operator writes them; the Clusters themselves are not needed for the list. */
+async function holdMany(cp: ControlPlane): Promise<void> {
+  const namespace = "many";
+  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  const spec = { rules: [approvalRule("BeforeClusterUpgrade")] };
+  const refs = Array.from({ length: MANY / ROWS }, (_, index) => policyRef(namespace, `policy-${index}`));
+  await cp.createAll(
+    refs.map(({ name }) => ({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace, name },
+      spec,
+    })),
+  );
+  await Promise.all(
+    refs.map(async (ref, index) => {
+      const decisions = Array.from({ length: ROWS }, (_, row) => decision(namespace, index * ROWS + row));
+      await cp.patchStatus(ref, { observedGeneration: 1, blocked: ROWS, decisions });
+    }),
+  );
+}
+
+function decision(namespace: string, index: number): DecisionRow {
+  const since = new Date(Date.UTC(2026, 0, 1) + index * 1000).toISOString().replace(".000Z", "Z");
+  return {
+    namespace,
+    cluster: `cluster-${index}`,
+    clusterUID: `uid-${index}`,
+    hook: "BeforeClusterUpgrade",
+    rule: "approval",
+    gate: "approved",
+    verdict: "Blocked",
+    reason: "WaitingForAnnotation",
+    message: "wait for annotation hooks.example.com/approved on the Cluster",
+    firstAsked: since,
+    since,
+  };
+}

@@ -1,0 +1,72 @@
+/** `hookpolicy ui` as a user starts it, and its page in a real browser. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { findBrowser } from "../controlplane/browser.ts";
+import { MAIN } from "../unit/cli/program.ts";
+
+export interface Ui {
+  readonly url: string;
+  readonly stop: () => Promise<number | null>;
+}
+
+export async function startUi(kubeconfig: string, ...args: readonly string[]): Promise<Ui> {
+  const child = spawn(process.execPath, [MAIN, "ui", "--no-open", "--kubeconfig", kubeconfig, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return { url: await firstLine(child), stop: async () => await stop(child) };
+}
+
+async function firstLine({ stdout, stderr }: ChildProcess): Promise<string> {
+  if (stdout === null || stderr === null) throw new Error("no output");
+  let errors = "";
+  stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+  for await (const line of createInterface(stdout)) return line;
+  throw new Error(`hookpolicy ui has ended: ${errors}`);
+}
+
+async function stop(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return child.exitCode;
+  const ended = once(child, "exit");
+  child.kill("SIGINT");
+  await ended;
+  return child.exitCode;
+}
+
+/** Why a test of the page is skipped, or the browser. */
+export async function startBrowser(): Promise<{ readonly browser: Browser } | { readonly missing: string }> {
+  const found = await findBrowser();
+  if ("missing" in found) return found;
+  // Chromium's own sandbox does not start as root.
+  const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  return { browser: await chromium.launch({ executablePath: found.path, args }) };
+}
+
+export interface Opened {
+  readonly page: Page;
+  /** What the page has complained about, such as a violation of its policy. */
+  readonly complaints: string[];
+  /** Every address that it has asked. */
+  readonly requests: string[];
+}
+
+export async function open(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000); // of a busy machine
+  const [complaints, requests]: [string[], string[]] = [[], []];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => requests.push(request.url()));
+  await page.goto(url);
+  return { page, complaints, requests };
+}
