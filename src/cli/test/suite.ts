@@ -95,7 +95,7 @@ const BELONGS: Readonly<Record<Section, Belongs>> = {
   },
   overrides: { what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 };
-const ROLLOUTS_APART = "; a suite does not run HookRollouts: see 'hookpolicy rollout plan'";
+const ROLLOUTS_APART = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
 class Loading {

@@ -157,7 +157,7 @@ test("a path of rollouts is an error that says what runs them", async (t) => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /"fleet\.json" holds no HookPolicy or ClusterHookPolicy; a suite does not run HookRollouts: see 'hookpolicy rollout plan'/,
+    /"fleet\.json" holds no HookPolicy or ClusterHookPolicy; HookRollouts belong in spec\.rollouts/,
   );
 });
 
