@@ -1,15 +1,15 @@
 /** Rules that speak at admission, on a real API server: what is refused is not stored, with one replica or two. */
 
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { CLUSTER_ADMISSION_PATH } from "../../src/admission/clusterhandler.ts";
 import type { RuleSpec } from "../../src/api/hookpolicy.ts";
 import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
-import { ApiError, type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
+import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { clusterWebhook } from "../controlplane/clusterwebhook.ts";
 import { clusterRef } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
@@ -42,7 +42,7 @@ before(async () => {
   await cp.waitFor("both replicas to be reached", () =>
     replicas.every(({ ports }) => balancer.ready({ ...ports, webhook: ports.admission })),
   );
-  await cp.apply(await shippedWebhook());
+  await cp.apply(await clusterWebhook(balancer.port));
   await cp.waitFor("the operator to write the caBundle", async () => {
     const { webhooks } = await cp.get(WEBHOOK);
     return webhooks[0].clientConfig.caBundle === cp.authority.caBundle;
@@ -60,19 +60,6 @@ async function startReplica(name: string): Promise<Operator> {
   await writeServingCertificate(certDir, await issueServingCertificate(cp));
   await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
   return await startOperator(cp, { name });
-}
-
-/** As shipped, but for the Service, of which there is none here. */
-async function shippedWebhook(): Promise<KubeObject> {
-  const [object] = objectsOf(
-    await readFile(join(import.meta.dirname, "../../manifests/cluster-admission/webhook.yaml"), "utf8"),
-  );
-  assert.ok(object);
-  const [webhook, ...others] = object["webhooks"];
-  assert.deepEqual(others, []);
-  assert.equal(webhook.clientConfig.service.path, CLUSTER_ADMISSION_PATH);
-  const clientConfig = { url: `https://127.0.0.1:${balancer.port}${CLUSTER_ADMISSION_PATH}` };
-  return { ...object, webhooks: [{ ...webhook, clientConfig }] };
 }
 
 /** The API server needs a moment to see that a configuration is new. */
