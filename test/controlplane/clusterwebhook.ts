@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { CLUSTER_ADMISSION_PATH } from "../../src/admission/clusterhandler.ts";
 import { type KubeObject, objectsOf } from "./client.ts";
 
-/** As shipped, but for the Service, of which there is none here. */
-export async function clusterWebhook(port: number): Promise<KubeObject> {
+/** As shipped, but for the Service, of which there is none here. Without `caBundle` the operator writes it. */
+export async function clusterWebhook(port: number, caBundle?: string): Promise<KubeObject> {
   const [object] = objectsOf(
     await readFile(join(import.meta.dirname, "../../manifests/cluster-admission/webhook.yaml"), "utf8"),
   );
@@ -15,6 +15,7 @@ export async function clusterWebhook(port: number): Promise<KubeObject> {
   const [webhook, ...others] = object["webhooks"];
   assert.deepEqual(others, []);
   assert.equal(webhook.clientConfig.service.path, CLUSTER_ADMISSION_PATH);
-  const clientConfig = { url: `https://127.0.0.1:${port}${CLUSTER_ADMISSION_PATH}` };
+  const trust = caBundle === undefined ? {} : { caBundle };
+  const clientConfig = { url: `https://127.0.0.1:${port}${CLUSTER_ADMISSION_PATH}`, ...trust };
   return { ...object, webhooks: [{ ...webhook, clientConfig }] };
 }

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { stringify } from "yaml";
@@ -14,6 +14,7 @@ import { FLAGS } from "../../src/operator/options.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { ClusterctlRepository } from "./clusterctlrepository.ts";
 import {
   certManagerDefinition,
   clusterctlIn,
@@ -47,10 +48,12 @@ const EXTENSION: Ref = {
 describe("with clusterctl", () => {
   let cp: ControlPlane;
   let capi: ClusterApi;
+  let repository: ClusterctlRepository;
   let config: string;
 
   before(async () => {
     cp = await startControlPlane();
+    repository = new ClusterctlRepository(cp.folder);
     capi = await installClusterApi(cp);
     await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
     config = await writeRepositories();
@@ -73,46 +76,16 @@ describe("with clusterctl", () => {
   async function writeRepositories(): Promise<string> {
     const components = await releasedComponents();
     const release = await readFile(join(ROOT, "manifests/clusterctl/metadata.yaml"), "utf8");
-    await writeVersion(PROVIDER, FIRST, {
+    await repository.write(PROVIDER, FIRST, {
       "runtime-extension-components.yaml": components,
       "metadata.yaml": release,
     });
-    const core = { apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system" } };
-    const [, major, minor] = /^v(\d+)\.(\d+)/.exec(capi.version) ?? [];
-    const series = [{ major: Number(major), minor: Number(minor), contract: "v1beta2" }];
-    await writeVersion("cluster-api", capi.version, {
-      "core-components.yaml": stringify(core),
-      "metadata.yaml": stringify({
-        apiVersion: "clusterctl.cluster.x-k8s.io/v1alpha3",
-        kind: "Metadata",
-        releaseSeries: series,
-      }),
-    });
-    const providers = [
-      {
-        name: "hookpolicy",
-        type: "RuntimeExtensionProvider",
-        url: urlOf(PROVIDER, FIRST, "runtime-extension"),
-      },
-      { name: "cluster-api", type: "CoreProvider", url: urlOf("cluster-api", capi.version, "core") },
-    ];
-    const file = join(cp.folder, "clusterctl.yaml");
-    const never = { url: `file://${cp.folder}/no-cert-manager.yaml`, version: "v1.0.0" };
-    await writeFile(file, stringify({ providers, "cert-manager": never }));
-    return file;
-  }
-
-  const urlOf = (provider: string, version: string, type: string): string =>
-    `file://${join(cp.folder, "repository", provider, version)}/${type}-components.yaml`;
-
-  async function writeVersion(
-    provider: string,
-    version: string,
-    files: Readonly<Record<string, string>>,
-  ): Promise<void> {
-    const folder = join(cp.folder, "repository", provider, version);
-    await mkdir(folder, { recursive: true });
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const hookpolicy = {
+      name: "hookpolicy",
+      type: "RuntimeExtensionProvider",
+      url: repository.url(PROVIDER, FIRST, "runtime-extension"),
+    };
+    return await repository.writeConfig([hookpolicy, await repository.writeCore(capi.version)]);
   }
 
   /** As release/release.ts renders it. */
@@ -157,7 +130,7 @@ describe("with clusterctl", () => {
       `${IMAGE}:${metadata.version}`,
       `${IMAGE}:${NEXT.slice(1)}`,
     );
-    await writeVersion(PROVIDER, NEXT, {
+    await repository.write(PROVIDER, NEXT, {
       "runtime-extension-components.yaml": components,
       "metadata.yaml": read("metadata.yaml"),
     });
