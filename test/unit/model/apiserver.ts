@@ -4,7 +4,7 @@
  */
 
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient, ListOptions } from "../../../src/kube/kubeclient.ts";
+import type { KubeClient, ListOptions, Scope } from "../../../src/kube/kubeclient.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
 
@@ -146,6 +146,13 @@ function notFound(): KubeError {
   return new KubeError("not found", { code: 404, reason: "NotFound" });
 }
 
+function selected(api: ApiModel, plural: string, { namespace, labelSelector = "" }: Scope): KubeObject[] {
+  if (labelSelector !== "") throw new Error("the model does not know label selectors");
+  return api
+    .list(plural)
+    .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+}
+
 /** The part of a KubeClient that controllers use; each request is handed to `send`. */
 export function clientOf(api: ApiModel, send: (request: Request) => void): KubeClient {
   const ask = async <T>(what: string, body: unknown, work: () => T): Promise<T> =>
@@ -173,12 +180,12 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
         if (object === undefined) throw notFound();
         return object;
       }),
-    list: async ({ plural }: Resource, { namespace, project = (raw) => raw }: ListOptions<unknown> = {}) =>
+    list: async ({ plural }: Resource, { project = (raw) => raw, ...scope }: ListOptions<unknown> = {}) =>
       await ask(`list ${plural}`, undefined, () => {
-        const inScope = ({ metadata }: KubeObject): boolean =>
-          namespace === undefined || metadata.namespace === namespace;
-        return { items: api.list(plural).filter(inScope).map(project), resourceVersion: "0" };
+        return { items: selected(api, plural, scope).map(project), resourceVersion: "0" };
       }),
+    hasAny: async ({ plural }: Resource, scope: Scope) =>
+      await ask(`look for any of ${plural}`, undefined, () => selected(api, plural, scope).length > 0),
     mergePatch: async (
       { plural }: Resource,
       key: ObjectKey,
