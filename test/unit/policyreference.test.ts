@@ -42,7 +42,7 @@ test("the example of an override is in force", () => {
 
 test("every example of a rollout is valid, and none is suspicious", () => {
   const rollouts = blocksOf(ROLLOUTS).filter(({ kind }) => kind === "HookRollout");
-  assert.ok(rollouts.length > 3, "the examples were found");
+  assert.ok(rollouts.length > 1, "the examples were found");
   for (const rollout of rollouts) {
     const errors = validatePolicy("HookRollout", rollout);
     assert.deepEqual(errors, [], rollout.metadata?.name);
