@@ -4,20 +4,25 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { request as post } from "node:https";
 import { text } from "node:stream/consumers";
+import { CLUSTER_ADMISSION_PATH } from "../../src/admission/clusterhandler.ts";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { Lab } from "./operatorlab.ts";
 
-/** About the creation of a HookPolicy by a person without rights; returns the AdmissionReview. */
+/** About the creation of a HookPolicy, or a Cluster, by a person without rights; returns the AdmissionReview. */
 export async function askAdmission(
   { cp, operator }: Pick<Lab, "cp" | "operator">,
   object: KubeObject,
 ): Promise<string> {
-  const { name, namespace } = object.metadata;
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace } = metadata;
+  const [group, version] = apiVersion.split("/");
+  const [path, resource] =
+    kind === "Cluster" ? [CLUSTER_ADMISSION_PATH, "clusters"] : [ADMISSION_PATH, "hookpolicies"];
   const request = {
     uid: randomUUID(),
-    kind: { group: "hookpolicy.dev", version: "v1alpha1", kind: "HookPolicy" },
-    resource: { group: "hookpolicy.dev", version: "v1alpha1", resource: "hookpolicies" },
+    kind: { group, version, kind },
+    resource: { group, version, resource },
     operation: "CREATE",
     namespace,
     name,
@@ -25,7 +30,7 @@ export async function askAdmission(
     object,
   };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  const url = `https://127.0.0.1:${operator.ports.admission}${ADMISSION_PATH}`;
+  const url = `https://127.0.0.1:${operator.ports.admission}${path}`;
   const headers = { "content-type": "application/json" };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = { method: "POST", ca: cp.authority.certificate, agent: false, headers };

@@ -1,13 +1,18 @@
 /** Rules that speak at admission, beside the real Cluster API: what it writes passes, and what is confirmed ends as usual. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { objectsOf } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/clusterwebhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, policyIsReady, policyRef } from "../controlplane/policies.ts";
 import { EVERY_CALL, type Fleet, isCreated, startFleet } from "./fleet.ts";
 
-const TEAM = "doors";
+const PAGE = readFileSync(join(import.meta.dirname, "../../docs/admission.md"), "utf8");
+/** Of the page. */
+const [TEAM, NAME] = ["team-a", "prod-1"];
 
 describe("a Cluster whose rules speak at admission", () => {
   let fleet: Fleet;
@@ -16,16 +21,15 @@ describe("a Cluster whose rules speak at admission", () => {
     const { cp, operator } = fleet;
     await cp.apply(await clusterWebhook(operator.ports.admission, cp.authority.caBundle));
     await applyPolicy(cp, policyRef(TEAM, "protect"), {
-      rules: (["BeforeClusterDelete", "BeforeClusterUpgrade"] as const).map((hook) => ({
-        ...approvalRule(hook, `hooks.example.com/${hook}`),
-        name: hook.toLowerCase(),
-        admission: "Deny" as const,
-      })),
+      rules: [{ ...approvalRule("BeforeClusterUpgrade"), admission: "Deny" }],
     });
-    await createCluster(cp, { namespace: TEAM, name: "c1" });
-    await isCreated(cp, TEAM, "c1");
-    await provision(cp, TEAM, "c1");
-    const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, "c1", "--dry-run=server"];
+    const [, yaml = ""] = /^```yaml\n(apiVersion: hookpolicy.*?)^```$/ms.exec(PAGE) ?? [];
+    const [policy = assert.fail("the page has no policy")] = objectsOf(yaml);
+    for (const stored of await cp.apply(policy)) await policyIsReady(cp, stored);
+    await createCluster(cp, { namespace: TEAM, name: NAME, labels: { tier: "production" } });
+    await isCreated(cp, TEAM, NAME);
+    await provision(cp, TEAM, NAME);
+    const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, NAME, "--dry-run=server"];
     await cp.waitFor("the API server to call the webhook", async () => {
       return await cp.kubectl(...tried).then(
         () => false,
@@ -52,35 +56,35 @@ describe("a Cluster whose rules speak at admission", () => {
   test("is upgraded when that is confirmed, and Cluster API's own writes pass", async () => {
     const { cp } = fleet;
     const upgrade = async (): Promise<unknown> =>
-      await cp.patch(clusterRef(TEAM, "c1"), { spec: { topology: { version: NEXT_VERSION } } });
+      await cp.patch(clusterRef(TEAM, NAME), { spec: { topology: { version: NEXT_VERSION } } });
     const refusal = await refusalOf(upgrade());
     assert.match(
       refusal,
-      new RegExp(`c1 cannot be upgraded to ${NEXT_VERSION} yet: HookPolicy doors/protect`),
+      new RegExp(`${NAME} cannot be upgraded to ${NEXT_VERSION} yet: HookPolicy ${TEAM}/protect`),
     );
-    assert.notEqual((await cp.get(clusterRef(TEAM, "c1")))["spec"].topology.version, NEXT_VERSION);
+    assert.notEqual((await cp.get(clusterRef(TEAM, NAME)))["spec"].topology.version, NEXT_VERSION);
     await confirm(refusal);
     await upgrade();
     await cp.waitFor("Cluster API to begin the upgrade", async () => {
-      const { annotations = {} } = (await cp.get(clusterRef(TEAM, "c1"))).metadata;
+      const { annotations = {} } = (await cp.get(clusterRef(TEAM, NAME))).metadata;
       return annotations["runtime.cluster.x-k8s.io/pending-hooks"]?.includes("AfterClusterUpgrade");
     });
   });
 
-  test("is deleted when that is confirmed: kubectl prints the reason, and nothing is stored before", async () => {
+  test("is deleted when that is confirmed: kubectl prints what the page shows, and nothing is stored before", async () => {
     const { cp } = fleet;
-    const remove = async (): Promise<string> =>
-      await cp.kubectl("delete", "clusters.cluster.x-k8s.io", "-n", TEAM, "c1", "--wait=false");
+    const ref = clusterRef(TEAM, NAME);
+    const [, command = "", shown = ""] = /^\$ kubectl (delete .*)\n(.*)\n```$/m.exec(PAGE) ?? [];
+    const remove = async (): Promise<string> => await cp.kubectl(...command.split(" "), "--wait=false");
+    const { uid = "" } = (await cp.get(ref)).metadata;
     const refusal = await refusalOf(remove());
-    assert.match(
-      refusal,
-      /c1 cannot be deleted yet: HookPolicy doors\/protect, rule beforeclusterdelete: gate/,
-    );
-    assert.equal((await cp.get(clusterRef(TEAM, "c1"))).metadata.deletionTimestamp, undefined);
+    const wanted = shown.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, uid);
+    assert.ok(shown !== "" && refusal.includes(wanted), refusal);
+    assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
     await confirm(refusal);
     await remove();
     await cp.waitFor("Cluster API to ask the hook, and to end the Cluster", async () => {
-      return (await cp.find(clusterRef(TEAM, "c1"))) === undefined;
+      return (await cp.find(ref)) === undefined;
     });
   });
 });

@@ -13,9 +13,12 @@ import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
 
 /**
  * What is typed there is typed by test/unit/clidocs.test.ts, by breakglass.test.ts, certificates.test.ts,
- * uninstall.test.ts and install/docs.test.ts beside this, and by test/monitoring.
+ * uninstall.test.ts and install/docs.test.ts beside this, by test/monitoring, and by
+ * clusteradmission.test.ts and test/apiserver/ui.test.ts.
  */
 const PAGES_OF_OTHERS = [
+  "docs/admission.md",
+  "docs/ui.md",
   "docs/break-glass.md",
   "docs/cli.md",
   "docs/gitops.md",

@@ -12,6 +12,7 @@ import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { parse } from "yaml";
+import { askAdmission } from "../admissioncall.ts";
 import { type Lab, startLab } from "../operatorlab.ts";
 import {
   controlPlaneBinaries,
@@ -20,7 +21,7 @@ import {
 } from "../../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
 import type { ControlPlane } from "../../controlplane/controlplane.ts";
-import { createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
+import { clusterRef, createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
 import {
   issueServingCertificate,
   NAMESPACE,
@@ -102,8 +103,7 @@ describe("Monitoring", () => {
         expiresAt: inSeconds(3600),
       },
     });
-    const auditLog = join(cp.folder, "audit.log");
-    await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": auditLog } });
+    await lab.start({ flags: { ...SECURE, "leader-elect": "true", "audit-log": join(cp.folder, "audit") } });
     const monitor = await readShipped("servicemonitor.yaml");
     const rule = await readShipped("prometheusrule.yaml");
     const tokenFile = join(cp.folder, "prometheus.token");
@@ -233,6 +233,7 @@ describe("Monitoring", () => {
   });
 
   test("docs/metrics.md lists what the operator exposes, with type and labels", async () => {
+    await askAdmission(lab, await cp.get(clusterRef("team-a", "c1")));
     const text = await lab.operator.scrape();
     const exposed = [...text.matchAll(/^# TYPE (hookpolicy_\w+) (\w+)$/gm)].map(([, name = "", type]) => {
       const series = text.split("\n").find((line) => new RegExp(`^${name}(_count)?\\{`).test(line)) ?? "";
@@ -253,8 +254,7 @@ describe("Monitoring", () => {
 
   test("what the runbook has people type works", async () => {
     const page = await readFile(join(ROOT, "docs/runbook.md"), "utf8");
-    const commands = [...page.matchAll(/`(kubectl [^`]+)`/g)].map(([, command = ""]) => command);
-    const tried = commands.filter((command) => !NEEDS_MORE.test(command));
+    const tried = matchesIn(page, /`(kubectl [^`]+)`/g).filter((command) => !NEEDS_MORE.test(command));
     assert.ok(tried.length >= 8, tried.join("\n"));
     for (const command of tried) await typed(command);
   });
