@@ -27,7 +27,7 @@ interface Sent {
 }
 
 /** fetch() does not let a caller choose the Host. */
-async function send(url: string, { method = "GET", headers = {}, body = "" }: Sent = {}): Promise<Answer> {
+async function send(url: string, { method = "GET", headers = {}, body }: Sent = {}): Promise<Answer> {
   return await new Promise((done, fail) => {
     const sent = request(url, { method, headers }, (response) => {
       let text = "";
@@ -35,7 +35,9 @@ async function send(url: string, { method = "GET", headers = {}, body = "" }: Se
       response.on("close", () => done({ code: response.statusCode, headers: response.headers, body: text }));
     });
     sent.on("error", fail);
-    sent.end(body);
+    // Who announces a body and is refused does not send it.
+    if (headers["content-length"] === undefined) sent.end(body ?? "");
+    else sent.flushHeaders();
   });
 }
 
@@ -249,14 +251,11 @@ spec:
     for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"])
       assert.equal((await send(`${ui.url}about`, { method })).code, 405, method);
     const yaml = { "content-type": "application/yaml" };
-    const post = async (
-      headers: Readonly<Record<string, string>>,
-      body = "{}",
-    ): Promise<number | undefined> =>
-      (await send(`${ui.url}simulate`, { method: "POST", headers, body })).code;
+    const post = async (headers: Readonly<Record<string, string>>): Promise<number | undefined> =>
+      (await send(`${ui.url}simulate`, { method: "POST", headers, body: "{}" })).code;
     assert.equal(await post(yaml), 403);
     assert.equal(await post({ origin, "content-type": "text/plain" }), 415);
-    assert.equal(await post({ origin, ...yaml }, " ".repeat(5 * 1024 * 1024)), 413);
+    assert.equal(await post({ origin, ...yaml, "content-length": `${5 * 1024 * 1024}` }), 413);
     assert.equal(await post({ origin, ...yaml }), 200);
   });
 
