@@ -1,6 +1,6 @@
 /** Checks whether all parts are installed, running and compatible. */
 
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
@@ -16,7 +16,6 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import { fieldsOf, listOf } from "../../api/fields.ts";
 import { textOf } from "./objectsfields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 

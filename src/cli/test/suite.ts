@@ -95,7 +95,7 @@ const BELONGS: Readonly<Record<Section, Belongs>> = {
   },
   overrides: { what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
 };
-const ROLLOUTS_APART = "; HookRollouts belong in spec.rollouts";
+const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 
 class Loading {
@@ -146,7 +146,7 @@ class Loading {
     }
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
-      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_APART : "";
+      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_ELSEWHERE : "";
       this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}${hint}` });
     }
     return found;
