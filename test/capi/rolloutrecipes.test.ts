@@ -115,7 +115,11 @@ describe("the recipe", () => {
     const names = ["prod-1", "prod-2", "prod-3"];
     for (const name of names) await createCluster(cp, { namespace, name });
     await page.shows("kubectl get hookrollout", { page: " 20 ", here: " 2 " });
-    const begun = new Set(await runningCreations(cp, namespace));
+    // The slot is there before Cluster API has had its answer.
+    const begun = await cp.waitFor("two creations to begin", async () => {
+      const running = await runningCreations(cp, namespace);
+      return running.length > 1 && new Set(running);
+    });
     assert.equal(begun.size, 2);
     for (const name of names.filter((each) => !begun.has(each)))
       await cp.waitFor(`${name} to say what it waits for`, async () =>
