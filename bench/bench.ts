@@ -3,7 +3,7 @@
  * docs/benchmarks.md from them. With BENCH_QUICK=1 everything is small, and printed instead of kept.
  */
 
-import { renderPage } from "./report/page.ts";
+import { renderPart } from "./report/page.ts";
 import { saveResult } from "./report/report.ts";
 import type { PartResult } from "./result.ts";
 
@@ -29,6 +29,6 @@ for (const name of named.length > 0 ? named : Object.keys(PARTS)) {
     process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${name}: ${line}\n`);
   });
   if (result === undefined) continue;
-  if (process.env["BENCH_QUICK"] === "1") process.stdout.write(renderPage([result]));
+  if (process.env["BENCH_QUICK"] === "1") process.stdout.write(renderPart(result));
   else await saveResult(result);
 }

@@ -1,4 +1,4 @@
-/** The page and the plots of everything that was measured, and where they are kept. */
+/** The pages and the plots of everything that was measured, and where they are kept. */
 
 import { globSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -6,12 +6,12 @@ import { dirname, join } from "node:path";
 import { format } from "prettier";
 import type { PartName, PartResult } from "../result.ts";
 import { renderChart } from "./chart.ts";
-import { renderPage } from "./page.ts";
+import { renderPage, renderPart } from "./page.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RESULTS = join(ROOT, "bench/results");
 const PAGE = "docs/benchmarks.md";
-const PLOTS = "docs/benchmarks";
+const PART_PAGES = "docs/benchmarks";
 
 /** `undefined`: that part was never measured. */
 export function readResult(part: PartName): PartResult | undefined {
@@ -44,7 +44,7 @@ export function checkSamples({ tables }: PartResult): void {
 }
 
 export async function writeReport(): Promise<void> {
-  await rm(join(ROOT, PLOTS), { recursive: true, force: true });
+  await rm(join(ROOT, PART_PAGES), { recursive: true, force: true });
   for (const [file, text] of await renderReport(readResults())) {
     await mkdir(dirname(join(ROOT, file)), { recursive: true });
     await writeFile(join(ROOT, file), text);
@@ -53,9 +53,15 @@ export async function writeReport(): Promise<void> {
 
 /** By path from the root of the repository. */
 export async function renderReport(results: readonly PartResult[]): Promise<Map<string, string>> {
-  const files = new Map([[PAGE, await format(renderPage(results), { parser: "markdown", printWidth: 110 })]]);
+  const pages = [
+    [PAGE, renderPage(results)],
+    ...results.map((result) => [`${PART_PAGES}/${result.part}.md`, renderPart(result)] as const),
+  ] as const;
+  const files = new Map<string, string>();
+  for (const [file, text] of pages)
+    files.set(file, await format(text, { parser: "markdown", printWidth: 110 }));
   for (const plot of results.flatMap(({ plots }) => plots)) {
-    files.set(`${PLOTS}/${plot.file}.svg`, await renderChart(plot));
+    files.set(`${PART_PAGES}/${plot.file}.svg`, await renderChart(plot));
   }
   return files;
 }

@@ -3,15 +3,16 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import test from "node:test";
 
-import type { PartResult } from "../../../bench/result.ts";
-import { figure, renderPage } from "../../../bench/report/page.ts";
+import type { PartName, PartResult } from "../../../bench/result.ts";
+import { figure, renderPage, renderPart } from "../../../bench/report/page.ts";
+import { PARTS } from "../../../bench/report/parts.ts";
 import { checkSamples, readResults, renderReport } from "../../../bench/report/report.ts";
 import { median } from "../../../bench/report/statistics.ts";
 import { result, row } from "./results.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 
-test("docs/benchmarks.md and its plots are what bench/results/ say (make bench-report writes them)", async () => {
+test("docs/benchmarks.md, the pages below it and their plots are what bench/results/ say (make bench-report writes them)", async () => {
   const rendered = await renderReport(readResults());
   for (const [file, text] of rendered) assert.equal(readFileSync(join(ROOT, file), "utf8"), text, file);
   const plots = globSync("docs/benchmarks/*", { cwd: ROOT });
@@ -39,20 +40,48 @@ test("the same results give the same bytes, whatever was rendered before", async
 });
 
 test("a goal is compared with the median", () => {
-  const met = renderPage([result([row({ goal: { is: "at least", value: 2 }, samples: [1, 2, 9] })])]);
+  const met = renderPart(result([row({ goal: { is: "at least", value: 2 }, samples: [1, 2, 9] })]));
   assert.match(met, /\| ≥ 2 \| 2 \(1–9\) \| × Go peer \| yes \|/);
   assert.match(met, /1 of 1 goals are met\./);
-  const missed = renderPage([result([row({ goal: { is: "at least", value: 2 }, samples: [1, 1.99, 9] })])]);
+  const missed = renderPart(result([row({ goal: { is: "at least", value: 2 }, samples: [1, 1.99, 9] })]));
   assert.match(missed, /\| ≥ 2 \| 1\.99 \(1–9\) \| × Go peer \| \*\*no\*\* \|/);
-  assert.match(
-    missed,
-    /0 of 1 goals are met\. Missed:\n\n- Speed: work: 1\.99 \(1–9\), the goal is ≥ 2 × Go peer\n/,
+  assert.match(missed, /0 of 1 goals are met\./);
+});
+
+test("the page says why goals are missed, only where they are", () => {
+  const page = (sample: number): string =>
+    renderPage([result([row({ goal: { is: "at least", value: 2 }, samples: [sample] })])]);
+  assert.match(page(1), /Why goals are missed: .+\n\n0 of 1 goals are met\. \[All rows/);
+  assert.doesNotMatch(page(2), /Why goals are missed/);
+});
+
+test("the page answers its questions from the rows, and adds up those that begin alike", () => {
+  const killed = row({ id: "failed-sigkill", work: "SIGKILL", samples: [10], unit: "calls" });
+  const wrong = ["a", "b"].map((id, at) =>
+    row({ id: `wrong-allows-${id}`, samples: [at + 1], unit: "calls" }),
   );
+  const page = renderPage([{ ...result([killed, ...wrong]), part: "faults" }]);
+  assert.match(page, /\| Calls that fail when a replica is killed under load \| 10 calls \|/);
+  assert.match(page, /\| Table: all 2 together \| – \| 3 \| calls \|/);
+  assert.match(page, /\| Table: SIGKILL \| – \| 10 \| calls \|/);
+});
+
+test("every row that the page asks for was measured, where its part was", () => {
+  const measured = new Map(readResults().map((each) => [each.part, each.tables.flatMap(({ rows }) => rows)]));
+  const idsOf = (part: PartName): string[] => (measured.get(part) ?? []).map(({ id }) => id);
+  for (const part of measured.keys()) {
+    for (const key of PARTS[part].key) {
+      const found = idsOf(part).some((id) =>
+        key.endsWith("*") ? id.startsWith(key.slice(0, -1)) : id === key,
+      );
+      assert.ok(found, `${part}: ${key}`);
+    }
+  }
 });
 
 test("a goal that is an upper bound, a limit or an exact number is taken at its word", () => {
   const metBy = (is: "at most" | "below" | "exactly", samples: number[]): string =>
-    /(\d) of 1 goals/.exec(renderPage([result([row({ goal: { is, value: 5 }, samples })])]))?.[1] ?? "";
+    /(\d) of 1 goals/.exec(renderPart(result([row({ goal: { is, value: 5 }, samples })])))?.[1] ?? "";
   assert.deepEqual(
     [metBy("at most", [5]), metBy("at most", [5.01]), metBy("below", [5]), metBy("below", [4.99])],
     ["1", "0", "0", "1"],
@@ -62,10 +91,10 @@ test("a goal that is an upper bound, a limit or an exact number is taken at its 
 
 test("a row that was not measured misses its goal, also where its figure is no number", () => {
   for (const samples of [[], [NaN]]) {
-    const page = renderPage([result([row({ goal: { is: "at most", value: 5 }, samples })])]);
+    const page = renderPart(result([row({ goal: { is: "at most", value: 5 }, samples })]));
     assert.match(page, /0 of 1 goals are met/);
   }
-  assert.match(renderPage([result([row({})])]), /\| not measured \|/);
+  assert.match(renderPart(result([row({})])), /\| not measured \|/);
 });
 
 test("a result with a figure that is no number is not kept", () => {
@@ -77,7 +106,7 @@ test("a result with a figure that is no number is not kept", () => {
 });
 
 test("a row without a goal is neither met nor missed", () => {
-  const page = renderPage([result([row({ samples: [3] })])]);
+  const page = renderPart(result([row({ samples: [3] })]));
   assert.match(page, /\| work \| – \| 3 \| × Go peer \| – \|/);
   assert.doesNotMatch(page, /goals are met/);
 });
@@ -87,7 +116,7 @@ test("the page names the parts that were not measured", () => {
 });
 
 test("what stands in a cell does not end it", () => {
-  assert.match(renderPage([result([row({ samples: [1], note: "a|b\nc" })])]), /a\\\|b c \|/);
+  assert.match(renderPart(result([row({ samples: [1], note: "a|b\nc" })])), /a\\\|b c \|/);
 });
 
 test("figures have three digits that count, whole ones all of theirs", () => {
