@@ -22,14 +22,14 @@ const POSTJECT = join(ROOT, "node_modules/postject/dist/cli.js");
 /** Node.js looks for it to learn whether it is an executable of its own; see its documentation. */
 const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
-/** release/executable/start.ts in one file: CommonJS for the process, a module for its threads. */
-async function start(format: "cjs" | "esm"): Promise<string> {
+/** release/executable/start.ts in one file. */
+async function start(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, "start.ts")],
     bundle: true,
     platform: "node",
     target: "node24",
-    format,
+    format: "cjs",
     minifyWhitespace: true,
     write: false,
   });
@@ -38,14 +38,13 @@ async function start(format: "cjs" | "esm"): Promise<string> {
 
 /** Without the name of a folder in it: the same bytes wherever it is made. */
 async function blob(folder: string): Promise<string> {
-  writeFileSync(join(folder, "start.cjs"), await start("cjs"));
+  writeFileSync(join(folder, "start.cjs"), await start());
   copyFileSync(join(ROOT, "dist/main.js"), join(folder, "main.js"));
   const config = {
     main: "start.cjs",
     output: "program.blob",
     assets: { "main.js": "main.js" },
     disableExperimentalSEAWarning: true,
-    execArgv: ["--import", `data:text/javascript,${encodeURIComponent(await start("esm"))}`],
   };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   run(folder, "--experimental-sea-config", "config.json");

@@ -1,11 +1,10 @@
 /**
  * The start of the single executable. Node.js runs one CommonJS file of it, but the program is a module that names itself
- * by import.meta.url: it stands among the assets, and is loaded as if it were a file. Threads begin here, too (--import).
+ * by import.meta.url: it stands among the assets, and is loaded as if it were a file.
  */
 
 import { createRequire, registerHooks } from "node:module";
 import { getAsset } from "node:sea";
-import { isMainThread } from "node:worker_threads";
 
 const FOLDER = "file:///hookpolicy/";
 
@@ -31,4 +30,4 @@ registerHooks({
   },
 });
 
-if (isMainThread) createRequire(FOLDER)("/hookpolicy/start.cjs");
+createRequire(FOLDER)("/hookpolicy/start.cjs");

@@ -1,14 +1,11 @@
-/**
- * The thread that examines reviews, so that their cost never delays a hook call. In the shipped program all modules are
- * one file, whose start (src/entry.ts) loads only this module in a thread.
- */
+/** The thread that examines reviews, so that their cost never delays a hook call. */
 
 import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
 
 import { examine, type Settings } from "./examine.ts";
 
 /** Above the need of the largest review; beyond it the thread ends, and not the process. */
-const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 };
+const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 4 };
 
 interface ThreadData {
   readonly role: typeof ROLE;
@@ -22,10 +19,16 @@ export interface Task {
 
 const ROLE = "hookpolicy-reviews";
 
+/** This module and what it imports, as the text of a thread; only the built program has it (release/build.ts). */
+declare const HOOKPOLICY_REVIEW_THREAD: string | undefined;
+
 /** Posts "ready" once, and then answers each Task with an Examined. */
 export function startThread(settings: Settings): Worker {
   const data: ThreadData = { role: ROLE, settings };
-  return new Worker(new URL(import.meta.url), { workerData: data, resourceLimits: MEMORY, argv: [] });
+  const options = { workerData: data, resourceLimits: MEMORY, argv: [], execArgv: [] };
+  return typeof HOOKPOLICY_REVIEW_THREAD === "undefined"
+    ? new Worker(new URL(import.meta.url), options)
+    : new Worker(HOOKPOLICY_REVIEW_THREAD, { ...options, eval: true });
 }
 
 function serve(port: MessagePort, settings: Settings): void {

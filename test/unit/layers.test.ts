@@ -87,7 +87,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ui: ["cli/terminal/age.ts"],
   "version.ts": [],
   "main.ts": ["api", "cli", "operator", "log", "version.ts"],
-  "entry.ts": ["main.ts", "admission/reviewworker.ts"],
 };
 
 /** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual. */
