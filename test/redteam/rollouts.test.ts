@@ -1,0 +1,35 @@
+/** Calls that are not Cluster API's, about Clusters that wait for a slot of a rollout. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { scopeOf } from "../../src/rollouts/scope.ts";
+import { confirm, marked, reasonOf, replicaOf, waitingCluster } from "../unit/controller/rolloutfixture.ts";
+import { hookRollout, NOW, readyStatus } from "../unit/rollouts/fixtures.ts";
+
+const [A, B] = [waitingCluster("a"), waitingCluster("b")];
+
+describe("forged calls about the first of the queue", () => {
+  test("take no more than its slot, and leave it to Cluster API's own call", async () => {
+    const replica = replicaOf({ clusters: [A, B] });
+    for (let call = 0; call < 20; call += 1) assert.equal(reasonOf(await confirm(replica, A)), "go");
+    assert.equal(reasonOf(await confirm(replica, B)), "NoFreeSlot");
+    replica.time.now = new Date(NOW.getTime() + 25_000);
+    assert.equal(reasonOf(await confirm(replica, A)), "go", "the slot was used up by calls");
+    replica.put(marked("a"));
+    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+  });
+
+  test("keep the slot of a Cluster that never begins no longer than its claim", async () => {
+    const status = readyStatus({ scope: scopeOf(hookRollout({}).spec) });
+    const replica = replicaOf({ clusters: [A, B], status });
+    const reasons = new Set<string>();
+    for (let seconds = 0; seconds <= 300; seconds += 5) {
+      Object.assign(replica.time, { now: new Date(NOW.getTime() + seconds * 1000), nowMs: seconds * 1000 });
+      if (replica.api.running("upgrades").includes("a") || seconds === 0)
+        reasons.add(reasonOf(await confirm(replica, A)));
+      await replica.reconciler.reconcile("upgrades");
+    }
+    assert.deepEqual([...reasons], ["go", "ClaimExpires"]);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+  });
+});
