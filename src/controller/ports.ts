@@ -23,6 +23,8 @@ export interface AskRequest {
    * the request only if nothing else has changed the Cluster, so no read could be newer.
    */
   readonly admission?: true;
+  /** No other client can have sent the review, so its names are not invented. */
+  readonly fromApiServer?: true;
 }
 
 /** The read side of an informer. */

@@ -233,7 +233,7 @@ function createSources(
   });
   const common: Pick<DecisionSource & ClusterDecisions, "loaded" | "inTurn"> = {
     loaded: () => store.loaded,
-    inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
+    inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),
   };
   const clusters: ClusterDecisions = {
     ...common,
