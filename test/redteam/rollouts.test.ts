@@ -33,3 +33,17 @@ describe("forged calls about the first of the queue", () => {
     assert.deepEqual(replica.api.running("upgrades"), []);
   });
 });
+
+test("a rollout from before a restore of etcd is not what memory knows under the same generation", async () => {
+  const replica = replicaOf({ clusters: [A], specs: { upgrades: { mode: "Audit" } } });
+  assert.equal(reasonOf(await confirm(replica, A)), "go");
+  const known = replica.api.stored.get("upgrades");
+  assert.ok(known !== undefined);
+  const metadata = { ...known.metadata, resourceVersion: "5" };
+  const restored = { ...known, metadata, spec: { ...known.spec, mode: "Enforce" as const, paused: true } };
+  replica.api.stored.set("upgrades", restored);
+  assert.equal(reasonOf(await confirm(replica, A)), "RolloutNotInMemory");
+  replica.rollouts.rolloutChanged("upgrades", undefined);
+  replica.rollouts.rolloutChanged("upgrades", restored);
+  assert.equal(reasonOf(await confirm(replica, A)), "Paused");
+});
