@@ -65,5 +65,6 @@ export async function runFaults(progress: (line: string) => void): Promise<PartR
     plots: [],
     notes: [...NOTES, ...broken],
   };
-  return only === undefined || quick ? result : mergeResults(readResult("faults"), result, only);
+  const again = done.map(({ scenario: { id } }) => id);
+  return only === undefined || quick ? result : mergeResults(readResult("faults"), result, again);
 }
