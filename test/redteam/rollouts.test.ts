@@ -2,6 +2,11 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Steps } from "../../src/api/steps.ts";
+import { inSlices } from "../../src/controller/slices.ts";
+import { healthOf } from "../../src/rollouts/health.ts";
+import { compileRollout } from "../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../src/rollouts/scope.ts";
 import { confirm, marked, reasonOf, replicaOf, waitingCluster } from "../unit/controller/rolloutfixture.ts";
 import { hookRollout, NOW, readyStatus } from "../unit/rollouts/fixtures.ts";
@@ -46,4 +51,40 @@ test("a rollout from before a restore of etcd is not what memory knows under the
   replica.rollouts.rolloutChanged("upgrades", undefined);
   replica.rollouts.rolloutChanged("upgrades", restored);
   assert.equal(reasonOf(await confirm(replica, A)), "Paused");
+});
+
+describe("checks of health over Clusters with many annotations", () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index}`);
+  const annotations = Object.fromEntries(names(1000).map((name) => [name, "b"]));
+  const upgraded = { ...A, metadata: { ...A.metadata, annotations } };
+  const health = (count: number): string => {
+    const expression = "cluster.metadata.annotations.all(a, a != 'x')";
+    const healthyWhen = names(count).map((name) => ({ name, expression }));
+    return healthOf(compileRollout(hookRollout({ healthyWhen })), upgraded, NOW);
+  };
+
+  test("share the steps of one decision", () => {
+    assert.deepEqual([1, 16].map(health), ["Healthy", "Unknown"]);
+  });
+
+  test("are evaluated in slices, one at a time where they take that long", async (t) => {
+    let ms = 0;
+    t.mock.method(performance, "now", () => (ms += 10));
+    const slicesOf = async (step: Parameters<typeof stepsOf>[0]): Promise<number> => {
+      let slices = 0;
+      const done = Promise.resolve(inSlices(stepsOf(step)));
+      for (let over = false; !over; slices += 1) {
+        void done.then(() => (over = true));
+        await nextTurn();
+      }
+      return slices;
+    };
+    assert.ok((await slicesOf("costly")) >= 50);
+    assert.ok((await slicesOf(undefined)) <= 2);
+  });
+
+  function* stepsOf(step: "costly" | undefined): Steps<number> {
+    for (let count = 0; count < 50; count += 1) yield step;
+    return 50;
+  }
 });
