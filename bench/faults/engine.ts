@@ -1,6 +1,9 @@
 /** Runs a scenario: load, the fault, its end, and the judgement of every answer. */
 
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { startBalancer } from "../../test/controlplane/balancer.ts";
 import { startControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
@@ -10,6 +13,7 @@ import { startBareServer } from "../speed/servers.ts";
 import { type Call, type Judgement, judge } from "./judge.ts";
 import { arrangeDefault, Lab } from "./lab.ts";
 import { load } from "./load.ts";
+import type { Stretch } from "./looptimes.ts";
 import type { Scenario } from "./scenario.ts";
 import { DEFAULT_HOOK } from "./subjects.ts";
 
@@ -18,6 +22,8 @@ export interface Run extends Judgement {
   readonly wrongAllowsBesides: number;
   /** During the fault, in milliseconds, the fastest first. */
   readonly durations: Durations;
+  /** Long stretches of the replicas' event loops during the fault. */
+  readonly stretches: readonly Stretch[];
   /** Why goes that were due were not confirmed; those of replicas that have ended are not known any more. */
   readonly unconfirmed: ReadonlyMap<string, number>;
 }
@@ -59,12 +65,30 @@ async function prepare(lab: Lab, scenario: Scenario): Promise<void> {
   await installHookPolicy(lab.cp);
   await arrange(lab);
   for (let index = 0; index < REPLICAS; index++) {
-    await lab.addReplica({
-      ...(await scenario.replica?.(lab, index)),
-      direct: scenario.fromOthers === true,
-    });
+    const options = (await scenario.replica?.(lab, index)) ?? {};
+    const observed = { direct: true, nodeFlags: [...(options.nodeFlags ?? []), loopTimes(lab, index)] };
+    await lab.addReplica({ ...options, ...(scenario.fromOthers === true && observed) });
   }
   await scenario.settle?.(lab);
+}
+
+function loopTimes(lab: Lab, index: number): string {
+  const module = pathToFileURL(join(import.meta.dirname, "looptimes.ts"));
+  module.searchParams.set("log", stretchesFile(lab, index));
+  return `--import=${module.href}`;
+}
+
+function stretchesFile({ cp }: Lab, index: number): string {
+  return join(cp.folder, `stretches-${index}.jsonl`);
+}
+
+async function readStretches(lab: Lab): Promise<Stretch[]> {
+  const texts = await Promise.all(
+    lab.replicas.map(async (_, index) => await readFile(stretchesFile(lab, index), "utf8").catch(() => "")),
+  );
+  return texts
+    .flatMap((text) => text.split("\n").filter((line) => line !== ""))
+    .map((line) => JSON.parse(line));
 }
 
 async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
@@ -109,7 +133,12 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     read: during(reads),
     bare: during(bare),
   };
-  return { ...judge(calls, healedAt), wrongAllowsBesides, durations, unconfirmed: unconfirmedBy(lab) };
+  const stretches = (await readStretches(lab)).filter(({ at }) => {
+    const end = at - performance.timeOrigin;
+    return injectedAt <= end && end < healedAt;
+  });
+  const unconfirmed = unconfirmedBy(lab);
+  return { ...judge(calls, healedAt), wrongAllowsBesides, durations, stretches, unconfirmed };
 }
 
 /** Where the next call goes: what the driver puts in between would be felt as well where durations count. */

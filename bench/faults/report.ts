@@ -33,10 +33,11 @@ const FELT: Readonly<Record<keyof Durations, string>> = {
 
 const P99: Goal = { is: "below", value: 100 };
 const LONGEST: Goal = { is: "at most", value: 300 };
+const STRETCH: Goal = { is: "at most", value: 25 };
 
 function feltTables(done: readonly Done[]): Table[] {
   if (done.length === 0) return [];
-  const rows = done.flatMap(({ scenario: { id, title }, run: { durations } }) => {
+  const rows = done.flatMap(({ scenario: { id, title }, run: { durations, stretches } }) => {
     const row = (name: keyof Durations, quantile: number, goal?: Goal): Row => {
       const all = durations[name];
       const ms = all[Math.min(all.length - 1, Math.floor(all.length * quantile))];
@@ -44,14 +45,25 @@ function feltTables(done: readonly Done[]): Table[] {
         id: `${name}-${quantile * 100}-${id}`,
         work: `${title}: ${FELT[name]}, ${quantile === 1 ? "longest" : `p${quantile * 100}`}`,
         goal,
-        samples: ms === undefined ? [] : [Math.round(ms * 10) / 10],
+        samples: ms === undefined ? [] : [tenths(ms)],
         unit: "ms",
       };
+    };
+    const [longest] = stretches.toSorted((a, b) => b.cpuMs - a.cpuMs);
+    const over = stretches.filter(({ cpuMs }) => cpuMs > STRETCH.value);
+    const stretch: Row = {
+      id: `stretch-${id}`,
+      work: `${title}: the longest stretch of a replica's event loop`,
+      goal: STRETCH,
+      samples: [tenths(longest?.cpuMs ?? 0)],
+      unit: "ms",
+      note: `${over.length} above ${STRETCH.value} ms; ${tenths(longest?.wallMs ?? 0)} ms by the clock`,
     };
     return [
       row("held", 0.5),
       row("held", 0.99, P99),
       row("held", 1, LONGEST),
+      stretch,
       row("released", 0.5),
       row("released", 0.99),
       row("read", 0.5),
@@ -62,6 +74,10 @@ function feltTables(done: readonly Done[]): Table[] {
     ];
   });
   return [{ title: "Calls about other namespaces", rows }];
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }
 
 function wrongAllowsRow({ scenario: { id, title }, run }: Done): Row {

@@ -14,7 +14,7 @@ import { encodeVerdict, NOT_REVIEWED } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
-export type AdmissionRequest = Attempt & { readonly admission: true };
+export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
 
 /** The source of decisions (controller/answers.ts and controller/confirmation.ts). */
 export interface ClusterDecisions {
@@ -62,6 +62,8 @@ export interface AdmissionRecorder {
 }
 
 export interface ClusterAdmissionDeps {
+  /** Whether only the API server is answered. */
+  readonly authenticated: boolean;
   readonly source: ClusterDecisions;
   readonly recorder: AdmissionRecorder;
   readonly now: () => Date;
@@ -87,7 +89,8 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
 }
 
 async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
-  const request: AdmissionRequest = { ...attempt, admission: true };
+  const sender = deps.authenticated ? { fromApiServer: true as const } : {};
+  const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
   const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
     const why = reason === undefined ? {} : { reason };
     return { verdict, denial: undecided(attempt, verdict, reason), warnings: [], ...why };

@@ -1,6 +1,6 @@
 /** One timer for many instants: calls back for each key when its instant has come. */
 
-import { Allowance } from "./allowance.ts";
+import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
 
 /** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
@@ -17,7 +17,7 @@ export class Alarm {
   readonly #onSetBack: () => void;
   readonly #ownerOf: (key: string) => string;
   readonly #turnMs: number;
-  readonly #allowance: Allowance;
+  readonly #allowance: TimeAllowance;
   /** The owner whose turn was last. */
   #served = "";
   #timer: NodeJS.Timeout | undefined;
@@ -34,7 +34,7 @@ export class Alarm {
     /** Where many keys are due, their owners take turns. */
     readonly ownerOf?: (key: string) => string;
     readonly turnMs?: number;
-    readonly allowance?: Allowance;
+    readonly allowance?: TimeAllowance;
   }) {
     this.#now = options.now;
     this.#onDue = options.onDue;

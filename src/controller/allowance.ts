@@ -16,6 +16,8 @@ interface Account {
   at: number;
 }
 
+export type TimeAllowance = Pick<Allowance, "spend" | "restMs">;
+
 export class Allowance {
   readonly #clock: () => number;
   /** Namespaces that have used time lately. */

@@ -3,8 +3,8 @@
  * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
-import type { Cluster } from "../api/meta.ts";
 import type { Answers } from "./answers.ts";
+import type { AskRequest } from "./ports.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
 /** The namespace and Cluster whose turn a call uses. */
@@ -16,9 +16,18 @@ export interface CallShare {
 /** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 
-export function shareOf(cluster: Cluster, answers: Pick<Answers, "knows">): CallShare {
+/** By all reviews of Clusters that memory does not have, where any client can send one. */
+const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
+
+export function shareOf(
+  { cluster, admission, fromApiServer }: Omit<AskRequest, "call">,
+  answers: Pick<Answers, "knows">,
+): CallShare {
   const { namespace = "", name } = cluster.metadata;
-  return answers.knows(cluster) ? { namespace, cluster: name } : NOT_IN_MEMORY;
+  if (answers.knows(cluster)) return { namespace, cluster: name };
+  if (admission === undefined) return NOT_IN_MEMORY;
+  // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
+  return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;
 }
 
 /** Cluster API has at most one call about a Cluster under way. */

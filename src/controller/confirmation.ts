@@ -70,10 +70,8 @@ export class Confirmer {
     }
   }
 
-  #askerFor({ cluster }: AskRequest): Asker {
-    const { namespace = "", name } = cluster.metadata;
-    const isKnown = this.#options.store.answers.knows(cluster);
-    return { cluster: isKnown ? { namespace, name } : undefined, over: false };
+  #askerFor(request: AskRequest): Asker {
+    return { share: shareOf(request, this.#options.store.answers), over: false };
   }
 
   /**
@@ -144,7 +142,7 @@ export class Confirmer {
       return { ok: true, decision };
     };
     const { turns } = this.#options;
-    return turns === undefined ? decide() : await turns.run(shareOf(request.cluster, store.answers), decide);
+    return turns === undefined ? decide() : await turns.run(asker.share, decide);
   }
 
   /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */

@@ -51,6 +51,7 @@ export class DecisionStore {
       onDue: (due, at) => this.#evaluator.because(at, () => perform(this.#works, due)),
       onSetBack: () => this.#evaluateAll(),
       ...(options.alarmMs !== undefined && { turnMs: options.alarmMs }),
+      ...(options.allowance !== undefined && { allowance: options.allowance }),
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, served } = options;

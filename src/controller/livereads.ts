@@ -8,12 +8,12 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { FairTurns } from "../api/fairturns.ts";
+import type { CallShare } from "./callturns.ts";
 import type { LiveReader } from "./ports.ts";
 
 /** A confirmation that is under way. */
 export interface Asker {
-  /** Absent: the Cluster is not in memory, so a caller may have invented it. All such confirmations have one share. */
-  readonly cluster: { readonly namespace: string; readonly name: string } | undefined;
+  readonly share: CallShare;
   /** The caller does not wait for its result any more. */
   over: boolean;
 }
@@ -23,7 +23,6 @@ const PLACES = 12;
 
 /** No namespace has this name. */
 const ALL_NAMESPACES = "*";
-const NOT_IN_MEMORY = "?";
 
 type Share = readonly [group: string, member: string];
 
@@ -85,8 +84,8 @@ export class LiveReads {
 }
 
 /** `kind`: of the reads that all Clusters of the namespace need. No Cluster has capital letters in its name. */
-function shareOf({ cluster }: Asker, kind?: string): Share {
-  return cluster === undefined ? [NOT_IN_MEMORY, ""] : [cluster.namespace, kind ?? cluster.name];
+function shareOf({ share: { namespace, cluster } }: Asker, kind?: string): Share {
+  return [namespace, cluster === "" ? "" : (kind ?? cluster)];
 }
 
 interface Read {

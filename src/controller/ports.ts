@@ -7,6 +7,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { TimeAllowance } from "./allowance.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { Transition } from "./transitions.ts";
@@ -22,6 +23,8 @@ export interface AskRequest {
    * the request only if nothing else has changed the Cluster, so no read could be newer.
    */
   readonly admission?: true;
+  /** No other client can have sent the review, so its names are not invented. */
+  readonly fromApiServer?: true;
 }
 
 /** The read side of an informer. */
@@ -58,6 +61,8 @@ export interface StoreOptions {
   readonly compileMs?: number;
   /** How long the work that is due may keep it, at a time. */
   readonly alarmMs?: number;
+  /** How much of it each namespace may use. */
+  readonly allowance?: TimeAllowance;
 }
 
 /** Why the operator cannot know something. */

@@ -5,16 +5,16 @@ import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { isAsked } from "../operations/shows.ts";
-import { refusalOf } from "../rollouts/claim.ts";
+import { graceOf, refusalOf } from "../rollouts/claim.ts";
 import { type Health, healthOf } from "../rollouts/health.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./samespec.ts";
-import { graceOf, RolloutQueue, type Waiting } from "./rolloutqueue.ts";
+import { RolloutQueue, type Waiting } from "./rolloutqueue.ts";
 import { inSlices } from "./slices.ts";
-import { atOnce, type Steps } from "../api/steps.ts";
+import { atOnce, COSTLY, type Steps } from "../api/steps.ts";
 import type { Namespace } from "../api/meta.ts";
 
 export interface RolloutWorld {
@@ -28,6 +28,8 @@ export interface RolloutWorld {
   readonly nowMs: () => number;
   /** How long the queue may be out of date; 0: never, and nothing is done in slices. */
   readonly refreshMs?: number;
+  /** How long the work over all members may keep the event loop at a time. */
+  readonly turnMs?: number;
 }
 
 /** A member, and the Cluster that it was made of. */
@@ -122,13 +124,23 @@ export class RolloutEntry {
     return remembered.health;
   }
 
+  /** Works on each member, at once or in slices. */
+  ofMembers<T>(work: (known: KnownMember) => T): T[] | Promise<T[]> {
+    return this.#run(this.#eachMember(work));
+  }
+
+  #run<T>(steps: Steps<T>): T | Promise<T> {
+    return this.#world.refreshMs === 0 ? atOnce(steps) : inSlices(steps, this.#world.turnMs);
+  }
+
   /** One step for each Cluster. */
-  *members<T>(work: (known: KnownMember) => T): Steps<T[]> {
+  *#eachMember<T>(work: (known: KnownMember) => T): Steps<T[]> {
     const all: T[] = [];
     for (const cluster of this.#world.clusters.list()) {
-      const { known } = this.#remembered(cluster);
+      const remembered = this.#remembered(cluster);
+      const { known, health } = remembered;
       if (known !== undefined) all.push(work(known));
-      yield;
+      yield health === remembered.health ? undefined : COSTLY;
     }
     return all;
   }
@@ -144,7 +156,7 @@ export class RolloutEntry {
   /** Brings the queue up to date now; where that takes more than a turn, it is when the promise resolves. */
   refreshed(): Promise<void> | undefined {
     if (this.#refreshing !== undefined) return this.#refreshing;
-    const result = this.#world.refreshMs === 0 ? atOnce(this.#refresh()) : inSlices(this.#refresh());
+    const result = this.#run(this.#refresh());
     if (!(result instanceof Promise)) return undefined;
     this.#refreshing = result.finally(() => (this.#refreshing = undefined));
     return this.#refreshing;
@@ -156,7 +168,7 @@ export class RolloutEntry {
     this.#refreshedAt = began;
     this.#hasChanged = false;
     const rollout = this.#compiled;
-    const known = yield* this.members((each) => each);
+    const known = yield* this.#eachMember((each) => each);
     const members = known.map(({ member }) => member);
     const slots = new Slots(rollout, this.status ?? {}, members, now());
     yield;

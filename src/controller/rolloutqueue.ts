@@ -7,6 +7,7 @@ import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
+import { graceOf } from "../rollouts/claim.ts";
 import type { Slots } from "../rollouts/slots.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import type { Member } from "../rollouts/member.ts";
@@ -20,12 +21,6 @@ export interface Waiting {
 
 /** Who has been passed over goes behind for this long. */
 const BEHIND_MS = 10 * 60_000;
-const GRACE_MS = 5000;
-
-/** How long a Cluster may be silent. */
-export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
-  return 2 * retryAfterSeconds * 1000 + GRACE_MS;
-}
 
 /** By uid; all times are monotonic milliseconds. */
 export class RolloutQueue {

@@ -18,7 +18,6 @@ import type { Rollouts } from "./rollouts.ts";
 import { untilDue } from "./rolloutdue.ts";
 import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
 import type { Lister } from "./ports.ts";
-import { inSlices } from "./slices.ts";
 
 export interface RolloutReconcilerOptions {
   readonly rollouts: Rollouts;
@@ -119,7 +118,7 @@ export class RolloutReconciler {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
     await entry.refreshed();
-    const members = await inSlices(entry.members((known) => this.#stateOf(entry, known)));
+    const members = await entry.ofMembers((known) => this.#stateOf(entry, known));
     return computeRolloutStatus(
       {
         rollout,

@@ -131,7 +131,8 @@ export class Rollouts {
 
   async #confirm(request: AskRequest, decision: Decision, world: LiveWorld): Promise<Confirmation> {
     const { api, onStale } = this.#options;
-    if (!this.#hasAll(await api.rollouts())) {
+    const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
+    if (!this.#hasAll(await api.rollouts(), before)) {
       onStale();
       return { ok: false, reason: "RolloutNotInMemory" };
     }
@@ -139,11 +140,17 @@ export class Rollouts {
     return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
   }
 
-  /** Whether memory has all of these rollouts as they are, so that none of them is passed over. */
-  #hasAll(live: readonly ObjectMeta[]): boolean {
-    return live.every(({ name, uid, generation }) => {
+  /**
+   * Whether memory has all of these rollouts as they are, so that none of them is passed over. A resource version below
+   * the one that memory had before the read means a restored etcd, where the same generation may be another spec.
+   */
+  #hasAll(live: readonly ObjectMeta[], before: ReadonlyMap<string, ObjectMeta>): boolean {
+    return live.every((metadata) => {
+      const { name, uid, generation } = metadata;
       const known = this.#entries.get(name)?.object.metadata;
-      return known?.uid === uid && known.generation === generation;
+      if (known?.uid !== uid || known.generation !== generation) return false;
+      const seen = before.get(name);
+      return seen?.uid !== uid || isNotOlder(metadata, seen);
     });
   }
 

@@ -3,6 +3,7 @@
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Ask } from "../operations/operation.ts";
 import { Alarm } from "./alarm.ts";
+import type { TimeAllowance } from "./allowance.ts";
 import { parsePolicyKey } from "./policyset.ts";
 
 interface OfPolicy {
@@ -73,8 +74,9 @@ export class Schedule {
     /** The clock was set back, so results computed before may lie in its future. */
     readonly onSetBack: () => void;
     readonly turnMs?: number;
+    readonly allowance?: TimeAllowance;
   }) {
-    const { now, onDue, onSetBack, turnMs } = options;
+    const { now, onDue, onSetBack, turnMs, allowance } = options;
     this.#alarm = new Alarm({
       now,
       ownerOf: (key) => ownerOf(this.#due.get(key)),
@@ -85,6 +87,7 @@ export class Schedule {
       },
       onSetBack,
       ...(turnMs !== undefined && { turnMs }),
+      ...(allowance !== undefined && { allowance }),
     });
   }
 

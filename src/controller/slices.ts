@@ -1,30 +1,31 @@
 /** Work over thousands of Clusters, in slices between which calls are answered. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Steps } from "../api/steps.ts";
+import { COSTLY, type Steps } from "../api/steps.ts";
 import { TURN_MS } from "./turn.ts";
 
-/** The clock is looked at after so many steps: a small fleet is always done at once. */
+/** The clock is looked at after so many cheap steps: a small fleet is always done at once. */
 const STEPS = 64;
 
 /** At once if that is quick. */
-export function inSlices<T>(steps: Steps<T>): T | Promise<T> {
-  const first = slice(steps);
-  return first.done === true ? first.value : theRest(steps);
+export function inSlices<T>(steps: Steps<T>, turnMs: number = TURN_MS): T | Promise<T> {
+  const first = slice(steps, turnMs);
+  return first.done === true ? first.value : theRest(steps, turnMs);
 }
 
-async function theRest<T>(steps: Steps<T>): Promise<T> {
+async function theRest<T>(steps: Steps<T>, turnMs: number): Promise<T> {
   for (;;) {
     await nextTurn();
-    const next = slice(steps);
+    const next = slice(steps, turnMs);
     if (next.done === true) return next.value;
   }
 }
 
-function slice<T>(steps: Steps<T>): IteratorResult<void, T> {
-  const end = performance.now() + TURN_MS;
+function slice<T>(steps: Steps<T>, turnMs: number): IteratorResult<unknown, T> {
+  const end = performance.now() + turnMs;
   for (let count = 1; ; count += 1) {
     const step = steps.next();
-    if (step.done === true || (count % STEPS === 0 && performance.now() >= end)) return step;
+    if (step.done === true) return step;
+    if ((step.value === COSTLY || count % STEPS === 0) && performance.now() >= end) return step;
   }
 }

@@ -210,6 +210,7 @@ export class Informer<T extends Stored> {
         timeoutSeconds: Math.round(min + (max - min) * this.#random()),
         metadataOnly: this.#options.metadataOnly ?? false,
         idleTimeoutMs: this.#tuning.idleTimeoutMs,
+        sliceMs: this.#tuning.sliceMs,
         signal: session.controller.signal,
         onOpen: () => {
           opened = true;

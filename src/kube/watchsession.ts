@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KubeClient, Scope } from "./kubeclient.ts";
 import { childOf } from "./deadline.ts";
 import { KubeError } from "./kubeerror.ts";
@@ -11,6 +12,8 @@ export interface WatchSession extends Scope {
   readonly timeoutSeconds: number;
   readonly metadataOnly: boolean;
   readonly idleTimeoutMs: number;
+  /** How long events that arrive together may keep the event loop from other work. */
+  readonly sliceMs: number;
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   /** An error that it throws ends the watch and is rethrown. */
@@ -22,7 +25,7 @@ export interface WatchSession extends Scope {
  * stalls.
  */
 export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
-  const { resource, idleTimeoutMs, onEvent } = session;
+  const { resource, idleTimeoutMs, sliceMs, onEvent } = session;
   const life = childOf(session.signal);
   const stalled = new KubeError(
     `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`,
@@ -40,9 +43,14 @@ export async function followWatch(client: Pick<KubeClient, "watch">, session: Wa
       isStalled = true;
       life.controller.abort();
     }, idleTimeoutMs);
+    let end = performance.now() + sliceMs;
     for await (const event of events) {
       idle.refresh();
       onEvent(event);
+      if (performance.now() < end) continue;
+      // Events that have arrived already come without a turn of the event loop in between: a tenant can cause thousands.
+      await nextTurn();
+      end = performance.now() + sliceMs;
     }
   } catch (error) {
     throw isStalled ? stalled : error;

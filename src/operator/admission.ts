@@ -81,7 +81,7 @@ export function createAdmission({
     now,
   };
   const recorder = recordAdmission({ metrics, log, authenticated });
-  const routes = createAdmissionRoutes({ policies, clusters: { source, recorder, now } });
+  const routes = createAdmissionRoutes({ policies, clusters: { authenticated, source, recorder, now } });
   return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 

@@ -25,6 +25,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
+import { prepareValidation } from "../policy/validation/schema.ts";
 import type { Memory } from "./admission.ts";
 import { ApiServer } from "./apiserver.ts";
 import { createInformers, type Informers, nameInformers } from "./informers.ts";
@@ -233,7 +234,7 @@ function createSources(
   });
   const common: Pick<DecisionSource & ClusterDecisions, "loaded" | "inTurn"> = {
     loaded: () => store.loaded,
-    inTurn: ({ cluster }, decide, refuse) => turns.run(shareOf(cluster, store.answers), decide, refuse),
+    inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),
   };
   const clusters: ClusterDecisions = {
     ...common,
@@ -275,7 +276,7 @@ interface Parts {
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   const { informers, objects, registrations, named, store, queues, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
-  const load = whenRead(parts, signal).then(
+  const load = Promise.all([whenRead(parts, signal), prepare()]).then(
     () => {
       store.load();
       log.info("Loaded policies, Clusters and Namespaces", {
@@ -289,6 +290,11 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   await Promise.all([load, ...queues.map((queue) => queue.run(signal)), objects.run(signal), ...informing]);
   clearInterval(polling);
   store.stop();
+}
+
+/** Before calls come: the first policy of a kind must not keep them waiting. */
+async function prepare(): Promise<void> {
+  for (const _ of prepareValidation()) await nextTurn();
 }
 
 function watchAvailability({ informers, registrations, lookAgain, registered, log }: Parts): () => void {

@@ -5,7 +5,7 @@
 
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { timestamp } from "../policy/instant.ts";
+import { readTimestamp, timestamp } from "../policy/instant.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { closedBy, isHalted } from "./stages.ts";
 import { isOverdue, type Slots } from "./slots.ts";
@@ -37,8 +37,17 @@ export type ClaimResult =
   | { readonly begins: true; readonly status?: HookRolloutStatus }
   | { readonly begins: false; readonly reason: HoldReason; readonly stage?: string };
 
-/** A Cluster that took its slot this often and never began waits until the claim has ended. */
-const MAX_ATTEMPTS = 3;
+/**
+ * A Cluster that took its slot this long ago and never began waits until the claim has ended. Calls do not count: any
+ * caller can ask often, and Cluster API has to find the slot when it asks again.
+ */
+const RENEWABLE_MS = 60_000;
+const GRACE_MS = 5000;
+
+/** How long a Cluster may be silent that Cluster API asks about. */
+export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
+  return 2 * retryAfterSeconds * 1000 + GRACE_MS;
+}
 
 /** What one round has read. */
 export interface Round {
@@ -59,7 +68,7 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { uid } = candidate.metadata;
   const own = ownClaim({ rollout, status, now }, candidate);
   const others = (status.running ?? []).filter((each) => each.uid !== uid);
-  const taken = own !== undefined ? renewed(own, now) : newClaim(round, { ...candidate, stage });
+  const taken = own !== undefined ? renewed(own, rollout, now) : newClaim(round, { ...candidate, stage });
   return "begins" in taken ? taken : { begins: true, status: { ...status, running: [...others, taken] } };
 }
 
@@ -75,8 +84,11 @@ export function ownClaim(
 
 type Refusal = ClaimResult & { readonly begins: false };
 
-function renewed(own: RolloutClaim, now: Date): RolloutClaim | Refusal {
-  if (own.attempts >= MAX_ATTEMPTS) return { begins: false, reason: "ClaimExpires" };
+function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): RolloutClaim | Refusal {
+  const since = readTimestamp(own.claimedAt);
+  const renewableMs = Math.max(RENEWABLE_MS, graceOf(rollout));
+  if (since === undefined || now.getTime() - since.getTime() > renewableMs)
+    return { begins: false, reason: "ClaimExpires" };
   return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
 }
 

@@ -3,12 +3,19 @@
 import { compare, parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion } from "../operations/shows.ts";
+import { Budgets, inOneDecision, within } from "../policy/budget.ts";
 import type { CompiledRollout } from "./rollout.ts";
 
 /** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
 export type Health = "Healthy" | "Unhealthy" | "Unknown";
 
-export function healthOf({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {
+/** All checks together have the steps of a ClusterHookPolicy: owners of Clusters choose how many annotations there are. */
+export function healthOf(rollout: CompiledRollout, cluster: Cluster, now: Date): Health {
+  const budget = new Budgets().of({ kind: "ClusterHookPolicy", name: rollout.name });
+  return inOneDecision(() => within(budget, () => judgeHealth(rollout, cluster, now)));
+}
+
+function judgeHealth({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {
   let health: Health = "Healthy";
   for (const { expression } of healthyWhen) {
     const result = expression?.evaluate({ cluster, now });

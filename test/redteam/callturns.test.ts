@@ -41,7 +41,7 @@ function lab(turnMs = -Infinity): Lab {
   const { handle } = createHandler("BeforeClusterDelete", true, {
     source: {
       loaded: () => true,
-      inTurn: (request, decide, refuse) => turns.run(shareOf(request.cluster, store.answers), decide, refuse),
+      inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),
       ask: (request, at) => {
         decided.push(`${request.cluster.metadata.namespace}/${request.cluster.metadata.name}`);
         return store.answers.ask(request, at);

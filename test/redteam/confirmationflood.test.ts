@@ -13,7 +13,7 @@ import { LiveReads } from "../../src/controller/livereads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
-import type { LiveReader } from "../../src/controller/ports.ts";
+import type { AskRequest, LiveReader } from "../../src/controller/ports.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */
 class SlowServer implements LiveReader {
@@ -73,7 +73,7 @@ const POLICIES = ["team-a", "team-b"].map((ns) => hookPolicy({}, { namespace: ns
 
 interface Lab {
   readonly server: SlowServer;
-  readonly ask: (cluster: Cluster) => Promise<Confirmation>;
+  readonly ask: (cluster: Cluster, review?: Partial<AskRequest>) => Promise<Confirmation>;
 }
 
 function lab(stuck?: (what: string) => boolean): Lab {
@@ -91,7 +91,7 @@ function lab(stuck?: (what: string) => boolean): Lab {
     onStale: () => undefined,
     budgetMs: 3000,
   });
-  return { server, ask: (about) => confirmer.confirm({ call: DELETE, cluster: about }) };
+  return { server, ask: (about, review) => confirmer.confirm({ call: DELETE, cluster: about, ...review }) };
 }
 
 /** How many reads are answered until it is. */
@@ -145,6 +145,33 @@ describe("a flood of confirmations", () => {
       for (let index = 0; index < 2000; index++) void ask(approved("team-a", "prod-0"));
       await server.serve();
       const reads = await readsUntil(server, ask(approved("team-a", "prod-1")));
+      assert.ok(reads <= A_FEW, `${reads} reads`);
+    });
+
+    const creation = { call: { hook: "BeforeClusterCreate" }, admission: true } as const;
+    const created = approved("team-b", "new");
+    const reviews: Readonly<Record<string, Partial<AskRequest>>> = {
+      "of the API server": { ...creation, fromApiServer: true },
+      "of any client": creation,
+    };
+    for (const [by, review] of Object.entries(reviews)) {
+      for (const [about, flood] of Object.entries(FLOODS)) {
+        test(`for a review of a creation, ${by}, in a flood about ${about}`, async () => {
+          const { server, ask } = lab();
+          for (let index = 0; index < 2000; index++) void ask(flood(index));
+          await server.serve();
+          const reads = await readsUntil(server, ask(created, review));
+          assert.ok(reads <= A_FEW, `${reads} reads`);
+        });
+      }
+    }
+
+    test("for a review of a creation while another namespace creates thousands", async () => {
+      const { server, ask } = lab();
+      const review = { ...creation, fromApiServer: true } as const;
+      for (let index = 0; index < 2000; index++) void ask(approved("team-a", `new-${index}`), review);
+      await server.serve();
+      const reads = await readsUntil(server, ask(created, review));
       assert.ok(reads <= A_FEW, `${reads} reads`);
     });
 
@@ -222,8 +249,9 @@ describe("a flood of confirmations", () => {
             else {
               const [ns = "", name = ""] = step.cluster.split("/");
               const before = begun;
-              const known = ns === "unknown" ? undefined : { namespace: ns, name };
-              const got = reads.cluster({ cluster: known, over: false }, ns, name).then(
+              const share =
+                ns === "unknown" ? { namespace: "?", cluster: "" } : { namespace: ns, cluster: name };
+              const got = reads.cluster({ share, over: false }, ns, name).then(
                 ({ metadata: { resourceVersion } }) => Number(resourceVersion),
                 (error: unknown) => Number((error as Error).message),
               );

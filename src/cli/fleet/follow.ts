@@ -44,6 +44,7 @@ export async function follow(
         timeoutSeconds: WATCH_SECONDS,
         metadataOnly: false,
         idleTimeoutMs: DEFAULT_TUNING.idleTimeoutMs,
+        sliceMs: DEFAULT_TUNING.sliceMs,
         signal,
         onOpen: () => undefined,
         onEvent: (event) => {

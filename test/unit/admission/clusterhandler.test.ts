@@ -63,6 +63,7 @@ function lab({ policies = [deny()], reader = {}, decisions = {} }: Given = {}): 
   const now = (): Date => NOW;
   const confirmer = new Confirmer({ store, reader: counting, log: silent, now, onStale: () => undefined });
   const handle = createClusterHandler({
+    authenticated: true,
     source: {
       loaded: () => true,
       inTurn: (_request, decide) => decide(),

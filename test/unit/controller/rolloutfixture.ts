@@ -120,6 +120,8 @@ export function replicaOf({
     firstAsked: () => NOW,
     now: () => time.now,
     nowMs: () => time.nowMs,
+    // How much is done at a time must not depend on how fast the machine is.
+    turnMs: Infinity,
   };
   const rollouts = new Rollouts({
     ...world,

@@ -119,6 +119,7 @@ export class RolloutReplica {
       onStale: () => undefined,
       reasonOf: String,
       budgetMs: Infinity,
+      turnMs: Infinity,
     });
     this.#reconciler = new RolloutReconciler({
       rollouts: this.rollouts,

@@ -122,8 +122,11 @@ describe("a slot", () => {
     ],
     ["no stage", { spec: { stages: STAGES }, of: clusterMeta("b") }, "NoStage"],
     [
-      "three attempts",
-      { status: readyStatus({ running: [{ ...CLAIMED, attempts: 3 }] }), of: clusterMeta("a") },
+      "a claim of its own that is older than a minute",
+      {
+        status: readyStatus({ running: [{ ...CLAIMED, claimedAt: "2026-11-23T11:58:59Z" }] }),
+        of: clusterMeta("a"),
+      },
       "ClaimExpires",
     ],
     [
@@ -203,6 +206,13 @@ describe("a slot", () => {
       assert.equal(attempt(how).begins, true);
     });
   }
+
+  test("is renewed for as long as Cluster API may be silent, where that is longer", () => {
+    const status = readyStatus({ running: [{ ...CLAIMED, claimedAt: "2026-11-23T11:49:55Z" }] });
+    const late = { status, of: clusterMeta("a") };
+    assert.equal(attempt({ ...late, spec: { retryAfterSeconds: 300 } }).begins, true);
+    assert.equal(attempt({ ...late, spec: { retryAfterSeconds: 299 } }).begins, false);
+  });
 
   test("is renewed for the same target, and replaced for another one", () => {
     const status = readyStatus({ running: [CLAIMED] });

@@ -1,0 +1,36 @@
+/** A run of some scenarios replaces their rows in the result of an earlier run of all. */
+
+import type { PartResult, Row, Table } from "../result.ts";
+
+/** `ids`: of the scenarios that were run again; the ids of their rows end with them. */
+export function mergeResults(
+  earlier: PartResult | undefined,
+  again: PartResult,
+  ids: readonly string[],
+): PartResult {
+  if (earlier === undefined) return again;
+  const isAgain = ({ id }: Row): boolean => ids.some((each) => id.endsWith(`-${each}`));
+  const titles = [...new Set([...earlier.tables, ...again.tables].map(({ title }) => title))];
+  const tables = titles.map((title) => {
+    const [before, now] = [rowsOf(earlier.tables, title), rowsOf(again.tables, title)];
+    const at = before.findIndex(isAgain);
+    const kept = before.filter((row) => !isAgain(row));
+    return { title, rows: kept.toSpliced(at < 0 ? kept.length : at, 0, ...now) };
+  });
+  const note = remark(again, ids);
+  const isOld = (text: string): boolean => text.startsWith(note.slice(0, note.indexOf("on ")));
+  const others = earlier.notes.filter((text) => !isOld(text) && !again.notes.includes(text));
+  return { ...earlier, tables, notes: [...again.notes, ...others, note] };
+}
+
+function rowsOf(tables: readonly Table[], title: string): readonly Row[] {
+  return tables.find((table) => table.title === title)?.rows ?? [];
+}
+
+/** The rest of the result keeps its own date and machine. */
+function remark(
+  { date, machine: { cpu, cores, kernel, versions } }: PartResult,
+  ids: readonly string[],
+): string {
+  return `Measured again (${ids.join(", ")}) on ${date}: ${cpu}, ${cores} cores, Linux ${kernel}, node ${versions["node"]}.`;
+}

@@ -1,0 +1,90 @@
+/** Calls that are not Cluster API's, about Clusters that wait for a slot of a rollout. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Steps } from "../../src/api/steps.ts";
+import { inSlices } from "../../src/controller/slices.ts";
+import { healthOf } from "../../src/rollouts/health.ts";
+import { compileRollout } from "../../src/rollouts/rollout.ts";
+import { scopeOf } from "../../src/rollouts/scope.ts";
+import { confirm, marked, reasonOf, replicaOf, waitingCluster } from "../unit/controller/rolloutfixture.ts";
+import { hookRollout, NOW, readyStatus } from "../unit/rollouts/fixtures.ts";
+
+const [A, B] = [waitingCluster("a"), waitingCluster("b")];
+
+describe("forged calls about the first of the queue", () => {
+  test("take no more than its slot, and leave it to Cluster API's own call", async () => {
+    const replica = replicaOf({ clusters: [A, B] });
+    for (let call = 0; call < 20; call += 1) assert.equal(reasonOf(await confirm(replica, A)), "go");
+    assert.equal(reasonOf(await confirm(replica, B)), "NoFreeSlot");
+    replica.time.now = new Date(NOW.getTime() + 25_000);
+    assert.equal(reasonOf(await confirm(replica, A)), "go", "the slot was used up by calls");
+    replica.put(marked("a"));
+    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+  });
+
+  test("keep the slot of a Cluster that never begins no longer than its claim", async () => {
+    const status = readyStatus({ scope: scopeOf(hookRollout({}).spec) });
+    const replica = replicaOf({ clusters: [A, B], status });
+    const reasons = new Set<string>();
+    for (let seconds = 0; seconds <= 300; seconds += 5) {
+      Object.assign(replica.time, { now: new Date(NOW.getTime() + seconds * 1000), nowMs: seconds * 1000 });
+      if (replica.api.running("upgrades").includes("a") || seconds === 0)
+        reasons.add(reasonOf(await confirm(replica, A)));
+      await replica.reconciler.reconcile("upgrades");
+    }
+    assert.deepEqual([...reasons], ["go", "ClaimExpires"]);
+    assert.deepEqual(replica.api.running("upgrades"), []);
+  });
+});
+
+test("a rollout from before a restore of etcd is not what memory knows under the same generation", async () => {
+  const replica = replicaOf({ clusters: [A], specs: { upgrades: { mode: "Audit" } } });
+  assert.equal(reasonOf(await confirm(replica, A)), "go");
+  const known = replica.api.stored.get("upgrades");
+  assert.ok(known !== undefined);
+  const metadata = { ...known.metadata, resourceVersion: "5" };
+  const restored = { ...known, metadata, spec: { ...known.spec, mode: "Enforce" as const, paused: true } };
+  replica.api.stored.set("upgrades", restored);
+  assert.equal(reasonOf(await confirm(replica, A)), "RolloutNotInMemory");
+  replica.rollouts.rolloutChanged("upgrades", undefined);
+  replica.rollouts.rolloutChanged("upgrades", restored);
+  assert.equal(reasonOf(await confirm(replica, A)), "Paused");
+});
+
+describe("checks of health over Clusters with many annotations", () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index}`);
+  const annotations = Object.fromEntries(names(1000).map((name) => [name, "b"]));
+  const upgraded = { ...A, metadata: { ...A.metadata, annotations } };
+  const health = (count: number): string => {
+    const expression = "cluster.metadata.annotations.all(a, a != 'x')";
+    const healthyWhen = names(count).map((name) => ({ name, expression }));
+    return healthOf(compileRollout(hookRollout({ healthyWhen })), upgraded, NOW);
+  };
+
+  test("share the steps of one decision", () => {
+    assert.deepEqual([1, 16].map(health), ["Healthy", "Unknown"]);
+  });
+
+  test("are evaluated in slices, one at a time where they take that long", async (t) => {
+    let ms = 0;
+    t.mock.method(performance, "now", () => (ms += 10));
+    const slicesOf = async (step: Parameters<typeof stepsOf>[0]): Promise<number> => {
+      let slices = 0;
+      const done = Promise.resolve(inSlices(stepsOf(step)));
+      for (let over = false; !over; slices += 1) {
+        void done.then(() => (over = true));
+        await nextTurn();
+      }
+      return slices;
+    };
+    assert.ok((await slicesOf("costly")) >= 50);
+    assert.ok((await slicesOf(undefined)) <= 2);
+  });
+
+  function* stepsOf(step: "costly" | undefined): Steps<number> {
+    for (let count = 0; count < 50; count += 1) yield step;
+    return 50;
+  }
+});
