@@ -3,7 +3,34 @@
  * Gates that count the time since a hook's first call are left out, because nothing has begun.
  */
 
+import type { HookCall } from "../api/runtimehooks.ts";
+import { decide } from "./decide.ts";
+import type { Decision } from "./decision.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
+import type { World } from "./world.ts";
+
+export const ADMISSION_VERDICTS = ["Denied", "Warned", "Passed"] as const;
+
+/** What policies say of a request, where nothing has to be confirmed first. */
+export interface Admitted {
+  readonly verdict: (typeof ADMISSION_VERDICTS)[number];
+  /** Of the policies that refuse. */
+  readonly denial: Decision;
+  /** Of those that warn; the API server hears it only of a request that none refuses. */
+  readonly warning: Decision;
+}
+
+export function admit(
+  policies: readonly CompiledPolicy[],
+  world: World,
+  call: HookCall,
+  now: Date,
+): Admitted {
+  const denial = decide(denying(policies), world, call, now);
+  const warned = decide(warning(policies), world, call, now);
+  const verdict = denial.holds ? "Denied" : warned.holds ? "Warned" : "Passed";
+  return { verdict, denial, warning: warned };
+}
 
 /** The policies that refuse a request; each with nothing but the rules that do. */
 export function denying(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {

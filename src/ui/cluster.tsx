@@ -96,7 +96,7 @@ interface OperationProps {
 }
 
 function Operation({ operation, override, at, connection }: OperationProps) {
-  const { hook, targetVersion, verdict, firstAsked, passed, holds, message } = operation;
+  const { hook, targetVersion, verdict, firstAsked, passed, holds, message, admission } = operation;
   return (
     <article class="operation">
       <h2>
@@ -105,13 +105,21 @@ function Operation({ operation, override, at, connection }: OperationProps) {
         {targetVersion !== undefined && <span class="num soft"> {targetVersion}</span>}
         {at !== "" && <span class="chip">at {dateText(at)}</span>}
       </h2>
-      <p class="soft">{askedText(firstAsked, passed)}</p>
+      <p class="soft">
+        {askedText(firstAsked, passed)} {admission !== undefined && ADMISSION[admission]}
+      </p>
       {holds === true && <p class="said">{message}</p>}
       <Steps operation={operation} override={override} connection={connection} />
       <DecisionTree operation={operation} connection={connection} />
     </article>
   );
 }
+
+const ADMISSION = {
+  Denied: "The API server would refuse the request.",
+  Warned: "The API server would warn of the request.",
+  Passed: "The API server would not refuse the request.",
+} as const;
 
 function askedText(firstAsked: string | undefined, passed: boolean): string {
   if (firstAsked !== undefined) return `Cluster API asks since ${dateText(firstAsked)}.`;

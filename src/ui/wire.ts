@@ -112,6 +112,8 @@ export interface ExplainReport {
 
 export interface ExplainedOperation {
   readonly hook: string;
+  /** What admission answers to the request by which the hook would be called; absent: no rule speaks there. */
+  readonly admission?: "Denied" | "Warned" | "Passed";
   readonly targetVersion?: string;
   readonly firstAsked?: string;
   readonly passed: boolean;
@@ -234,6 +236,7 @@ export interface Simulated {
   readonly totals: readonly string[];
   readonly groups: readonly {
     readonly change: string;
+    /** Or the request at admission. */
     readonly hook: string;
     readonly before: string;
     readonly after: string;

@@ -8,6 +8,9 @@ import { objectsOf } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/clusterwebhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyIsReady, policyRef } from "../controlplane/policies.ts";
+import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
+import { Recipe, untyped } from "./recipefleet.ts";
+import { ADMISSION_PAGES } from "./recipepages.ts";
 import { EVERY_CALL, type Fleet, isCreated, startFleet } from "./fleet.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/admission.md"), "utf8");
@@ -53,6 +56,21 @@ describe("a Cluster whose rules speak at admission", () => {
     );
   }
 
+  interface Said {
+    readonly admission?: string;
+    readonly message: string;
+  }
+
+  /** A command of the page, with the answer in JSON. */
+  async function explained(request: string): Promise<Said | undefined> {
+    const [, args = assert.fail(request)] =
+      new RegExp(`^hookpolicy (explain .*--admission ${request}.*)$`, "m").exec(PAGE) ?? [];
+    const words = args.replace("v1.36.0", NEXT_VERSION).split(" ");
+    const run: Outcome = await hookpolicy([...words, "-o", "json", "--kubeconfig", fleet.cp.adminKubeconfig]);
+    const report = JSON.parse(run.stdout) as { readonly operations: readonly Said[] };
+    return report.operations[0];
+  }
+
   test("is upgraded when that is confirmed, and Cluster API's own writes pass", async () => {
     const { cp } = fleet;
     const upgrade = async (): Promise<unknown> =>
@@ -63,7 +81,10 @@ describe("a Cluster whose rules speak at admission", () => {
       new RegExp(`${NAME} cannot be upgraded to ${NEXT_VERSION} yet: HookPolicy ${TEAM}/protect`),
     );
     assert.notEqual((await cp.get(clusterRef(TEAM, NAME)))["spec"].topology.version, NEXT_VERSION);
+    const denied = await explained("Upgrade");
+    assert.deepEqual([denied?.admission, refusal.includes(denied?.message ?? "?")], ["Denied", true]);
     await confirm(refusal);
+    assert.equal((await explained("Upgrade"))?.admission, "Passed");
     await upgrade();
     await cp.waitFor("Cluster API to begin the upgrade", async () => {
       const { annotations = {} } = (await cp.get(clusterRef(TEAM, NAME))).metadata;
@@ -81,10 +102,37 @@ describe("a Cluster whose rules speak at admission", () => {
     const wanted = shown.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, uid);
     assert.ok(shown !== "" && refusal.includes(wanted), refusal);
     assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
+    const denied = await explained("Delete");
+    assert.deepEqual([denied?.admission, refusal.includes(denied?.message ?? "?")], ["Denied", true]);
     await confirm(refusal);
+    assert.equal((await explained("Delete"))?.admission, "Passed");
     await remove();
     await cp.waitFor("Cluster API to ask the hook, and to end the Cluster", async () => {
       return (await cp.find(ref)) === undefined;
     });
+  });
+
+  test("is protected by the recipe, and deleted when that is confirmed as the page says", async () => {
+    const { cp } = fleet;
+    const page = new Recipe(cp, "refuse-accidental-deletions");
+    await page.apply("kind: ClusterHookPolicy");
+    const cluster = await page.running({ labels: { tier: "production" } });
+    await page.shows("kubectl delete clusters");
+    await page.type("hookpolicy explain");
+    assert.equal((await cp.get(cluster)).metadata.deletionTimestamp, undefined);
+    await page.type("kubectl annotate");
+    await cp.kubectl(
+      "delete",
+      "clusters.cluster.x-k8s.io",
+      "-n",
+      page.namespace,
+      cluster.name,
+      "--wait=false",
+    );
+    await cp.waitFor("the Cluster to be gone", async () => (await cp.find(cluster)) === undefined);
+  });
+
+  test("has every command of its recipes typed", () => {
+    for (const page of ADMISSION_PAGES) assert.deepEqual(untyped(page), [], page);
   });
 });

@@ -30,6 +30,11 @@ export const ROLLOUT_PAGES: readonly string[] = PAGES.filter((page) =>
   blocksOf(page).some(({ text }) => /^kind: HookRollout$/m.test(text)),
 );
 
+/** Pages whose policies speak at admission: test/capi/clusteradmission.test.ts reads them. */
+export const ADMISSION_PAGES: readonly string[] = PAGES.filter((page) =>
+  blocksOf(page).some(({ text }) => /^ +admission: (?:Warn|Deny)$/m.test(text)),
+);
+
 /** What a `sh` block has a reader type: a line each, but a here-document is part of its command. */
 export function commandsOf(page: string): string[] {
   return blocksOf(page)

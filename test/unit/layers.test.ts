@@ -57,6 +57,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "rollouts",
     "log",
     "kube",
+    "admission/clusterdenial.ts",
     "audit/auditentry.ts",
     "hooks/registration.ts",
     "objects/objectrefusal.ts",

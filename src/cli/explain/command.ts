@@ -13,7 +13,9 @@ import {
   shortClusterName,
   version,
 } from "../command.ts";
+import { REQUESTS, type RequestName } from "../fleet/requestnames.ts";
 import type { Explanation } from "./explanation.ts";
+import type { ExplainWish } from "./liveexplanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import {
   addConnectionFlags,
@@ -31,6 +33,7 @@ const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags {
   readonly hook?: HookName;
+  readonly admission?: RequestName;
   readonly at?: Date;
   readonly filename?: readonly string[];
   readonly toVersion?: string;
@@ -49,6 +52,10 @@ const EXAMPLES = `\
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
   hookpolicy explain team-a/prod-1 --hook BeforeClusterUpgrade --to-version v1.36.0 --at 2026-12-24T18:00:00Z
 
+  # Would the API server refuse kubectl delete, or an upgrade?
+  hookpolicy explain team-a/prod-1 --admission Delete
+  hookpolicy explain team-a/prod-1 --admission Upgrade --to-version v1.36.0
+
   # Without a cluster: policies, Clusters, Namespaces and other objects from files
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
 
@@ -64,6 +71,14 @@ export function addExplain(program: Command): void {
       new Option("--hook <name>", "as if Cluster API called this hook")
         .choices(HOOK_NAMES)
         .argParser(hookName),
+    )
+    .addOption(
+      new Option(
+        "--admission <request>",
+        "what the API server would answer to this request, because of rules with admission",
+      )
+        .choices(REQUESTS)
+        .conflicts("hook"),
     )
     .option("--at <time>", "as if it were this time; default: now", instant)
     .option(
@@ -111,8 +126,10 @@ async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promis
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });
-  if (flags.toVersion !== undefined && flags.hook === undefined)
-    throw new UsageError("--to-version needs --hook");
+  if (flags.toVersion !== undefined && flags.hook === undefined && flags.admission === undefined)
+    throw new UsageError("--to-version needs --hook or --admission");
+  if (flags.admission === "Upgrade" && flags.toVersion === undefined)
+    throw new UsageError("--admission Upgrade needs --to-version");
   await checkHook(flags, options);
   const explanation =
     flags.filename === undefined
@@ -130,6 +147,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
     program,
     connection: connectionWords(flags),
     chosen: flags.at !== undefined,
+    requested: flags.admission !== undefined,
   });
   stdout.lines(lines);
 }
@@ -160,15 +178,21 @@ async function explainFiles(
     sources.map(({ object }) => object),
     { now, ...settings },
   );
-  return explain(fleet, explainOptions(clusterIn(fleet, name), settings.flags, { now }));
+  return explain(fleet, explainOptions(clusterIn(fleet, name), wishOf(settings.flags), { now }));
 }
 
-async function explainLive(name: ClusterName, wish: Flags, options: Options): Promise<Explanation> {
+function wishOf({ admission, ...flags }: Flags): ExplainWish {
+  return { ...flags, ...(admission !== undefined && { request: admission }) };
+}
+
+async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./liveexplanation.ts");
   const read = await reading(
-    withApiServer(connectionOf(wish), async (client) => readExplainable(client, name, { wish, options })),
+    withApiServer(connectionOf(flags), async (client) =>
+      readExplainable(client, name, { wish: wishOf(flags), options }),
+    ),
   );
   return explain(read.fleet, read.options);
 }

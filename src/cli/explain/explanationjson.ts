@@ -2,13 +2,9 @@
 
 import type { GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type {
-  ExplainedOperation,
-  ExplainedPolicy,
-  ExplainedRule,
-  Explanation,
-  Release,
-} from "./explanation.ts";
+import type { ExplainedOperation, Explanation } from "./explanation.ts";
+import type { ExplainedPolicy, ExplainedRule } from "./policyexplanation.ts";
+import type { Release } from "./wayout.ts";
 
 export function explanationJson({ cluster, at, notes, operations }: Explanation): string {
   const report = { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
@@ -47,10 +43,11 @@ function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy
   };
 }
 
-function ruleJson({ trace, release, isSinceKnown }: ExplainedRule): Record<string, unknown> {
+function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): Record<string, unknown> {
   const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
   return {
     ...rest,
+    ...(admission !== undefined && { admission }),
     ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
     ...releaseJson("earliestRelease", release),
     gates: gates.map(gateJson),

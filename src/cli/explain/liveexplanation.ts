@@ -4,6 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Options } from "../../operator/options.ts";
+import type { RequestName } from "../fleet/requestnames.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { Unread } from "../fleet/clusterworld.ts";
 import { type ClusterName, readCluster } from "../fleet/livecluster.ts";
@@ -12,6 +13,7 @@ import { type ExplainOptions, queriesFor } from "./explanation.ts";
 /** What is explained; absent parts as in ExplainOptions. */
 export interface ExplainWish {
   readonly hook?: HookName;
+  readonly request?: RequestName;
   readonly at?: Date;
   readonly toVersion?: string;
   readonly fromVersion?: string;
@@ -43,7 +45,7 @@ export async function readExplainable(
 
 export function explainOptions(
   cluster: Cluster,
-  { hook, at, toVersion, fromVersion }: ExplainWish,
+  { hook, request, at, toVersion, fromVersion }: ExplainWish,
   {
     now,
     unread = [],
@@ -56,6 +58,7 @@ export function explainOptions(
     unread,
     live,
     ...(hook !== undefined && { hook }),
+    ...(request !== undefined && { request }),
     ...(at !== undefined && { at }),
     ...(toVersion !== undefined && { toVersion }),
     ...(fromVersion !== undefined && { fromVersion }),

@@ -1,21 +1,16 @@
 /** Prints an explanation for people: first what to do, then why. */
 
-import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
+import type { Admitted } from "../../policy/admission.ts";
+import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { Colour } from "../terminal/colour.ts";
-import type {
-  ExplainedOperation,
-  ExplainedPolicy,
-  ExplainedRule,
-  Explanation,
-  Release,
-  Step,
-} from "./explanation.ts";
+import type { ExplainedOperation, Explanation } from "./explanation.ts";
+import type { ExplainedPolicy } from "./policyexplanation.ts";
+import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policytree.ts";
+import type { Step } from "./wayout.ts";
 import type { ExplainedRollout } from "./rollouthold.ts";
-import type { StatusComparison } from "./storedstatus.ts";
-import { durationText } from "../../policy/duration.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 export interface TextOptions {
@@ -28,6 +23,8 @@ export interface TextOptions {
   readonly connection: string;
   /** Whether the instant was chosen by a flag instead of now. */
   readonly chosen: boolean;
+  /** Whether a request to the API server is explained. */
+  readonly requested: boolean;
 }
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
@@ -38,7 +35,7 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
-  const all = blocks.length === 0 ? [none] : blocks;
+  const all = blocks.length === 0 && !options.requested ? [none] : blocks;
   const warnings = notes.flatMap((note) =>
     wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
   );
@@ -57,9 +54,13 @@ function operationLines(
     ...rolloutDetails(operation),
     ...waits(operation),
     ...outlook(operation, name, options),
+    ...admissionDetail(operation, name, options),
     ...lifted(operation),
   ];
-  const trees = ranked(operation.policies).map((policy) => treeLines(policyBranch(policy, options), columns));
+  const isRequest = operation.request !== undefined;
+  const trees = ranked(operation.policies).map((policy) =>
+    treeLines(policyBranch(policy, { ...options, isRequest }), columns),
+  );
   return [
     ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
     ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
@@ -68,6 +69,24 @@ function operationLines(
     ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, options), columns)),
   ];
 }
+
+function admissionDetail(
+  { request, admission, hook, targetVersion }: ExplainedOperation,
+  name: string,
+  { program, connection }: TextOptions,
+): Detail[] {
+  if (request !== undefined || admission === undefined) return [];
+  const words =
+    hook === "BeforeClusterDelete" ? "Delete" : `Upgrade --to-version ${targetVersion ?? "VERSION"}`;
+  const command = `${program} explain ${name} --admission ${words}${connection}`;
+  return [{ label: "admission", text: `${ANSWERS[admission]}: ${command}` }];
+}
+
+const ANSWERS: Readonly<Record<Admitted["verdict"], string>> = {
+  Denied: "refuses the request",
+  Warned: "warns of the request",
+  Passed: "passes the request",
+};
 
 function rolloutDetails({ rollouts }: ExplainedOperation): Detail[] {
   return rollouts.filter(({ holds }) => holds).map(({ message }) => ({ label: "because", text: message }));
@@ -88,7 +107,7 @@ function rolloutBranch(
 }
 
 function headline(
-  { verdict, hook, targetVersion, firstAsked, passed }: ExplainedOperation,
+  { verdict, hook, targetVersion, firstAsked, passed, request, admission }: ExplainedOperation,
   cluster: string,
   { colour, at, chosen }: TextOptions & { readonly at: Date },
 ): string {
@@ -100,19 +119,9 @@ function headline(
         : ", which Cluster API does not ask about now"
       : `, asked since ${timestamp(firstAsked)}`;
   const when = chosen ? `, at ${timestamp(at)}` : "";
+  if (request !== undefined)
+    return `${painted(admission ?? verdict, colour)} at admission: ${request} of ${cluster}${version}${when}`;
   return `${painted(verdict, colour)}: ${hook}${version} of ${cluster}${asked}${when}`;
-}
-
-function painted(verdict: Verdict | "Skipped", colour: Colour): string {
-  const paint: Readonly<Record<typeof verdict, (text: string) => string>> = {
-    Allowed: colour.green,
-    Observed: colour.green,
-    WouldBlock: colour.yellow,
-    Blocked: colour.red,
-    NotEvaluable: colour.red,
-    Skipped: colour.dim,
-  };
-  return paint[verdict](verdict);
 }
 
 function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
@@ -169,23 +178,21 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
   );
 }
 
-function commandText(command: string, { colour, connection }: TextOptions): string {
-  return colour.cyan(`${command}${connection}`);
-}
-
 /** The author's messages, once per rule. */
 function said({ message }: Step): Detail[] {
   return message === undefined ? [] : [{ label: "note", text: message }];
 }
 
 function outlook(
-  { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies, rollouts }: ExplainedOperation,
+  operation: ExplainedOperation,
   name: string,
   { program, connection }: TextOptions,
 ): Detail[] {
+  const { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies, rollouts } = operation;
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
+  if (operation.request !== undefined) return atAdmission(operation, name, { program, connection });
   if (!holds) {
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
@@ -206,6 +213,22 @@ function outlook(
     },
     { label: "override", text: command, whole: true },
   ];
+}
+
+/** A refused request is not repeated by itself. */
+function atAdmission(
+  { request, admission, hook, release, policies }: ExplainedOperation,
+  name: string,
+  options: Pick<TextOptions, "program" | "connection">,
+): Detail[] {
+  if (admission === "Passed") return [{ label: "passes", text: "now" }];
+  const rules = policies.flatMap((each) => each.rules);
+  if (admission === "Warned") return [{ label: "passes", text: "with a warning" }];
+  const passes = { label: "passes", text: byTime(release, rules) };
+  // An override names the uid, which a Cluster gets when it is created.
+  return request === "Create"
+    ? [passes]
+    : [passes, { label: "override", text: overrideCommand(name, hook, options), whole: true }];
 }
 
 export function overrideCommand(
@@ -229,126 +252,4 @@ function proceeds(verdict: Verdict, isAsked: boolean, within: number | undefined
   const soon = within === undefined ? "" : `, within ${within} s`;
   const when = isAsked ? `when Cluster API asks again${soon}` : "when Cluster API asks";
   return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
-}
-
-function byTime(release: Release, rules: readonly ExplainedRule[]): string {
-  if (release === "Unknown") {
-    const isCounted = rules.some(
-      ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
-    );
-    return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
-  }
-  return release === undefined
-    ? "only after a user has acted"
-    : `at ${timestamp(release)}, if nothing else changes`;
-}
-
-/** Policies that hold come first, and those that do not apply to the Cluster last. */
-function ranked(policies: readonly ExplainedPolicy[]): readonly ExplainedPolicy[] {
-  return policies.toSorted((a, b) => rankOf(a) - rankOf(b));
-}
-
-function rankOf({ trace }: ExplainedPolicy): number {
-  if (!trace.matched) return 3;
-  return trace.holds ? 0 : trace.rules.length === 0 ? 2 : 1;
-}
-
-function policyBranch(
-  { trace, mismatch, release, rules, otherRules, status }: ExplainedPolicy,
-  options: TextOptions,
-): Branch {
-  const { colour } = options;
-  const name = colour.bold(policyName(trace.policy));
-  const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
-  const notes = notesOf(trace, otherRules.length).map((note) => `, ${note}`);
-  return {
-    text: `${name}: ${outcome}${notes.join("")}`,
-    details: [
-      ...mismatch.map((text) => ({ label: "because", text })),
-      ...(rules.length > 1 && trace.holds ? [{ label: "released", text: byTime(release, rules) }] : []),
-      ...statusDetails(status, colour),
-    ],
-    branches: rules.map((rule) =>
-      ruleBranch(rule, { ...options, isLifted: trace.overriddenBy !== undefined }),
-    ),
-  };
-}
-
-function notesOf({ mode, matched, overriddenBy, rules }: PolicyTrace, others: number): string[] {
-  return [
-    ...(mode === "Audit" && rules.length > 0 ? ["mode Audit, so it holds nothing"] : []),
-    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
-    ...(matched && rules.length === 0
-      ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
-      : []),
-  ];
-}
-
-function statusDetails(status: StatusComparison | undefined, colour: Colour): Detail[] {
-  if (status === undefined) return [];
-  const { row, differences, because } = status;
-  if (differences.length === 0) {
-    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
-  }
-  const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
-  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
-}
-
-function ruleBranch(explained: ExplainedRule, options: TextOptions & { readonly isLifted: boolean }): Branch {
-  const { isLifted } = options;
-  const { trace, release, isSinceKnown, deadlineMs = 0 } = explained;
-  const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
-  const why = condition === undefined ? reason : `match condition ${condition} is false`;
-  const details: Detail[] = [
-    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
-    ...(trace.holds && !isLifted ? [{ label: "released", text: byTime(release, [explained]) }] : []),
-    ...(deadlineAt === undefined
-      ? []
-      : [deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true)]),
-  ];
-  return {
-    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})`,
-    details,
-    branches: gates.map((gate) => gateBranch(gate, options)),
-  };
-}
-
-/** An error of the whole spec has no rule. */
-function ruleName(rule: string): string {
-  return rule === "" ? "spec" : `rule ${rule}`;
-}
-
-/** `at`: the instant; or how long after the first block it is, if that is not known. */
-function deadline(at: Date | number, releases: boolean): Detail {
-  const when =
-    at instanceof Date
-      ? timestamp(at)
-      : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
-  const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
-  return { label: "deadline", text: `${when}: ${then}` };
-}
-
-function gateBranch(gate: GateTrace, options: TextOptions): Branch {
-  const { colour } = options;
-  const { holds, observed, remedy, members = [] } = gate;
-  const wanted = gate.wantedInFull ?? gate.wanted;
-  const marks = {
-    true: colour.green("holds"),
-    false: colour.red("waits"),
-    undefined: colour.red("cannot be evaluated"),
-  };
-  const head = `gate ${gate.gate}: ${marks[`${holds}`]}`;
-  if (members.length > 0) {
-    const branches = members.map((member) => gateBranch(member, options));
-    return { text: `${head} (one of ${members.length})`, branches };
-  }
-  if (holds === true) return { text: `${head}: ${wanted}; ${observed}` };
-  return {
-    text: head,
-    details: [
-      { label: "wanted", text: wanted },
-      { label: holds === undefined ? "because" : "observed", text: observed },
-      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
-    ],
-  };
 }

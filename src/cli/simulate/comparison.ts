@@ -1,16 +1,18 @@
 /** Compares the answers of two sides to the same operation through time. */
 
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import type { Admitted } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import type { Look } from "../../operations/timeline.ts";
+import type { RequestName } from "../fleet/requestnames.ts";
 import type { Turn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
 export type ChangeKind = (typeof CHANGES)[number];
 
-/** The answer to Cluster API, with the rules that caused it. */
+/** The answer to Cluster API, or to a request, with the rules that caused it. */
 export interface Answer {
-  readonly verdict: Verdict;
+  readonly verdict: Verdict | Admitted["verdict"];
   readonly holds: boolean;
   readonly retryAfterSeconds: number;
   readonly message: string;
@@ -29,6 +31,8 @@ export interface Change {
   readonly change: ChangeKind;
   readonly cluster: string;
   readonly hook: HookName;
+  /** At admission, by rules on this hook. */
+  readonly request?: RequestName;
   readonly before: Answer;
   readonly after: Answer;
   /** The first instant of the change within a time range. */
@@ -67,7 +71,10 @@ export class Comparison {
     this.#end = end;
   }
 
-  changes(before: Answered, after: Answered): readonly Omit<Change, "cluster" | "hook">[] {
+  changes(
+    before: Pick<Answered, "turns" | "answerAt">,
+    after: Pick<Answered, "turns" | "answerAt">,
+  ): readonly Omit<Change, "cluster" | "hook">[] {
     return this.#differences(before.turns, after.turns).map(({ old, now, ...difference }) => ({
       ...difference,
       before: before.answerAt(old),

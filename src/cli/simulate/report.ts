@@ -55,7 +55,7 @@ function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): 
     "changed-reason": colour.cyan,
   };
   return [
-    `${paint[first.change](title(first.change))}: ${first.hook}`,
+    `${paint[first.change](title(first.change))}: ${subjectOf(first)}`,
     `  before    ${answerText(first.before, first.after)}`,
     `  after     ${answerText(first.after, first.before)}`,
     ...(to === undefined ? [] : [`  when      ${when(first)}`]),
@@ -63,12 +63,17 @@ function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): 
   ];
 }
 
+/** The hook, or the request at admission. */
+function subjectOf({ hook, request }: Change): string {
+  return request === undefined ? hook : `${request} at admission`;
+}
+
 function title(kind: ChangeKind): string {
   return kind.replace("-", " ");
 }
 
 function hookTable({ changes }: Simulation): string[] {
-  const rows = [...Map.groupBy(changes, ({ hook }) => hook)].map(([hook, found]) => [
+  const rows = [...Map.groupBy(changes, subjectOf)].map(([hook, found]) => [
     hook,
     ...CHANGES.map((kind) => String(found.filter(({ change }) => change === kind).length)),
   ]);
@@ -85,13 +90,22 @@ function groupsOf({ changes }: Simulation): Group[] {
   return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
 }
 
-function keyOf({ change, hook, before, after, from, seconds }: Change): string {
-  return JSON.stringify([change, hook, answerText(before, after), answerText(after, before), from, seconds]);
+function keyOf(of: Change): string {
+  const { change, before, after, from, seconds } = of;
+  return JSON.stringify([
+    change,
+    subjectOf(of),
+    answerText(before, after),
+    answerText(after, before),
+    from,
+    seconds,
+  ]);
 }
 
 export interface ChangeGroup {
   readonly change: ChangeKind;
-  readonly hook: Change["hook"];
+  /** Or the request at admission. */
+  readonly hook: string;
   readonly before: string;
   readonly after: string;
   readonly clusters: readonly string[];
@@ -99,11 +113,11 @@ export interface ChangeGroup {
 
 /** Changes that differ only in the Cluster, in words. */
 export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
-  return groupsOf(simulation).map(({ first: { change, hook, before, after }, clusters }) => ({
-    change,
-    hook,
-    before: answerText(before, after),
-    after: answerText(after, before),
+  return groupsOf(simulation).map(({ first, clusters }) => ({
+    change: first.change,
+    hook: subjectOf(first),
+    before: answerText(first.before, first.after),
+    after: answerText(first.after, first.before),
     clusters,
   }));
 }
@@ -135,12 +149,15 @@ function when({ from, seconds }: Change): string {
 
 export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
+  const { requests, deniedBefore, deniedAfter } = simulation;
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
+  const asked = requests === 0 ? "" : ` and ${requests} requests at admission`;
+  const denied = requests === 0 ? "" : `; denied at admission: ${deniedBefore} before, ${deniedAfter} after`;
   return [
-    `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters ${time}${left}`,
-    `blocked at ${timestamp(from)}: ${blockedBefore} before, ${blockedAfter} after`,
+    `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters${asked} ${time}${left}`,
+    `blocked at ${timestamp(from)}: ${blockedBefore} before, ${blockedAfter} after${denied}`,
   ];
 }
 
@@ -154,7 +171,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
   const rows = groups.map(({ first: change, clusters }) => [
     change.change,
-    change.hook,
+    subjectOf(change),
     ...(times.to === undefined ? [] : [when(change)]),
     markdownText(answerText(change.before, change.after)),
     markdownText(answerText(change.after, change.before)),

@@ -6,40 +6,25 @@ import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
-import type { Decision } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
-import { decidingGates, findings, reasonOf } from "../test/expect.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
 import { lookAt, type Operation } from "../../operations/timeline.ts";
-import {
-  type Answer,
-  type Answered,
-  type AnswerRule,
-  type Change,
-  type ChangeKind,
-  Comparison,
-} from "./comparison.ts";
+import { answerOf, keyOf } from "./answer.ts";
+import { type Answer, type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { type Hold, holdText } from "../../rollouts/holdtext.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
+import { type Progress, requestChanges, type RequestOptions, sampleSeconds } from "./requestchanges.ts";
 import { type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
-export interface SimulationOptions {
+export interface SimulationOptions extends RequestOptions {
   readonly served: ServedHooks;
-  readonly hooks: readonly HookName[];
-  readonly from: Date;
-  /** Absent: one instant. */
-  readonly to?: Date;
-  /** What upgrade hooks are about; default: what the Cluster shows, else what its topology wants. */
-  readonly version?: string;
-  /** What upgrade hooks come from; default: what the Cluster shows, else unknown. */
-  readonly fromVersion?: string;
 }
 
 /** A rule of which nothing can be said, at the beginning and with the new policies. */
@@ -63,11 +48,11 @@ export interface Simulation {
   /** Whether it is held at the start of the time. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
-}
-
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
+  /** Requests at admission that rules of either side are about. */
+  readonly requests: number;
+  /** Whether the API server refuses it at the start of the time. */
+  readonly deniedBefore: number;
+  readonly deniedAfter: number;
 }
 
 /** Yields the progress after each Cluster. */
@@ -101,10 +86,11 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     }
     yield { done: index + 1, total: clusters.length };
   }
+  const admission = yield* requestChanges(pair, options, { done: clusters.length, total: clusters.length });
   const skipped = all.length - clusters.length;
   const operations = clusters.length * options.hooks.length;
   return {
-    changes,
+    changes: [...changes, ...admission.changes],
     notEvaluable: [...notEvaluable.values()],
     skippingMinor,
     clusters: clusters.length,
@@ -112,6 +98,9 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     operations,
     blockedBefore,
     blockedAfter,
+    requests: admission.requests,
+    deniedBefore: admission.deniedBefore,
+    deniedAfter: admission.deniedAfter,
   };
 }
 
@@ -230,7 +219,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
   const operation = operationOf(side, hook, options);
   const { from, to } = options;
   const first = lookAt(operation, from);
-  const seconds = Math.max(SAMPLE_SECONDS, ((to ?? from).getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+  const seconds = sampleSeconds(options);
   const followed = readsClock(operation, first) ? { ...operation, lookAgain: () => seconds } : operation;
   return {
     call: operation.call,
@@ -245,32 +234,6 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
     }),
   };
 }
-
-/** Answers with the same key have no difference that is reported. */
-function keyOf({ verdict, holds, rules }: Answer): string {
-  return JSON.stringify([verdict, holds, rules]);
-}
-
-function answerOf(decision: Decision): Answer {
-  const { verdict, holds, retryAfterSeconds, message } = decision;
-  const decides = (holds || verdict !== "Allowed" ? findings(decision) : []).toSorted(
-    (a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"),
-  );
-  const rules = decides.map((finding): AnswerRule => {
-    const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
-    return {
-      policy: policyName(finding.policy.policy),
-      rule: finding.rule.rule,
-      ...(gate !== undefined && { gate }),
-      reason: reasonOf(finding),
-    };
-  });
-  return { verdict, holds, retryAfterSeconds, message, rules };
-}
-
-/** Limits the samples of an expression with `now`, whose value can change at any time. */
-const MAX_SAMPLES = 100;
-const SAMPLE_SECONDS = 60;
 
 function operationOf(
   { fleet, cluster, asked }: Place,

@@ -1,5 +1,6 @@
 /** Which rules, gates and verdicts a suite has seen. */
 
+import { ADMISSION_VERDICTS, type Admitted } from "../../policy/admission.ts";
 import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -15,6 +16,8 @@ export interface Seen<T extends string> {
 }
 
 export interface RuleCoverage extends Seen<RuleVerdict> {
+  /** What requests were answered; absent: the rule says nothing at admission. */
+  readonly admission?: Seen<Admitted["verdict"]>;
   readonly gates: readonly Seen<GateState>[];
 }
 
@@ -30,6 +33,10 @@ const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
 interface RuleRecord {
   readonly wanted: ReadonlySet<RuleVerdict>;
   readonly seen: Set<RuleVerdict>;
+  readonly admission?: {
+    readonly wanted: ReadonlySet<Admitted["verdict"]>;
+    readonly seen: Set<Admitted["verdict"]>;
+  };
   readonly gates: ReadonlyMap<string, Set<GateState>>;
 }
 
@@ -39,10 +46,10 @@ export class Coverage {
 
   /** The policies whose rules are there to be seen; edited ones have the rules of each version. */
   know(policies: readonly CompiledPolicy[]): void {
-    for (const { ref, rules } of policies) {
+    for (const { ref, mode, rules } of policies) {
       const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
       this.#policies.set(policyName(ref), known);
-      for (const rule of rules) if (!known.has(rule.name)) known.set(rule.name, recordOf(rule));
+      for (const rule of rules) if (!known.has(rule.name)) known.set(rule.name, recordOf(rule, mode));
     }
   }
 
@@ -52,7 +59,24 @@ export class Coverage {
       for (const rule of rules) {
         const record = known?.get(rule.rule);
         record?.seen.add(rule.verdict);
-        for (const gate of rule.gates) record?.gates.get(gate.gate)?.add(stateOf(gate));
+        seeGates(record, rule);
+      }
+    }
+  }
+
+  /** The verdicts of a rule are those of its hook; its gates are the same at admission. */
+  seeAtAdmission({ denial, warning }: Admitted): void {
+    const spoken = [
+      ...denial.trace.map((trace) => ({ trace, verdict: "Denied" as const })),
+      ...warning.trace.map((trace) => ({ trace, verdict: "Warned" as const })),
+    ];
+    for (const { trace, verdict } of spoken) {
+      const known = this.#policies.get(policyName(trace.policy));
+      for (const rule of trace.rules) {
+        const record = known?.get(rule.rule);
+        const said = trace.holds && rule.holds ? verdict : "Passed";
+        if (rule.verdict !== "Skipped") record?.admission?.seen.add(said);
+        seeGates(record, rule);
       }
     }
   }
@@ -60,8 +84,11 @@ export class Coverage {
   policies(): PolicyCoverage[] {
     return [...this.#policies].map(([policy, rules]) => ({
       policy,
-      rules: [...rules].map(([name, { seen, wanted, gates }]) => ({
+      rules: [...rules].map(([name, { seen, wanted, admission, gates }]) => ({
         ...compared(name, VERDICTS, seen, wanted),
+        ...(admission !== undefined && {
+          admission: compared("admission", ADMISSION_VERDICTS, admission.seen, admission.wanted),
+        }),
         gates: [...gates].map(([gate, states]) => compared(gate, STATES, states, WANTED_STATES)),
       })),
     }));
@@ -71,11 +98,23 @@ export class Coverage {
 const WANTED_STATES: ReadonlySet<GateState> = new Set(["holds", "waits"]);
 
 /** That something cannot be evaluated is worth a test, but for few policies possible. */
-function recordOf(rule: CompiledRule): RuleRecord {
+function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
   const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
   const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
   const gates = [...rule.gates, ...rule.waits].map(({ name }) => [name, new Set<GateState>()] as const);
-  return { wanted: new Set([...verdicts, ...skipped]), seen: new Set(), gates: new Map(gates) };
+  const refuses = rule.admission === "Deny" && mode === "Enforce" ? "Denied" : "Warned";
+  return {
+    wanted: new Set([...verdicts, ...skipped]),
+    seen: new Set(),
+    ...(rule.admission !== undefined && {
+      admission: { wanted: new Set([refuses, "Passed"]), seen: new Set() },
+    }),
+    gates: new Map(gates),
+  };
+}
+
+function seeGates(record: RuleRecord | undefined, { gates }: RuleTrace): void {
+  for (const gate of gates) record?.gates.get(gate.gate)?.add(stateOf(gate));
 }
 
 function stateOf({ holds }: GateTrace): GateState {
@@ -113,7 +152,12 @@ function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
     rules.flatMap((rule) => rule.gates),
     ({ name }) => name,
   );
-  return { ...seenTogether(rules), gates: [...gates.values()].map(seenTogether) };
+  const admission = rules.flatMap((rule) => rule.admission ?? []);
+  return {
+    ...seenTogether(rules),
+    ...(admission.length > 0 && { admission: seenTogether(admission) }),
+    gates: [...gates.values()].map(seenTogether),
+  };
 }
 
 function seenTogether<T extends string>(versions: readonly Seen<T>[]): Seen<T> {
@@ -129,12 +173,14 @@ export interface CoverageTotal {
 
 /** Verdicts of rules, and whether gates hold or wait; what cannot be evaluated is extra. */
 export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
-  const all = policies.flatMap(({ rules }) => rules.flatMap((rule) => [rule, ...rule.gates]));
+  const all = policies.flatMap(({ rules }) =>
+    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates].flat()),
+  );
   const seen = all.reduce((sum, each) => sum + each.seen.filter(isWanted).length, 0);
   return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
 }
 
-function isWanted(seen: RuleVerdict | GateState): boolean {
+function isWanted(seen: RuleVerdict | GateState | Admitted["verdict"]): boolean {
   return seen !== "NotEvaluable" && seen !== "not evaluable";
 }
 

@@ -18,6 +18,7 @@ function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[
     colour.bold(policy),
     ...rules.flatMap((rule) => [
       `  rule ${rule.name}: ${seenText(rule, colour)}`,
+      ...(rule.admission === undefined ? [] : [`    admission: ${seenText(rule.admission, colour)}`]),
       ...rule.gates.map((gate) => `    gate ${gate.name}: ${seenText(gate, colour)}`),
     ]),
   ];
@@ -34,6 +35,9 @@ export function coverageProperties(policies: readonly PolicyCoverage[]): [string
   const parts = policies.flatMap(({ policy, rules }) =>
     rules.flatMap((rule): [string, string][] => [
       [`${policy} ${rule.name}`, rule.seen.join(", ")],
+      ...[rule.admission ?? []]
+        .flat()
+        .map(({ name, seen }): [string, string] => [`${policy} ${rule.name} ${name}`, seen.join(", ")]),
       ...rule.gates.map(({ name, seen }): [string, string] => [
         `${policy} ${rule.name}/${name}`,
         seen.join(", "),

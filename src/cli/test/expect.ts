@@ -1,12 +1,15 @@
 /** Compares what a step expects with the decision. */
 
 import { RE2JS } from "@bufbuild/re2";
+import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames, namesPolicy } from "./checknames.ts";
+import type { AdmissionAnswer } from "../fleet/admissionrequest.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.ts";
+import { SuiteError } from "./suiteerror.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -65,14 +68,23 @@ export interface Known {
   readonly rollouts: readonly CompiledRollout[];
 }
 
+/** The answer to a hook, or at admission: then the decision is what that comes from. */
+export interface Answered {
+  readonly decision: Decision;
+  readonly admission?: Omit<AdmissionAnswer, "decision">;
+}
+
 /** Compares every expected field. */
-export function compare(expect: ExpectSpec, decision: Decision, { policies, rollouts }: Known): Compared[] {
+export function compare(expect: ExpectSpec, answered: Answered, { policies, rollouts }: Known): Compared[] {
   checkNames(expect, policies);
   checkRolloutNames(expect, rollouts);
+  checkFields(expect, answered);
+  const { decision } = answered;
+  const { verdict, message } = answered.admission ?? decision;
   const finding = likeliest(expect, findings(decision));
   const hold = decision.rollout;
   return [
-    ...comparedText("verdict", expect.verdict, decision.verdict),
+    ...comparedText("verdict", expect.verdict, verdict),
     ...compareFinding(expect, finding, hold?.reason),
     ...comparedText("rollout", expect.rollout, hold?.rollout),
     ...comparedText("stage", expect.stage, hold?.stage),
@@ -81,15 +93,31 @@ export function compare(expect: ExpectSpec, decision: Decision, { policies, roll
       expect.retryAfterSeconds?.toString(),
       String(decision.retryAfterSeconds),
     ),
-    ...compareMessage(expect, decision),
+    ...compareMessage(expect.message, message),
     ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
   ];
 }
 
-function compareMessage({ message }: ExpectSpec, decision: Decision): Compared[] {
-  if (message === undefined) return [];
-  const same = RE2JS.compile(message).test(decision.message);
-  return [{ field: "message", expected: `/${message}/`, actual: decision.message || NONE, same }];
+const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
+const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
+
+/** An expectation that no answer of this kind fulfils is a mistake. */
+function checkFields(expect: ExpectSpec, { admission }: Answered): void {
+  const { verdict } = expect;
+  if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
+    const verdicts = ADMISSION_VERDICTS.join(", ");
+    const which =
+      admission === undefined ? `which only a request gets (call.admission)` : `expected one of ${verdicts}`;
+    throw new SuiteError(`found ${JSON.stringify(verdict)}, ${which}`, "verdict");
+  }
+  const wrong = OF_HOOKS.find((field) => admission !== undefined && expect[field] !== undefined);
+  if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
+}
+
+function compareMessage(expected: string | undefined, message: string): Compared[] {
+  if (expected === undefined) return [];
+  const same = RE2JS.compile(expected).test(message);
+  return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
 }
 
 /** Stands for a value that is not there. */
@@ -188,19 +216,23 @@ function pair(
 }
 
 /** Adds the fields without an expectation that have a value. */
-export function fullComparison(compared: readonly Compared[], decision: Decision): readonly Compared[] {
+export function fullComparison(
+  compared: readonly Compared[],
+  { decision, admission }: Answered,
+): readonly Compared[] {
+  const { verdict, message } = admission ?? decision;
   const finding = likeliest({}, findings(decision));
   const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;
   const actual: readonly [string, string | undefined][] = [
-    ["verdict", decision.verdict],
+    ["verdict", verdict],
     ["policy", finding && policyName(finding.policy.policy)],
     ["rule", finding?.rule.rule],
     ["gate", gate],
     ["rollout", decision.rollout?.rollout],
     ["stage", decision.rollout?.stage],
     ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
-    ["retryAfterSeconds", String(decision.retryAfterSeconds)],
-    ["message", decision.message],
+    ["retryAfterSeconds", admission === undefined ? String(decision.retryAfterSeconds) : undefined],
+    ["message", message],
     ["nextChange", nextChange(decision)],
   ];
   const ofDecision = actual.flatMap(([field, found]) => {

@@ -3,7 +3,7 @@
 import type { FileProblem } from "../files/parsed.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { type Compared, fullComparison } from "./expect.ts";
-import { casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
+import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { traceLines } from "../terminal/tracelines.ts";
@@ -39,7 +39,7 @@ function stepLines(step: StepResult, file: string, colour: Colour): string[] {
 /** Where a step failed, expected and actual values, and the trace. */
 export function failureLines(step: StepResult, file: string, colour: Colour): string[] {
   const { call, at, line, decision } = step;
-  const what = call === undefined ? "" : `${call.hook} ${call.cluster} at ${at}`;
+  const what = call === undefined ? "" : `${callText(call)} at ${at}`;
   const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
   return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
 }
@@ -54,8 +54,9 @@ function comparison(step: StepResult, colour: Colour): string[] {
 }
 
 /** Adds fields without an expectation if they explain the others. */
-function shown({ compared, decision }: StepResult): readonly Compared[] {
-  return decision === undefined ? compared : fullComparison(compared, decision);
+function shown({ compared, decision, admission }: StepResult): readonly Compared[] {
+  if (decision === undefined) return compared;
+  return fullComparison(compared, { decision, ...(admission !== undefined && { admission }) });
 }
 
 export function problemText({ file, line, column, message }: FileProblem): string {

@@ -3,6 +3,8 @@
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { Decision } from "../../policy/decision.ts";
+import type { AdmissionAnswer } from "../fleet/admissionrequest.ts";
+import type { RequestName } from "../fleet/requestnames.ts";
 import type { PolicyCoverage } from "./coverage.ts";
 import type { Compared } from "./expect.ts";
 
@@ -31,15 +33,29 @@ export interface StepResult {
   readonly line: number;
   /** The time of the suite's clock. */
   readonly at: string;
-  readonly call?: { readonly hook: HookName; readonly cluster: string };
+  readonly call?: StepCall;
   /** done: nothing was expected. skipped: an earlier step could not be run. */
   readonly status: "passed" | "failed" | "error" | "done" | "skipped";
   readonly compared: readonly Compared[];
   /** Absent for a timeline. */
   readonly decision?: Decision;
+  /** What a request was answered. */
+  readonly admission?: Omit<AdmissionAnswer, "decision">;
   readonly problem?: SuiteProblem;
   /** How long it took; not in JSON. */
   readonly seconds: number;
+}
+
+interface StepCall {
+  readonly hook: HookName;
+  readonly cluster: string;
+  /** A request to the API server, about which rules on this hook speak. */
+  readonly admission?: RequestName;
+}
+
+/** As in the suite. */
+export function callText({ hook, cluster, admission }: StepCall): string {
+  return admission === undefined ? `${hook} ${cluster}` : `admission: ${admission} ${cluster}`;
 }
 
 /** The seconds since `since` (performance.now()). */

@@ -1,19 +1,20 @@
 /** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
 
 import { clusterKey } from "../../policy/cluster.ts";
-import type { Decision } from "../../policy/decision.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { after, timestamp } from "../../policy/instant.ts";
+import { REQUEST_HOOKS } from "../fleet/requestnames.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, type Begun } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suiteerror.ts";
-import { compare, type Compared, compareTimeline } from "./expect.ts";
-import { secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
+import { type Answered, compare, type Compared, compareTimeline } from "./expect.ts";
+import { callText, secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expectreports.ts";
 import { compareRollout } from "./expectrollouts.ts";
-import type { RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.ts";
-import { target, targetOfCall } from "./target.ts";
+import type { Session } from "./session.ts";
+import type { CallSpec, RequestSpec, RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.ts";
+import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
 export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
   const began = performance.now();
@@ -78,8 +79,12 @@ const SKIPPED: Outcome = { status: "skipped", compared: [] };
 function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index" | "call"> {
   const call = step.call ?? step.timeline;
   if (call === undefined) return { index, name: step.name ?? `step ${index + 1}` };
-  const { hook, cluster } = call;
-  return { index, name: step.name ?? `${hook} ${cluster}`, call: { hook, cluster } };
+  const { cluster } = call;
+  const known =
+    "admission" in call
+      ? { hook: REQUEST_HOOKS[call.admission], cluster, admission: call.admission }
+      : { hook: call.hook, cluster };
+  return { index, name: step.name ?? callText(known), call: known };
 }
 
 interface Running extends Begun {
@@ -122,15 +127,27 @@ async function changeWorld({ session, rollouts, created }: Running, step: StepSp
 
 async function checkCall({ session, rollouts }: Running, { call: spec, expect }: StepSpec): Promise<Outcome> {
   if (spec === undefined) return { status: "done", compared: [] };
-  const asked = within("call", () => targetOfCall(session, spec));
-  const decision = await withinAsync("call", async () => await rollouts.ask(asked.cluster, asked.call));
-  if (expect === undefined) return { status: "done", compared: [], decision };
+  const answered =
+    "admission" in spec
+      ? within("call", () => admit(session, spec))
+      : await withinAsync("call", async () => await ask({ session, rollouts }, spec));
+  if (expect === undefined) return { status: "done", compared: [], ...answered };
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
   const known = { policies, rollouts: rollouts.compiled };
   return judged(
-    within("expect", () => compare(expect, decision, known)),
-    decision,
+    within("expect", () => compare(expect, answered, known)),
+    answered,
   );
+}
+
+async function ask({ session, rollouts }: Begun, spec: CallSpec): Promise<Answered> {
+  const { cluster, call } = targetOfCall(session, spec);
+  return { decision: await rollouts.ask(cluster, call) };
+}
+
+function admit(session: Session, spec: RequestSpec): Answered {
+  const { decision, ...admission } = session.admit(targetOfRequest(session, spec));
+  return { decision, admission };
 }
 
 function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): Outcome {
@@ -179,10 +196,10 @@ function withReports(
 ): Outcome {
   if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
   const all = [...outcome.compared, ...compared];
-  return { ...outcome, ...judged(all, outcome.decision) };
+  return { ...outcome, ...judged(all) };
 }
 
-function judged(compared: readonly Compared[], decision?: Decision): Outcome {
+function judged(compared: readonly Compared[], answered?: Answered): Outcome {
   const status = compared.every(({ same }) => same) ? "passed" : "failed";
-  return { status, compared, ...(decision !== undefined && { decision }) };
+  return { status, compared, ...answered };
 }

@@ -3,6 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { nextStep } from "../../controller/transitions.ts";
+import type { Attempt } from "../../operations/attempt.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
@@ -12,6 +13,7 @@ import { type Decision, speaks } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
+import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
 import { editsBetween } from "../fleet/edits.ts";
 import { type Look, lookAt, type Operation, type Span, spansOf, walk } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
@@ -111,6 +113,13 @@ export class Session {
       this.#put(look);
     }
     return look.decision;
+  }
+
+  /** What a request would be answered; changes no state. */
+  admit(attempt: Attempt): AdmissionAnswer {
+    const found = admitted(this.world.fleet, attempt, this.#now);
+    this.coverage.seeAtAdmission(found);
+    return answerOf(attempt, found);
   }
 
   /** The answers from now on if only time passes; changes no state. */

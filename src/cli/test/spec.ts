@@ -1,7 +1,9 @@
 /** The fields of a HookPolicyTest; suiteschema.ts describes them. */
 
 import type { HookCall } from "../../api/runtimehooks.ts";
+import type { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
+import type { RequestName } from "../fleet/requestnames.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 export const SECTIONS = ["policies", "rollouts", "clusters", "namespaces", "objects", "overrides"] as const;
@@ -29,6 +31,13 @@ export interface CallSpec extends HookCall {
   readonly cluster: string;
 }
 
+/** A request to the API server, of which admission is asked. */
+export interface RequestSpec extends Omit<HookCall, "hook"> {
+  readonly admission: RequestName;
+  /** "namespace/name" */
+  readonly cluster: string;
+}
+
 export interface AskedSpec extends CallSpec {
   readonly firstAsked: string;
   readonly timers?: readonly TimersSpec[];
@@ -52,7 +61,7 @@ export interface StepSpec {
   readonly completed?: readonly string[];
   /** "namespace/name" of Clusters whose upgrades end unhealthy. */
   readonly failed?: readonly string[];
-  readonly call?: CallSpec;
+  readonly call?: CallSpec | RequestSpec;
   readonly expect?: ExpectSpec;
   readonly events?: readonly EventSpec[];
   readonly metrics?: readonly MetricSpec[];
@@ -68,7 +77,7 @@ export interface ObjectRefSpec {
 }
 
 export interface ExpectSpec {
-  readonly verdict?: Verdict;
+  readonly verdict?: Verdict | (typeof ADMISSION_VERDICTS)[number];
   readonly policy?: string;
   readonly rule?: string;
   readonly gate?: string;

@@ -4,10 +4,12 @@ import { RE2JS } from "@bufbuild/re2";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { parseInstant } from "../../policy/window/moment.ts";
+import { REQUESTS } from "../fleet/requestnames.ts";
 import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
@@ -80,9 +82,31 @@ const CALL_FIELDS = {
   },
 };
 
+/** Of a hook, or of a request to the API server. */
+const CALL = record(
+  {
+    ...CALL_FIELDS,
+    admission: {
+      type: "string",
+      enum: [...REQUESTS],
+      description:
+        "Instead of hook: a request to the API server, which rules with admission refuse or warn of",
+    },
+  },
+  ["cluster"],
+  {
+    description: "Cluster API asks, or the API server before it stores a request",
+    oneOf: [{ required: ["hook"] }, { required: ["admission"] }],
+  },
+);
+
 const EXPECT = record(
   {
-    verdict: { type: "string", enum: VERDICTS, description: "Of all policies together" },
+    verdict: {
+      type: "string",
+      enum: [...VERDICTS, ...ADMISSION_VERDICTS],
+      description: `Of all policies together; of a request at admission: ${ADMISSION_VERDICTS.join(", ")}`,
+    },
     policy: POLICY,
     rule: text("The rule that decides"),
     gate: text("The gate that does not hold; of an answer that releases, one that holds"),
@@ -93,7 +117,8 @@ const EXPECT = record(
     message: {
       type: "string",
       format: "regex",
-      description: "Regular expression (RE2) that the message matches",
+      description:
+        "Regular expression (RE2) that the message matches; of a request, the refusal or the warnings",
     },
     nextChange: {
       anyOf: [{ format: "date-time" }, { enum: ["Never", "Unknown"] }],
@@ -186,7 +211,7 @@ const STEP = record(
       ...CLUSTERS("Clusters whose upgrade ends, and that are unhealthy for the 30 s that this step takes"),
       minItems: 1,
     },
-    call: record(CALL_FIELDS, ["hook", "cluster"], { description: "Cluster API asks" }),
+    call: CALL,
     expect: EXPECT,
     events: {
       type: "array",
@@ -306,7 +331,7 @@ export function checkSuite(
   const validate = compiled();
   if (validate(object)) return { suite: object };
   const errors = (validate.errors ?? []).filter(
-    ({ keyword, schemaPath }) => keyword !== "if" && !/anyOf\/\d/.test(schemaPath),
+    ({ keyword, schemaPath }) => keyword !== "if" && !/(?:anyOf|oneOf)\/\d/.test(schemaPath),
   );
   return { errors: errors.map((error) => ({ path: pathOf(error), message: describe(error) })) };
 }
@@ -323,6 +348,7 @@ function describe(error: ErrorObject): string {
   if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
   if (keyword === "anyOf" && isFields(data)) return "needs policies, rollouts or both";
   if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
+  if (keyword === "oneOf") return "needs hook or admission, one of them";
   if (keyword === "minProperties") return "must not be empty";
   if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;
   if (keyword === "type" && Array.isArray(params["type"])) return "expected a path or an object";

@@ -2,14 +2,16 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
+import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { VERSIONED } from "../../operations/step.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/targetversion.ts";
+import { requestOf } from "../fleet/admissionrequest.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { Session } from "./session.ts";
-import type { CallSpec } from "./spec.ts";
+import type { CallSpec, RequestSpec } from "./spec.ts";
 
 export interface Target {
   readonly cluster: Cluster;
@@ -50,6 +52,29 @@ export function targetOfCall(session: Session, spec: CallSpec): Target {
   return asked;
 }
 
+/** Throws for a request of which the API server does not ask. It changes nothing, like a dry run. */
+export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
+  const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
+  const cluster = clusterOf(session, spec.cluster);
+  const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];
+  const wrong = VERSIONS.find((field) => spec[field] !== undefined && !allowed.includes(field));
+  if (wrong !== undefined) throw new SuiteError(`admission: ${admission} has no such field`, wrong);
+  if (settings !== undefined) throw new SuiteError("no settings come with a request", "settings");
+  if (admission === "Upgrade" && to === undefined)
+    throw new SuiteError("an upgrade at admission needs the version that it goes to", "toKubernetesVersion");
+  if (to !== undefined && !isVersion(to)) throw incomplete(to, "toKubernetesVersion");
+  const request = requestOf(admission, cluster, { to, from });
+  if ("why" in request) throw new SuiteError(`${spec.cluster} ${request.why}`, "cluster");
+  return request;
+}
+
+function incomplete(version: string, field: string): SuiteError {
+  return new SuiteError(
+    `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
+    field,
+  );
+}
+
 /** These hooks are called for the version that the topology wants, so a call about another one is its owner's edit. */
 function wanting(cluster: Cluster, call: HookCall): Cluster {
   const { topology } = cluster;
@@ -58,10 +83,7 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   if (version === topology.version) return cluster;
   if (!isVersion(version)) {
     const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
-    throw new SuiteError(
-      `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
-      field,
-    );
+    throw incomplete(version, field);
   }
   return { ...cluster, topology: { ...topology, version } };
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
-import { denying, warning } from "../../../src/policy/admission.ts";
+import { admit, denying, warning } from "../../../src/policy/admission.ts";
 import { decide, holdTexts } from "../../../src/policy/decide.ts";
 import type { World } from "../../../src/policy/world.ts";
 import {
@@ -83,6 +83,22 @@ test("a rule with admission Warn warns, and refuses nothing", () => {
 test("a rule without admission says nothing", () => {
   for (const over of [{}, { admission: "None" }] as const)
     assert.deepEqual([refuses(over), warns(over)], [false, 0]);
+});
+
+describe("a request", () => {
+  const verdict = (over: Partial<RuleSpec>, other: Partial<RuleSpec>, on: World = world()): string => {
+    const both = [rule(over), rule({ ...other, name: "other" })];
+    return admit([compiled(hookPolicy({ rules: both }))], on, DELETE, NOW).verdict;
+  };
+  const cases: Record<string, [Partial<RuleSpec>, Partial<RuleSpec>, World?]> = {
+    "Denied by one rule that refuses": [{ admission: "Warn" }, { admission: "Deny" }],
+    "Warned of by one rule that warns": [{ admission: "Warn" }, {}],
+    "Passed where rules only speak at hooks": [{}, {}],
+    "Passed where all gates hold": [{ admission: "Warn" }, { admission: "Deny" }, approved],
+  };
+  for (const [name, [over, other, on]] of Object.entries(cases)) {
+    test(`is ${name}`, () => assert.equal(verdict(over, other, on), name.split(" ")[0]));
+  }
 });
 
 describe("a rule that is not evaluable refuses", () => {

@@ -106,6 +106,7 @@ const turned = (table: Readonly<Record<string, string>>): Change => ifText((text
 const isIn = (path: Path, ...parents: readonly string[]): boolean => parents.includes(String(path.at(-2)));
 
 const BY_NAME: Readonly<Record<string, Change>> = {
+  admission: turned({ Deny: "Warn", Warn: "None" }),
   deadline: changedDeadlines,
   onExpiry: turned({ Allow: "KeepBlocking", KeepBlocking: "Allow" }),
   duration: ifText((text) => some(halved(text))),

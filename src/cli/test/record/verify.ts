@@ -62,7 +62,8 @@ export async function verify(recorded: Recorded, { run, problemOf }: Verifier): 
 }
 
 function isLike({ call }: StepSpec, broken: StepResult): boolean {
-  return call?.hook === broken.call?.hook && call?.cluster === broken.call?.cluster;
+  const hook = call !== undefined && "hook" in call ? call.hook : undefined;
+  return hook === broken.call?.hook && call?.cluster === broken.call?.cluster;
 }
 
 function whyFailed({ compared }: StepResult): string {

@@ -28,7 +28,13 @@ function text(objects: readonly object[], options: object = {}): string {
   const cluster = fleet.cluster("team-a", "prod-1");
   assert.ok(cluster);
   const explanation = explain(fleet, { cluster, now: NOW, unread: [], live: false });
-  const standard = { colour: PLAIN, program: "kubectl hookpolicy", connection: "", chosen: false };
+  const standard = {
+    colour: PLAIN,
+    program: "kubectl hookpolicy",
+    connection: "",
+    chosen: false,
+    requested: false,
+  };
   return printed(explanationLines(explanation, { ...standard, ...options }));
 }
 

@@ -129,3 +129,38 @@ test("-o sarif has what SARIF requires, for errors, warnings and files that cann
   );
   for (const { ruleId, ruleIndex } of results) assert.equal(tool.driver.rules[ruleIndex]?.id, ruleId);
 });
+
+test("what is wrong with admission is shown at its field", async (t) => {
+  const cwd = await folder(t, {
+    "p.yaml": `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookPolicy
+metadata: {name: a, namespace: team-a}
+spec:
+  rules:
+    - name: only-waits
+      hooks: [BeforeClusterDelete]
+      admission: Deny
+      until:
+        - {name: soak, wait: {duration: 1h}}
+    - name: ends
+      hooks: [BeforeClusterDelete]
+      admission: Deny
+      until:
+        - {name: approved, annotation: {key: a, valueFrom: ClusterUID}}
+      deadline: {after: 3h, onExpiry: Allow}
+`,
+  });
+  const { stdout } = await hookpolicy(["validate", "-o", "sarif", "p.yaml"], { cwd });
+  const [{ results }] = (JSON.parse(stdout) as Log).runs;
+  const place = (startLine: number, startColumn: number): object => ({
+    artifactLocation: { uri: "p.yaml" },
+    region: { startLine, startColumn },
+  });
+  assert.deepEqual(
+    results.map(({ ruleId, locations }) => [ruleId, locations[0]?.physicalLocation]),
+    [
+      ["invalid-field", place(8, 18)],
+      ["deadline-not-at-admission", place(16, 39)],
+    ],
+  );
+});

@@ -1,0 +1,96 @@
+/** Explains what one policy says about an operation, or about a request at admission. */
+
+import type { PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { remember } from "../../operations/timers.ts";
+import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policyref.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { mismatchOf } from "./match.ts";
+import { compareStatus, type StatusComparison, type StatusContext } from "./storedstatus.ts";
+import { isSinceKnown, type Release, releaseOf, type Situation } from "./wayout.ts";
+
+export interface ExplainedPolicy {
+  readonly trace: PolicyTrace;
+  /** Why the policy does not apply to the Cluster; empty if it does. */
+  readonly mismatch: readonly string[];
+  readonly release: Release;
+  readonly rules: readonly ExplainedRule[];
+  /** The rules on other hooks. */
+  readonly otherRules: readonly CompiledRule[];
+  readonly status?: StatusComparison;
+  /** The end of the override that lifts the policy. */
+  readonly liftedUntil?: Date;
+}
+
+export interface ExplainedRule {
+  readonly trace: RuleTrace;
+  readonly release: Release;
+  /** Whether the start of the block is known: the rule's deadline counts from there. */
+  readonly isSinceKnown: boolean;
+  /** How long the deadline is. */
+  readonly deadlineMs?: number;
+  /** What it does at admission; absent: nothing. */
+  readonly admission?: "Warn" | "Deny";
+}
+
+interface PolicySituation extends Situation {
+  readonly fleet: Fleet;
+  /** To compare with the operator's status; absent: there is none, or it is of another time. */
+  readonly status?: StatusContext;
+}
+
+/** `policy`: with the rules that the trace was made of. */
+export function explainPolicy(
+  trace: PolicyTrace,
+  policy: CompiledPolicy | undefined,
+  situation: PolicySituation,
+): ExplainedPolicy {
+  if (policy === undefined) return { trace, mismatch: [], release: undefined, rules: [], otherRules: [] };
+  const { fleet, world, call, status: context } = situation;
+  const name = policyName(policy.ref);
+  const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
+  const status =
+    context === undefined || known === undefined
+      ? undefined
+      : compareStatus(known, trace, {
+          ...context,
+          ...(context.asked !== undefined && { asked: remember(context.asked, [policy], [trace]) }),
+        });
+  const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
+  return {
+    trace,
+    mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
+    release: releaseIfHeld(policy, trace.rules, situation),
+    rules: trace.rules.map((rule) => ({
+      trace: rule,
+      release:
+        trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
+      isSinceKnown: isSinceKnown(policy, rule, situation),
+      ...detailsOf(policy, rule),
+    })),
+    otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
+    ...(status !== undefined && { status }),
+    ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
+  };
+}
+
+function detailsOf(
+  { rules }: CompiledPolicy,
+  { rule }: RuleTrace,
+): Pick<ExplainedRule, "deadlineMs" | "admission"> {
+  const { deadline, admission } = rules.find(({ name }) => name === rule) ?? {};
+  return {
+    ...(deadline !== undefined && { deadlineMs: deadline.afterMs }),
+    ...(admission !== undefined && { admission }),
+  };
+}
+
+function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
+  return { ...policy, rules: policy.rules.filter(({ name }) => name === rule) };
+}
+
+/** An Audit policy counts as if it were enforced. */
+function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situation: Situation): Release {
+  if (!rules.some(({ holds }) => holds)) return undefined;
+  return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
+}

@@ -1,0 +1,28 @@
+/** A decision as the answer that a simulation compares. */
+
+import type { Decision } from "../../policy/decision.ts";
+import { policyName } from "../../policy/policyref.ts";
+import { decidingGates, findings, reasonOf } from "../test/expect.ts";
+import type { Answer, AnswerRule } from "./comparison.ts";
+
+/** Answers with the same key have no difference that is reported. */
+export function keyOf({ verdict, holds, rules }: Answer): string {
+  return JSON.stringify([verdict, holds, rules]);
+}
+
+export function answerOf(decision: Decision): Answer {
+  const { verdict, holds, retryAfterSeconds, message } = decision;
+  const decides = (holds || verdict !== "Allowed" ? findings(decision) : []).toSorted(
+    (a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"),
+  );
+  const rules = decides.map((finding): AnswerRule => {
+    const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
+    return {
+      policy: policyName(finding.policy.policy),
+      rule: finding.rule.rule,
+      ...(gate !== undefined && { gate }),
+      reason: reasonOf(finding),
+    };
+  });
+  return { verdict, holds, retryAfterSeconds, message, rules };
+}

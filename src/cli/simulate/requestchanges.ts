@@ -1,0 +1,137 @@
+/** Compares what admission answers before and after: which Clusters could be deleted, or upgraded. */
+
+import type { Cluster } from "../../api/meta.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
+import type { Attempt } from "../../operations/attempt.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { earliest } from "../../policy/instant.ts";
+import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admissionrequest.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { REQUEST_HOOKS, type RequestName } from "../fleet/requestnames.ts";
+import { answerOf, keyOf } from "./answer.ts";
+import type { FleetPair } from "./changedfleet.ts";
+import { type Answer, type Change, Comparison } from "./comparison.ts";
+import type { Turn } from "./walks.ts";
+
+export interface RequestOptions {
+  readonly hooks: readonly HookName[];
+  readonly from: Date;
+  /** Absent: one instant. */
+  readonly to?: Date;
+  /** What upgrades go to; default: what the Cluster shows, else what its topology wants. */
+  readonly version?: string;
+  /** What upgrades come from; default: what the Cluster shows, else unknown. */
+  readonly fromVersion?: string;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+}
+
+interface RequestChanges {
+  readonly changes: readonly Change[];
+  readonly requests: number;
+  readonly deniedBefore: number;
+  readonly deniedAfter: number;
+}
+
+/** Nothing is known of the Clusters that would be created. */
+export function* requestChanges(
+  { before, after }: FleetPair,
+  options: RequestOptions,
+  progress: Progress,
+): Generator<Progress, RequestChanges> {
+  const comparison = new Comparison((options.to ?? options.from).getTime());
+  const changes: Change[] = [];
+  let [requests, deniedBefore, deniedAfter] = [0, 0, 0];
+  for (const cluster of after.clusters()) {
+    const { namespace = "", name } = cluster.metadata;
+    for (const request of requestsOf(cluster, [before, after], options)) {
+      const sides = [
+        turnsOf(before, request, before.cluster(namespace, name) ?? cluster, options),
+        turnsOf(after, request, cluster, options),
+      ] as const;
+      const [old, now] = sides;
+      if (old === undefined || now === undefined) continue;
+      requests += 1;
+      deniedBefore += Number(old[0]?.answer.holds === true);
+      deniedAfter += Number(now[0]?.answer.holds === true);
+      const different = comparison.changes({ turns: old, answerAt }, { turns: now, answerAt });
+      const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
+      changes.push(...different.map((change) => ({ ...change, ...subject })));
+    }
+    yield progress;
+  }
+  return { changes, requests, deniedBefore, deniedAfter };
+}
+
+function answerAt({ answer }: Turn<Answer>): Answer {
+  return answer;
+}
+
+/** Those of which a rule of either side says something; an upgrade is one to the version that the user names. */
+function requestsOf(
+  { metadata: { namespace = "" } }: Cluster,
+  sides: readonly Fleet[],
+  { hooks, version }: RequestOptions,
+): readonly RequestName[] {
+  const names: readonly RequestName[] = version === undefined ? ["Delete"] : ["Upgrade", "Delete"];
+  const rules = sides
+    .flatMap((fleet) => fleet.policiesFor(namespace))
+    .flatMap((policy) => policy.rules.filter(({ admission }) => admission !== undefined));
+  return names.filter((name) => {
+    const hook = REQUEST_HOOKS[name];
+    return hooks.includes(hook) && rules.some((rule) => rule.hooks.has(hook));
+  });
+}
+
+/** No window opens and closes so often. */
+const MAX_LOOKS = 10_000;
+
+/** `undefined`: the API server does not ask. */
+function turnsOf(
+  fleet: Fleet,
+  name: RequestName,
+  cluster: Cluster,
+  options: RequestOptions,
+): readonly Turn<Answer>[] | undefined {
+  const { from, to = from, version, fromVersion } = options;
+  const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
+  if ("why" in attempt) return undefined;
+  const turns: Turn<Answer>[] = [];
+  let at: Date | undefined = from;
+  for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
+    const { turn, next }: Look = lookAt(fleet, attempt, at);
+    if (turns.at(-1)?.key !== turn.key) turns.push(turn);
+    const then: number | undefined =
+      next === "Unknown" ? at.getTime() + sampleSeconds(options) * 1000 : next?.getTime();
+    at = then !== undefined && then < to.getTime() ? new Date(then) : undefined;
+  }
+  return turns;
+}
+
+interface Look {
+  readonly turn: Turn<Answer>;
+  /** When time alone changes it. */
+  readonly next: Date | "Unknown" | undefined;
+}
+
+function lookAt(fleet: Fleet, attempt: Attempt, at: Date): Look {
+  const found = admitted(fleet, attempt, at);
+  const { verdict, message, decision } = answerAtAdmission(attempt, found);
+  const answer = { ...answerOf(decision), verdict, holds: verdict === "Denied", message };
+  const edges = [...found.denial.trace, ...found.warning.trace].map(({ changesAt }) => changesAt);
+  return {
+    turn: { at, answer, key: keyOf(answer), asked: { firstAsked: at, rules: new Map() } },
+    next: edges.includes("Unknown") ? "Unknown" : earliest(edges),
+  };
+}
+
+/** Limits the samples of an expression with `now`, whose value can change at any time. */
+const MAX_SAMPLES = 100;
+const SAMPLE_SECONDS = 60;
+
+export function sampleSeconds({ from, to = from }: RequestOptions): number {
+  return Math.max(SAMPLE_SECONDS, (to.getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
+}

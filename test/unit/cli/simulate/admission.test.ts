@@ -1,0 +1,119 @@
+/** What `hookpolicy simulate` says of requests at admission. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const AT = ["--at", "2026-11-21T12:00:00Z"];
+const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
+const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+
+function cluster(name: string, spec: object = { topology: TOPOLOGY }): object {
+  const metadata = { namespace: "team-a", name };
+  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+}
+
+function policy(name: string, rules: readonly object[]): object {
+  const metadata = { namespace: "team-a", name };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules } };
+}
+
+const confirmed = {
+  name: "confirmed",
+  hooks: ["BeforeClusterDelete"],
+  until: [{ name: "approved", annotation: { key: "example.com/ok" } }],
+};
+const nightly = {
+  name: "nightly",
+  hooks: ["BeforeClusterUpgrade"],
+  until: [
+    { name: "night", window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] } },
+  ],
+};
+const many = (...objects: readonly object[]): string =>
+  objects.map((object) => JSON.stringify(object)).join("\n---\n");
+
+const FLEET = {
+  "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1"), cluster("prod-2"), cluster("by-hand", {})),
+  "fleet/policies.yaml": many(policy("protect", [confirmed])),
+};
+const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
+
+interface Report {
+  readonly totals: Readonly<Record<string, number>>;
+  readonly changes: readonly {
+    readonly change: string;
+    readonly cluster: string;
+    readonly hook: string;
+    readonly request?: string;
+    readonly from?: string;
+    readonly seconds?: number;
+    readonly before: { readonly verdict: string };
+    readonly after: { readonly verdict: string };
+  }[];
+}
+
+async function json(cwd: string, ...args: readonly string[]): Promise<Report> {
+  const { stdout } = await hookpolicy(simulate(...args, ...AT, "-o", "json"), { cwd });
+  const report: Report = JSON.parse(stdout);
+  const ajv = new Ajv({ formats: { "date-time": true } });
+  assert.ok(ajv.validate(await outputSchema("simulate"), report), ajv.errorsText());
+  return report;
+}
+
+test("what admission answers to deletions and upgrades is compared where a rule speaks there", async (t) => {
+  const denied = { ...confirmed, hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], admission: "Deny" };
+  const cwd = await folder(t, {
+    ...FLEET,
+    "deny/p.yaml": many(policy("protect", [denied])),
+    "warn/p.yaml": many(policy("protect", [{ ...denied, admission: "Warn" }])),
+  });
+  const report = await json(cwd, "-f", "deny");
+  const of = ({ changes }: Report): readonly unknown[] =>
+    changes
+      .filter(({ request }) => request !== undefined)
+      .map(({ change, cluster: name, hook, before, after }) => [
+        `${change} ${name} ${hook}`,
+        before.verdict,
+        after.verdict,
+      ]);
+  const deletions = ["by-hand", "prod-1", "prod-2"].map((name) => [
+    `newly-blocked team-a/${name} BeforeClusterDelete`,
+    "Passed",
+    "Denied",
+  ]);
+  assert.deepEqual(of(report), deletions);
+  const totals = ["requests", "deniedBefore", "deniedAfter", "operations"].map((name) => report.totals[name]);
+  assert.deepEqual(totals, [3, 0, 3, 18]);
+  assert.equal(of(await json(cwd, "-f", "deny", "--to-version", "v1.36.0")).length, 5);
+  assert.equal(of(await json(cwd, "-f", "deny", "--to-version", "v1.35.0")).length, 3);
+  assert.deepEqual(of(await json(cwd, "-f", "deny", "--hook", "BeforeClusterCreate")), []);
+  const warned = await json(cwd, "-f", "warn");
+  assert.deepEqual(of(warned)[0], ["changed-reason team-a/by-hand BeforeClusterDelete", "Passed", "Warned"]);
+  const { stdout } = await hookpolicy(simulate("-f", "deny", ...AT), { cwd });
+  assert.match(
+    stdout,
+    /^newly blocked: Delete at admission\n {2}before +Passed\n {2}after +Denied by HookPolicy team-a\/protect confirmed\/approved \(WaitingForAnnotation\)\n {2}clusters +3: /m,
+  );
+  assert.match(stdout, /^Delete at admission +3 +0 +0$/m);
+  assert.match(stdout, /: 18 operations of 2 Clusters and 3 requests at admission at /);
+  assert.match(stdout, /; denied at admission: 0 before, 3 after$/m);
+});
+
+test("over a time, a refusal by a window begins and ends with it", async (t) => {
+  const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny" };
+  const cwd = await folder(t, {
+    "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1")),
+    "new/p.yaml": many(policy("nights", [refused])),
+  });
+  const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-23T22:00:00Z"];
+  const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
+  const { changes }: Report = JSON.parse(stdout);
+  const [request] = changes.filter(({ request: name }) => name === "Delete");
+  assert.deepEqual(
+    [request?.change, request?.from, request?.seconds],
+    ["newly-blocked", "2026-11-22T02:00:00Z", 2 * 20 * 3600],
+  );
+});
