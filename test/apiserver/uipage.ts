@@ -13,7 +13,7 @@ export interface Ui {
 }
 
 export async function startUi(kubeconfig: string, ...args: readonly string[]): Promise<Ui> {
-  // Not --kubeconfig, which the commands of the page would repeat.
+  // Without flags, the commands of the page are as users see them.
   const child = spawn(process.execPath, [MAIN, "ui", "--no-open", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, KUBECONFIG: kubeconfig },
