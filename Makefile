@@ -84,7 +84,7 @@ coverage: build ## The same tests, and how much of the code they run: fails belo
 	node release/coverage.ts
 
 .PHONY: bench
-bench: build ## Measure speed, scale, rollouts, faults and hostile input into docs/benchmarks (PART=speed: one of them)
+bench: build ## Measure speed, scale, rollouts, admission, faults and hostile input into docs/benchmarks (PART=speed: one of them)
 	node bench/bench.ts $(PART)
 
 .PHONY: bench-check

@@ -13,6 +13,7 @@ const PARTS: Readonly<Record<string, () => Promise<Run>>> = {
   speed: async () => (await import("./speed/speed.ts")).runSpeed,
   scale: async () => (await import("./scale/scale.ts")).runScale,
   rollouts: async () => (await import("./rollouts/rollouts.ts")).runRollouts,
+  admission: async () => (await import("./admission/admission.ts")).runAdmission,
   faults: async () => (await import("./faults/faults.ts")).runFaults,
   hostile: async () => (await import("./hostile/hostile.ts")).runHostile,
 };

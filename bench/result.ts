@@ -1,6 +1,6 @@
 /** What a part of the bench measured, as it is kept in bench/results/ and read by whoever writes docs/benchmarks.md. */
 
-export type PartName = "speed" | "scale" | "rollouts" | "faults" | "hostile" | "soak";
+export type PartName = "speed" | "scale" | "rollouts" | "admission" | "faults" | "hostile" | "soak";
 
 export interface PartResult {
   readonly part: PartName;

@@ -48,6 +48,18 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     ],
     why: "A free slot is given after a consistent list of the fleet's members, which takes longer the more of them there are.",
   },
+  admission: {
+    title: "Admission",
+    key: [
+      "admission-denied",
+      "admission-confirmed",
+      "admission-bare",
+      "admission-none",
+      "admission-reviews",
+      "admission-updates",
+    ],
+    why: "The API server, its webhook and the client share two cores, and a confirmation adds consistent reads.",
+  },
   faults: {
     title: "Faults",
     key: [
@@ -79,7 +91,15 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
 };
 
-export const PART_NAMES: readonly PartName[] = ["speed", "scale", "rollouts", "faults", "hostile", "soak"];
+export const PART_NAMES: readonly PartName[] = [
+  "speed",
+  "scale",
+  "rollouts",
+  "admission",
+  "faults",
+  "hostile",
+  "soak",
+];
 
 export interface Question {
   readonly question: string;
@@ -99,6 +119,7 @@ export const QUESTIONS: readonly Question[] = [
     id: "fresh-26k/peer-cpu",
   },
   { question: "From a free slot of a rollout to the next release, p99", id: "rollouts-10000-free-slot" },
+  { question: "A deletion that admission refuses, p99", id: "admission-denied" },
   { question: "Calls that fail when a replica is killed under load", id: "failed-sigkill" },
   {
     question: "Calls about other namespaces beside one expensive tenant, p99",

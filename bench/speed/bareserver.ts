@@ -1,6 +1,7 @@
 /**
- * What Node.js itself can do: an HTTPS server that does nothing but read the body, or read and parse it.
- * node bareserver.ts <port> <folder of tls.crt and tls.key> discard|parse
+ * What Node.js itself can do: an HTTPS server that does nothing but read the body, or read and parse it. As `review` it
+ * refuses every AdmissionReview.
+ * node bareserver.ts <port> <folder of tls.crt and tls.key> discard|parse|review
  */
 
 import { readFileSync } from "node:fs";
@@ -36,7 +37,25 @@ function parse(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+function review(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.once("end", () => {
+    const body: { apiVersion: string; kind: string; request: { uid: string } } = JSON.parse(
+      Buffer.concat(chunks).toString(),
+    );
+    const { apiVersion, kind } = body;
+    const status = { code: 403, message: "refused by the bare server" };
+    response.setHeader("content-type", "application/json");
+    response.end(
+      JSON.stringify({ apiVersion, kind, response: { uid: body.request.uid, allowed: false, status } }),
+    );
+  });
+}
+
+const WORKS: Readonly<Record<string, typeof discard>> = { parse, review };
+
 createServer(
   { cert: readFileSync(join(folder, "tls.crt")), key: readFileSync(join(folder, "tls.key")) },
-  work === "parse" ? parse : discard,
+  WORKS[work ?? ""] ?? discard,
 ).listen(Number(port), "127.0.0.1");

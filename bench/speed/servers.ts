@@ -58,7 +58,7 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
 
 export async function startBareServer(
   cp: ControlPlane,
-  { port, certDir, work }: { port: number; certDir: string; work: "discard" | "parse" },
+  { port, certDir, work }: { port: number; certDir: string; work: "discard" | "parse" | "review" },
 ): Promise<number> {
   const script = join(import.meta.dirname, "bareserver.ts");
   const args = [script, String(port), certDir, work];

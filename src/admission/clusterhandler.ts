@@ -51,6 +51,13 @@ export interface AdmissionOutcome {
   readonly reason?: string;
 }
 
+/** A review whose request was refused. */
+export interface RefusedRequest {
+  readonly review: ClusterReview;
+  readonly attempt: Attempt;
+  readonly outcome: AdmissionOutcome & { readonly denial: Denial };
+}
+
 export interface AdmissionRecorder {
   /** A review was decided; `seconds` since it had arrived. */
   decided(review: ClusterReview, attempt: Attempt, outcome: AdmissionOutcome, seconds: number): void;

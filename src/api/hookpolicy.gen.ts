@@ -491,12 +491,13 @@ export interface RecentResult {
   /**
    * Allowed: the operation was let go on. Observed: only rules without gates were about it. WouldBlock:
    * it went on because the mode is Audit. NotEvaluable: it went on although a rule could not be evaluated,
-   * because failurePolicy is Ignore.
+   * because failurePolicy is Ignore. Refused: the API server was told to refuse the request for it; the first
+   * such request for the Cluster and the rule.
    */
-  verdict: "Allowed" | "Observed" | "WouldBlock" | "NotEvaluable";
+  verdict: "Allowed" | "Observed" | "WouldBlock" | "NotEvaluable" | "Refused";
   /**
-   * The rule that would have held the operation, that could not be evaluated, or whose deadline released it;
-   * absent if no single rule decided.
+   * The rule that would have held the operation, that refused the request, that could not be evaluated, or
+   * whose deadline released it; absent if no single rule decided.
    */
   rule?: string;
   /**
@@ -516,7 +517,7 @@ export interface RecentResult {
    */
   override?: string;
   /**
-   * When the operation was let go on.
+   * When the operation was let go on, or the request refused.
    */
   time: string;
 }
@@ -568,7 +569,8 @@ export interface HookPolicyStatus {
    */
   decisionsOmitted?: number;
   /**
-   * The last results that let an operation go on, the newest first; at most 10.
+   * The last results, the newest first; at most 10: operations that went on, and requests that were refused at
+   * admission.
    *
    * @maxItems 10
    */

@@ -1637,7 +1637,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                     "Allowed",
                     "Observed",
                     "WouldBlock",
-                    "NotEvaluable"
+                    "NotEvaluable",
+                    "Refused"
                   ]
                 },
                 "rule": {
@@ -3610,7 +3611,8 @@ export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "
                     "Allowed",
                     "Observed",
                     "WouldBlock",
-                    "NotEvaluable"
+                    "NotEvaluable",
+                    "Refused"
                   ]
                 },
                 "rule": {

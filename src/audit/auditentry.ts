@@ -1,8 +1,9 @@
 /**
- * The audit entry of one answer (schemas/output/audit.json): its inputs and the reasons for the verdict. Contains only
- * constants, names and versions, nothing observed of an object, and at most some 64 KiB.
+ * The audit entry of one answer or refusal (schemas/output/audit.json): its inputs and the reasons for the verdict.
+ * Contains only constants, names and versions, nothing observed of an object, and at most some 64 KiB.
  */
 
+import type { AdmissionVerdict, RefusedRequest } from "../admission/clusterhandler.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { ObjectMeta } from "../api/meta.ts";
@@ -16,20 +17,36 @@ import type { AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
 import type { Answer, HookRequest } from "../hooks/codec.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 
-export interface AuditEntry {
-  readonly apiVersion: "audit.hookpolicy.dev/v1alpha1";
-  readonly kind: "Answer";
+interface AuditSubject {
   readonly time: string;
   /** The replica that answered. */
   readonly instance: string;
   readonly hook: HookName;
   readonly targetVersion?: string;
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+}
+
+export interface AuditEntry extends AuditSubject {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: "Answer";
   /** Verdict of this replica's last answer about the same operation; absent: none is remembered. */
   readonly before?: AnswerVerdict;
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
   /** Absent when there was no decision. */
+  readonly decision?: AuditDecision;
+}
+
+/** A request to the API server that was refused at admission. */
+export interface AuditRefusal extends AuditSubject {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: "Refusal";
+  /** Who sent it, as the API server says. */
+  readonly user: string;
+  readonly dryRun: boolean;
+  readonly verdict: AdmissionVerdict;
+  /** What the user was told. */
+  readonly message: string;
   readonly decision?: AuditDecision;
 }
 
@@ -86,6 +103,7 @@ interface AuditRule {
   }[];
 }
 
+const API_VERSION = "audit.hookpolicy.dev/v1alpha1";
 /** Characters of JSON; a policy with every rule and gate that the CRD allows fits. */
 const MAX_TRACE = 64 * 1024;
 const MAX_OBJECTS = 32;
@@ -100,23 +118,56 @@ export interface AuditContext {
 export function auditEntry(
   { call, cluster }: HookRequest,
   { verdict, answer, decision }: Outcome,
-  { now, instance, before }: AuditContext,
+  { before, ...context }: AuditContext,
 ): AuditEntry {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Answer",
+    ...subject({ call, cluster }, context),
+    ...(before !== undefined && { before }),
+    verdict,
+    answer,
+    ...described(decision, call, context.now),
+  };
+}
+
+export function auditRefusal(
+  { review, attempt, outcome: { verdict, denial, decision } }: RefusedRequest,
+  context: Omit<AuditContext, "before">,
+): AuditRefusal {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Refusal",
+    ...subject(attempt, context),
+    user: truncate(review.username, MAX_MESSAGE),
+    dryRun: review.dryRun,
+    verdict,
+    message: denial.message,
+    ...described(decision, attempt.call, context.now),
+  };
+}
+
+function subject(
+  { call, cluster }: Pick<HookRequest, "call" | "cluster">,
+  { now, instance }: Omit<AuditContext, "before">,
+): AuditSubject {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {
-    apiVersion: "audit.hookpolicy.dev/v1alpha1",
-    kind: "Answer",
     time: now.toISOString(),
     instance,
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     cluster: { namespace, name, uid },
-    ...(before !== undefined && { before }),
-    verdict,
-    answer,
-    ...(decision?.basis !== undefined && { decision: describe(decision, decision.basis, call, now) }),
   };
+}
+
+function described(
+  decision: Decision | undefined,
+  call: HookRequest["call"],
+  now: Date,
+): { readonly decision?: AuditDecision } {
+  return decision?.basis === undefined ? {} : { decision: describe(decision, decision.basis, call, now) };
 }
 
 type Matched = readonly { readonly trace: PolicyTrace; readonly compiled: CompiledPolicy | undefined }[];

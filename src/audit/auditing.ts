@@ -9,7 +9,7 @@ import { AuditLog } from "./auditlog.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 
 export interface Auditing {
-  readonly recorders: readonly AnswerRecorder[];
+  readonly recorders: readonly AuditLog[];
   /** Waits briefly for waiting lines; lines that are not written by then are lost. */
   close(): Promise<void>;
 }

@@ -1,4 +1,6 @@
-/** Writes one line per changed answer: what was answered, from which inputs, and why. */
+/**
+ * Writes one line per changed answer, and one per refused request: what was answered, from which inputs, and why.
+ */
 
 import { hash } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
@@ -7,7 +9,8 @@ import { targetVersion } from "../policy/targetversion.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policyref.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
-import { auditEntry } from "./auditentry.ts";
+import type { RefusedRequest } from "../admission/clusterhandler.ts";
+import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./auditentry.ts";
 import type { HookRequest } from "../hooks/codec.ts";
 import { LastAnswers } from "../hooks/lastanswers.ts";
 
@@ -44,6 +47,15 @@ export class AuditLog implements AnswerRecorder {
     }
   }
 
+  /** Every refusal is written: a user sent each request. Never throws. */
+  refused(request: RefusedRequest, now: Date): void {
+    try {
+      this.#write(auditRefusal(request, { now, instance: this.#options.instance }));
+    } catch (error) {
+      this.#options.log.error("Failed to record a refusal in the audit log", { error });
+    }
+  }
+
   /** The same answer is already recorded. */
   repeat(): void {}
 
@@ -60,9 +72,12 @@ export class AuditLog implements AnswerRecorder {
     const said = saidBy(outcome);
     if (last?.said === said) return;
     this.#last.set(uid, call.hook, { version, verdict: outcome.verdict, said });
-    const { instance, write } = this.#options;
-    const entry = auditEntry(request, outcome, { now, instance, before: last?.verdict });
-    write(`${printable(JSON.stringify(entry))}\n`);
+    const { instance } = this.#options;
+    this.#write(auditEntry(request, outcome, { now, instance, before: last?.verdict }));
+  }
+
+  #write(entry: AuditEntry | AuditRefusal): void {
+    this.#options.write(`${printable(JSON.stringify(entry))}\n`);
   }
 }
 

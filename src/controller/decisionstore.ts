@@ -10,6 +10,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
+import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import { hasEnded } from "../operations/ended.ts";
@@ -24,7 +25,7 @@ import { parsePolicyKey, type PolicyObject, PolicySet } from "./policyset.ts";
 import { PassedOperations } from "./passed.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
-import type { StoreOptions } from "./ports.ts";
+import type { AskRequest, StoreOptions } from "./ports.ts";
 import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
 import { Answers } from "./answers.ts";
 import type { PolicyEntry } from "./policyentry.ts";
@@ -211,6 +212,14 @@ export class DecisionStore {
     const now = this.#options.now();
     for (const { key, compiled } of this.policies.entries())
       if (compiled.hasExpressions) this.#schedule.set({ what: "objects", policy: key }, now);
+  }
+
+  /**
+   * The API server was told to refuse a request. A new Cluster is not recorded: no object shows the Events about it, and
+   * each attempt has another uid.
+   */
+  requestRefused(request: AskRequest, decision: Decision): void {
+    if (this.answers.knows(request.cluster)) this.#passed.refused(request, decision);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {

@@ -5,9 +5,10 @@ import { answering, askKey } from "../operations/operation.ts";
 import { passedHooks } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { decide } from "../policy/decide.ts";
+import type { Decision } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
-import type { StoreOptions } from "./ports.ts";
+import type { AskRequest, StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
 import type { Schedule } from "./schedule.ts";
 
@@ -57,6 +58,11 @@ export class PassedOperations {
       this.#add(uid, { request: { call, cluster }, policies: compiled, world, at, heldBy });
     }
     this.#recordInTime(uid, namespace);
+  }
+
+  /** A request about a Cluster in memory was refused at admission. */
+  refused(request: AskRequest, decision: Decision): void {
+    this.#results.refused(request, decision, this.#options.now());
   }
 
   /** Records one of them, and more while this turn of the event loop has time. */

@@ -1,12 +1,15 @@
 import type { RecentResult } from "../api/hookpolicy.ts";
 
 /** The same result has the same key, no matter which replica reports it. */
-export function resultKey({ clusterUID, hook, targetVersion: version, verdict }: RecentResult): string {
-  return [clusterUID, hook, version, verdict].join(" ");
+export function resultKey({ clusterUID, hook, targetVersion: version, verdict, rule }: RecentResult): string {
+  const by = verdict === "Refused" ? [rule] : [];
+  return [clusterUID, hook, version, verdict, ...by].join(" ");
 }
 
 /** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
 const MAX_RESULTS = 10_000;
+/** Requests choose versions as they like: with this many results a Cluster gets no further refusal. */
+const MAX_WITH_REFUSALS = 32;
 
 /** The results that were recorded already: a repeated call about an operation is not a new result. */
 export class RecordedResults {
@@ -20,9 +23,11 @@ export class RecordedResults {
 
   /** Returns whether it is new. */
   add(result: RecentResult): boolean {
-    const { clusterUID } = result;
+    const { clusterUID, verdict } = result;
     const key = resultKey(result);
-    if (this.#byCluster.get(clusterUID)?.has(key) === true) return false;
+    const known = this.#byCluster.get(clusterUID);
+    if (known?.has(key) === true) return false;
+    if (verdict === "Refused" && known !== undefined && known.size >= MAX_WITH_REFUSALS) return false;
     if (this.#size >= MAX_RESULTS) this.#clear();
     const keys = this.#byCluster.get(clusterUID) ?? new Set();
     this.#byCluster.set(clusterUID, keys.add(key));

@@ -1,12 +1,15 @@
-/** Records what becomes of operations that proceed, for every policy that spoke about one and for overrides. */
+/**
+ * Records what becomes of operations that proceed, for every policy that spoke about one and for overrides; and which
+ * requests were refused.
+ */
 
 import type { RecentResult } from "../api/hookpolicy.ts";
 import { targetVersion } from "../policy/targetversion.ts";
-import { type Decision, speaks } from "../policy/decision.ts";
+import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./memory.ts";
-import { recentResult } from "../operations/rows.ts";
+import { recentResult, refusedResult } from "../operations/rows.ts";
 import { policyKey } from "./policyset.ts";
 import type { AskRequest, StoreOptions } from "./ports.ts";
 import type { PolicyEntry } from "./policyentry.ts";
@@ -46,14 +49,35 @@ export class Results {
     // A user released it by Cluster API's mark.
     if (decision.holds) return;
     for (const [index, trace] of decision.trace.entries()) {
-      const { kind, namespace, name } = trace.policy;
-      const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
-      // Another policy may have its name by now.
-      if (entry === undefined || entry.compiled.uid !== policies[index]?.uid || !speaks(trace)) continue;
+      const entry = this.#entryOf(trace, policies[index]);
+      if (entry === undefined || !speaks(trace)) continue;
       const result = recentResult({ call, cluster }, trace, now);
       if (result !== undefined) this.#keep(entry, result, heldBy);
     }
     this.#useOverrides({ call, cluster }, decision, now);
+  }
+
+  /**
+   * A request about a Cluster in memory was refused at admission. Each rule's first refusal counts: a pipeline repeats
+   * its request for days.
+   */
+  refused({ call, cluster }: AskRequest, { trace, basis }: Decision, now: Date): void {
+    for (const [index, said] of trace.entries()) {
+      const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
+      if (entry === undefined) continue;
+      const result = refusedResult({ call, cluster }, said, now);
+      if (!entry.keep(result)) continue;
+      const { ref: policy, uid: policyUID } = entry.compiled;
+      this.#options.onTransition({ type: "Refused", policy, policyUID, result });
+      this.#options.onDirty(entry.key);
+    }
+  }
+
+  /** Another policy may have its name by now. */
+  #entryOf({ policy }: PolicyTrace, decided: CompiledPolicy | undefined): PolicyEntry | undefined {
+    const { kind, namespace, name } = policy;
+    const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
+    return entry?.compiled.uid === decided?.uid ? entry : undefined;
   }
 
   #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {

@@ -37,6 +37,13 @@ export type Transition =
       readonly result: RecentResult;
     }
   | {
+      /** A request was refused at admission: the first for the Cluster and the rule. */
+      readonly type: "Refused";
+      readonly policy: PolicyRef;
+      readonly policyUID: string;
+      readonly result: RecentResult;
+    }
+  | {
       readonly type: "DeadlineStep";
       readonly policy: PolicyRef;
       readonly policyUID: string;

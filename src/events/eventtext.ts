@@ -40,6 +40,8 @@ export function describeTransition(transition: Transition): EventText {
       return released(transition);
     case "NotHeld":
       return notHeld(transition);
+    case "Refused":
+      return refused(transition);
     case "DeadlineStep":
       return deadlineStep(transition);
     case "WindowChanged":
@@ -111,6 +113,21 @@ function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
     action: hook,
     note: `${hook} has proceeded, ${about}: ${message ?? reason}`,
     policyNote: `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
+    regarding: clusterReference(namespace, cluster, clusterUID),
+    related: policyReference(policy, policyUID),
+  };
+}
+
+function refused({ policy, policyUID, result }: Of<"Refused">): EventText {
+  const { namespace, cluster, clusterUID, hook, rule = "", reason = "", message, targetVersion } = result;
+  const request = hook === "BeforeClusterDelete" ? "deletion" : `upgrade to ${targetVersion ?? "its version"}`;
+  return {
+    identity: ["Refused", policyUID, askKey(clusterUID, hook), targetVersion ?? "", rule].join(" "),
+    type: "Normal",
+    reason: "Refused",
+    action: hook,
+    note: `A request for the ${request} was refused by ${policyName(policy)}, rule ${rule}: ${message ?? reason}`,
+    policyNote: `Rule ${rule} refused a request for the ${request} of Cluster ${namespace}/${cluster} (${reason})`,
     regarding: clusterReference(namespace, cluster, clusterUID),
     related: policyReference(policy, policyUID),
   };

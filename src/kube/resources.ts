@@ -69,6 +69,22 @@ export const VALIDATING_WEBHOOKS: Resource = {
   namespaced: false,
 };
 
+export const MUTATING_WEBHOOKS: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "mutatingwebhookconfigurations",
+  kind: "MutatingWebhookConfiguration",
+  namespaced: false,
+};
+
+export const ENDPOINT_SLICES: Resource = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  plural: "endpointslices",
+  kind: "EndpointSlice",
+  namespaced: true,
+};
+
 export const TOKEN_REVIEWS: Resource = {
   group: "authentication.k8s.io",
   version: "v1",

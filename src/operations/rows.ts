@@ -155,12 +155,42 @@ export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean
 
 /** The record of an operation that proceeded; nothing for one that the policy still holds. */
 export function recentResult(
-  { call, cluster }: { readonly call: HookCall; readonly cluster: Cluster },
+  operation: NamedOperation,
   trace: PolicyTrace,
   now: Date,
 ): RecentResult | undefined {
   const { verdict, overriddenBy } = trace;
   if (verdict === "Blocked") return undefined;
+  return {
+    ...namedBy(operation),
+    verdict,
+    ...decidedBy(trace),
+    reason: reasonOf(trace),
+    ...(overriddenBy !== undefined && { override: overriddenBy }),
+    time: timestamp(now),
+  };
+}
+
+/** The record of a request that the policy refused at admission. */
+export function refusedResult(operation: NamedOperation, trace: PolicyTrace, now: Date): RecentResult {
+  return {
+    ...namedBy(operation),
+    verdict: "Refused",
+    ...decidedBy(trace),
+    reason: decidingRule(trace)?.reason ?? trace.verdict,
+    time: timestamp(now),
+  };
+}
+
+interface NamedOperation {
+  readonly call: HookCall;
+  readonly cluster: Cluster;
+}
+
+function namedBy({
+  call,
+  cluster,
+}: NamedOperation): Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion"> {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {
@@ -168,11 +198,6 @@ export function recentResult(
     cluster: name,
     clusterUID: uid,
     hook: call.hook,
-    verdict,
-    ...decidedBy(trace),
-    reason: reasonOf(trace),
-    ...(overriddenBy !== undefined && { override: overriddenBy }),
-    time: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
   };
 }

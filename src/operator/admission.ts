@@ -32,12 +32,14 @@ import { compileSelector } from "../policy/selector.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../objects/objectrefusal.ts";
 import type { Lister } from "../controller/ports.ts";
 
-/** The controller's memory, read only. */
+/** The controller's memory. */
 export interface Memory {
-  readonly store: Pick<DecisionStore, "loaded" | "policies">;
+  readonly store: Pick<DecisionStore, "loaded" | "policies" | "requestRefused">;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
 }
+
+type ReadMemory = Omit<Memory, "store"> & { readonly store: Omit<Memory["store"], "requestRefused"> };
 
 export interface AdmissionOptions {
   readonly memory: Memory;
@@ -48,6 +50,7 @@ export interface AdmissionOptions {
   readonly authenticated: boolean;
   readonly clusters: ClusterDecisions;
   readonly metrics: AdmissionRecording["metrics"];
+  readonly audit: AdmissionRecording["audit"];
   readonly log: Logger;
 }
 
@@ -69,6 +72,7 @@ export function createAdmission({
   authenticated,
   clusters: source,
   metrics,
+  audit,
   log,
 }: AdmissionOptions): Admission {
   const examiner = new ThreadExaminer({ settings, log });
@@ -80,12 +84,12 @@ export function createAdmission({
     log,
     now,
   };
-  const recorder = recordAdmission({ metrics, log, authenticated });
+  const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
   const routes = createAdmissionRoutes({ policies, clusters: { authenticated, source, recorder, now } });
   return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
 }
 
-export function worldOf({ store, clusters, namespaces }: Memory): AdmissionWorld {
+export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {
   const isMatch = (policy: Parameters<typeof matches>[0], cluster: Cluster): boolean => {
     const namespace = namespaces.get(cluster.metadata.namespace ?? "");
     return matches(policy, { cluster, namespace }) !== "no";

@@ -1,28 +1,47 @@
-/** Records the answers to reviews of Clusters, in metrics and the log. */
+/** Records the answers to reviews of Clusters: in metrics, the log, the audit log and, where they refuse, the policies. */
 
-import type { AdmissionOutcome, AdmissionRecorder } from "../admission/clusterhandler.ts";
+import type { AdmissionOutcome, AdmissionRecorder, RefusedRequest } from "../admission/clusterhandler.ts";
 import type { Logger } from "../api/logger.ts";
+import type { AskRequest } from "../controller/ports.ts";
 import { sparing } from "../log/sparing.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policyref.ts";
+
+export interface RefusalRecorder {
+  /** A request was refused; never throws. */
+  refused(request: RefusedRequest, now: Date): void;
+}
 
 export interface AdmissionRecording {
   readonly metrics: Pick<Metrics, "admissionReviews" | "admissionReviewDuration">;
   readonly log: Logger;
   /** Whether only the API server is answered; otherwise any client can have any number of requests refused. */
   readonly authenticated: boolean;
+  /** The policies that refused the request, in their status and in Events. */
+  readonly policies: { requestRefused(request: AskRequest, decision: Decision): void };
+  readonly audit: readonly RefusalRecorder[];
+  readonly now: () => Date;
 }
 
-export function recordAdmission({ metrics, log, authenticated }: AdmissionRecording): AdmissionRecorder {
+export function recordAdmission(recording: AdmissionRecording): AdmissionRecorder {
+  const { metrics, log, authenticated } = recording;
   const complain = sparing(log);
   return {
-    decided: ({ username, dryRun }, { call: { hook }, cluster: { metadata } }, outcome, seconds) => {
+    decided: (review, attempt, outcome, seconds) => {
+      const {
+        call: { hook },
+        cluster: { metadata },
+      } = attempt;
+      const { username: user, dryRun } = review;
       metrics.admissionReviews.inc({ hook, verdict: outcome.verdict });
       metrics.admissionReviewDuration.observe({ hook }, seconds);
       const cluster = `${metadata.namespace}/${metadata.name}`;
-      const fields = { hook, cluster, user: username, dryRun, ...describe(outcome) };
-      if (outcome.denial === undefined) log.debug("Admitted a request about a Cluster", fields);
-      else log[authenticated ? "info" : "debug"]("Refused a request about a Cluster", fields);
+      const fields = { hook, cluster, user, dryRun, ...describe(outcome) };
+      const { denial } = outcome;
+      if (denial === undefined) return log.debug("Admitted a request about a Cluster", fields);
+      log[authenticated ? "info" : "debug"]("Refused a request about a Cluster", fields);
+      if (authenticated) keep({ review, attempt, outcome: { ...outcome, denial } }, recording);
     },
     unconcerned: () => metrics.admissionReviews.inc({ hook: "None", verdict: "Allowed" }),
     undecodable: (bytes) => {
@@ -31,6 +50,18 @@ export function recordAdmission({ metrics, log, authenticated }: AdmissionRecord
     },
     failed: (hook, error) => log.error("Failed to decide about a review", { hook, error }),
   };
+}
+
+/** What is kept of a refusal beyond a log line: only for reviews of the API server, because others may be invented. */
+function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
+  const { review, attempt, outcome } = request;
+  for (const recorder of audit) recorder.refused(request, now());
+  if (review.dryRun || outcome.decision === undefined) return;
+  try {
+    policies.requestRefused(attempt, outcome.decision);
+  } catch (error) {
+    log.error("Failed to record a refusal", { hook: attempt.call.hook, error });
+  }
 }
 
 function describe({ verdict, reason, decision }: AdmissionOutcome): Record<string, unknown> {

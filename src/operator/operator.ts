@@ -61,18 +61,18 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     servers: () => servers,
     serving: () => [...Object.values(servers), ...diagnostics.secure],
   });
-  const audit = await openAuditLog(options.auditLog, { metrics, log });
+  const { recorders, ...audit } = await openAuditLog(options.auditLog, { metrics, log });
   const hooks = createRoutes(served, {
     source: controller.source,
     metrics: hookMetrics(metrics),
-    answers: recordAll([new AnswerLog({ log, everyCall: options.logLevel === "debug" }), ...audit.recorders]),
+    answers: recordAll([new AnswerLog({ log, everyCall: options.logLevel === "debug" }), ...recorders]),
     log,
     complain: sparing(log),
     now,
   });
   controller.memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
-  const reviewing = { client: reviews, settings, authenticated, metrics, log };
+  const reviewing = { client: reviews, settings, authenticated, metrics, audit: recorders, log };
   const admission = createAdmission({ ...controller, ...reviewing });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });

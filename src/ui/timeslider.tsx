@@ -101,10 +101,16 @@ function Days({ from, to }: Pick<Props, "from" | "to">) {
   return (
     <div class="ticks num" aria-hidden="true">
       {days.map((day, index) => (
-        <span key={day.getTime()} class={index % 2 === 1 ? "odd" : ""} style={{ left: share(day, from, to) }}>
+        <span key={day.getTime()} class={tickClass(index, day, to)} style={{ left: share(day, from, to) }}>
           {day.toLocaleDateString("en-GB", { weekday: "short", day: "numeric" })}
         </span>
       ))}
     </div>
   );
+}
+
+/** A label has no room at the end; on a narrow screen every other one goes, and there are fewer at the end. */
+function tickClass(index: number, day: Date, to: Date): string {
+  const days = (to.getTime() - day.getTime()) / DAY_MS;
+  return [index % 2 === 1 ? "odd" : "", days < 1 ? "end" : "", days < 2 ? "nearend" : ""].join(" ");
 }

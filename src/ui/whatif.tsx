@@ -62,8 +62,9 @@ export function WhatIfPage({ program }: { program: string }): VNode | null {
           />
           policies that are not in the file are deleted
         </label>
-        <span class="soft">
-          Nothing is written. The same as: {program} simulate -f {policies.name || "FILE"}
+        <span class="check soft">
+          Nothing is written. The same as: {program} simulate -f{" "}
+          {policies.name.replaceAll(", ", " -f ") || "FILE"}
         </span>
       </div>
       <Outcome result={result} />

@@ -19,24 +19,30 @@ import {
   writeServingCertificate,
 } from "../controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef, storePolicy } from "../controlplane/policies.ts";
+import { type AdmissionClient, createAdmissionClient } from "./admissionclient.ts";
+import { clusterObject, type Given, PLAIN } from "./clusterobject.ts";
+import { recentResults, refusalEvents, refusalLines } from "./refusals.ts";
 
 const WEBHOOK: Ref = {
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: "ValidatingWebhookConfiguration",
   name: "hookpolicy-clusters",
 };
+const REPLICAS = ["hookpolicy-a", "hookpolicy-b"];
 const REVIEWS = "hookpolicy_admission_reviews_total";
 
 let cp: ControlPlane;
 let balancer: Balancer;
 let replicas: readonly Operator[] = [];
+let client: AdmissionClient;
 
 before(async () => {
-  cp = await startControlPlane();
+  client = await createAdmissionClient();
+  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   balancer = await startBalancer();
-  replicas = await Promise.all(["hookpolicy-a", "hookpolicy-b"].map(startReplica));
+  replicas = await Promise.all(REPLICAS.map(startReplica));
   // On the balancer's list, reviews take the place of calls.
   for (const { ports } of replicas) balancer.add({ ...ports, webhook: ports.admission });
   await cp.waitFor("both replicas to be reached", () =>
@@ -52,6 +58,7 @@ before(async () => {
 after(async () => {
   await cp?.stop();
   await balancer?.stop();
+  await client?.remove();
 });
 
 async function startReplica(name: string): Promise<Operator> {
@@ -59,8 +66,10 @@ async function startReplica(name: string): Promise<Operator> {
   await mkdir(certDir);
   await writeServingCertificate(certDir, await issueServingCertificate(cp));
   await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
-  return await startOperator(cp, { name });
+  return await startOperator(cp, { name, flags: { ...client.flags, "audit-log": auditLog(name) } });
 }
+
+const auditLog = (replica: string): string => join(cp.folder, `${replica}-audit.log`);
 
 /** The API server needs a moment to see that a configuration is new. */
 async function untilCalled(): Promise<void> {
@@ -78,27 +87,6 @@ async function untilCalled(): Promise<void> {
 function deny(hook: RuleSpec["hooks"][number], over: Partial<RuleSpec> = {}): RuleSpec {
   return { ...approvalRule(hook), admission: "Deny", ...over };
 }
-
-interface Given {
-  readonly metadata?: object;
-  readonly spec?: object;
-}
-
-function clusterObject(
-  namespace: string,
-  name: string,
-  { metadata = {}, spec = {} }: Given = {},
-): KubeObject {
-  return {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace, name, ...metadata },
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" }, ...spec },
-  };
-}
-
-/** An empty spec is not valid. */
-const PLAIN = { topology: undefined, controlPlaneEndpoint: { host: "127.0.0.1", port: 6443 } };
 
 async function createCluster(namespace: string, name: string, given: Given = {}): Promise<Ref> {
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
@@ -151,6 +139,65 @@ describe("a deletion", () => {
     ])
       await assert.rejects(attempt, /cannot be deleted yet/);
     await isUntouched(ref);
+  });
+
+  test("as Flux and Argo CD prune is refused, and their next attempt passes with approval", async () => {
+    const ref = await createCluster(team, "pruned");
+    const { uid, resourceVersion } = (await cp.get(ref)).metadata;
+    // fluxcd/pkg/ssa, ResourceManager.delete; argoproj/argo-cd gitops-engine, syncContext.pruneObject.
+    const prunes = [
+      { propagationPolicy: "Background" },
+      { propagationPolicy: "Foreground" },
+      { propagationPolicy: "Foreground", preconditions: { uid, resourceVersion } },
+    ].map((options) => JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...options }));
+    for (const options of prunes)
+      await assert.rejects(
+        cp.request("DELETE", pathOf(team, "pruned"), options),
+        /pruned cannot be deleted yet/,
+      );
+    await isUntouched(ref);
+    await approve(ref);
+    const [prune] = prunes;
+    await cp.request("DELETE", pathOf(team, "pruned"), prune);
+    assert.equal(await cp.find(ref), undefined);
+  });
+
+  test("by kubectl apply --prune is refused, and the other objects are pruned", async () => {
+    const namespace = "applied";
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [deny("BeforeClusterDelete")] });
+    const labels = { "example.com/set": "fleet" };
+    const beside: KubeObject = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { namespace, name: "beside", labels },
+    };
+    const kept: KubeObject = { ...beside, metadata: { ...beside.metadata, name: "kept" } };
+    const write = async (name: string, ...items: readonly KubeObject[]): Promise<string> => {
+      const file = join(cp.folder, name);
+      await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+      return file;
+    };
+    const all = await write(
+      "all.json",
+      clusterObject(namespace, "c1", { metadata: { labels } }),
+      beside,
+      kept,
+    );
+    await cp.kubectl("apply", "-f", all);
+    const allowed = ["core/v1/ConfigMap", "cluster.x-k8s.io/v1beta2/Cluster"].map(
+      (kind) => `--prune-allowlist=${kind}`,
+    );
+    const prune = [
+      "apply",
+      "-f",
+      await write("kept.json", kept),
+      "--prune",
+      "-l",
+      "example.com/set=fleet",
+      ...allowed,
+    ];
+    await assert.rejects(cp.kubectl(...prune), /applied\/c1 cannot be deleted yet/);
+    await isUntouched(clusterRef(namespace, "c1"));
   });
 
   test("of a Cluster without topology is refused, too", async () => {
@@ -217,6 +264,64 @@ describe("a deletion", () => {
     await isUntouched(ref);
     await approve(ref);
     await cp.waitFor("the Cluster to be gone", async () => (await cp.find(ref)) === undefined);
+  });
+});
+
+describe("a refusal", () => {
+  const team = "refusals";
+  const policy = policyRef(team, "protect");
+  test("is recorded once, whichever replica refuses and however often; a dry run only in the audit log", async () => {
+    await applyPolicy(cp, policy, { rules: [deny("BeforeClusterDelete")] });
+    const [tried, often] = [await createCluster(team, "dry"), await createCluster(team, "often")];
+    await cp.waitFor(
+      "the Clusters to be known",
+      async () => (await cp.get(policy))["status"]?.matchedClusters === 2,
+    );
+    await assert.rejects(deletes(tried, "--dry-run=server"), /cannot be deleted yet/);
+    for (let count = 0; count < 10; count += 1) await assert.rejects(deletes(often), /cannot be deleted yet/);
+    const [result] = await cp.waitFor("the status to show it", async () => {
+      const results = await recentResults(cp, policy);
+      return results.length > 0 && results;
+    });
+    assert.partialDeepStrictEqual(result, {
+      namespace: team,
+      cluster: "often",
+      hook: "BeforeClusterDelete",
+      verdict: "Refused",
+      rule: "approval",
+      gate: "approved",
+    });
+    const noted = await cp.waitFor("the Events", async () => {
+      const both = [
+        ...(await refusalEvents(cp, team, "often")),
+        ...(await refusalEvents(cp, team, "protect")),
+      ];
+      return both.length >= 2 && both;
+    });
+    assert.match(
+      noted[0]?.note ?? "",
+      /^A request for the deletion was refused by HookPolicy refusals\/protect/,
+    );
+    const lines = await cp.waitFor("a line for each refusal", async () => {
+      const own = (await refusalLines(REPLICAS.map(auditLog))).filter(({ cluster }) =>
+        ["dry", "often"].includes(cluster.name),
+      );
+      return own.length >= 11 && own;
+    });
+    assert.deepEqual(
+      lines.filter(({ dryRun }) => dryRun).map(({ cluster }) => cluster.name),
+      ["dry"],
+    );
+    // Another replica has seen the same, and wrote nothing: the status and the Events are one each.
+    assert.equal((await recentResults(cp, policy)).length, 1);
+    assert.deepEqual(
+      [
+        (await refusalEvents(cp, team, "often")).length,
+        (await refusalEvents(cp, team, "protect")).length,
+        (await refusalEvents(cp, team, "dry")).length,
+      ],
+      [1, 1, 0],
+    );
   });
 });
 

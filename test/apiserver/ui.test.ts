@@ -53,7 +53,9 @@ describe("hookpolicy ui", () => {
     await storeRollout(cp, "upgrades");
     await lab.ask(HOOK, NS, "c1");
     await heldRow(cp, PROTECT, "c1", HOOK);
-    ui = await startUi(await reader());
+    const kubeconfig = await reader();
+    // With the flag, which the commands of the page repeat.
+    ui = await startUi(kubeconfig, "--kubeconfig", kubeconfig);
   });
   after(async () => {
     await ui?.stop();

@@ -11,13 +11,15 @@ import type { DecisionRow } from "../../src/api/hookpolicy.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { installHookPolicy } from "../controlplane/operator.ts";
-import { approvalRule, policyRef } from "../controlplane/policies.ts";
-import { CLUSTERS, createFleet } from "./uifleet.ts";
+import { APPROVED, approvalRule, policyRef } from "../controlplane/policies.ts";
+import { CLUSTERS, createFleet, createWaiting } from "./uifleet.ts";
 import { open, startBrowser, startUi, type Ui } from "./uipage.ts";
 
 const PICTURES = join(import.meta.dirname, "../../docs/pictures");
 const MAX_PICTURE_BYTES = 150_000;
 const MANY = 10_000;
+/** The one of them that exists, to be found and explained. */
+const ONE = "cluster-7777";
 /** As many as a status has rows. */
 const ROWS = 50;
 
@@ -53,8 +55,14 @@ describe("the page of a fleet", () => {
     await take("held");
     await page.goto(`${ui.url}#/cluster/search/index-1`);
     await page.getByText("observed").first().waitFor();
-    await page.getByRole("button", { name: "Next change" }).click();
-    await page.locator("h2 .chip").waitFor();
+    // Into the freeze.
+    const next = page.getByRole("button", { name: "Next change" });
+    await next.click();
+    await page.locator(".sliderhead b").filter({ hasNotText: "now" }).waitFor();
+    await next.click();
+    // The tree follows the slider when the answer has come.
+    const chosen = (await page.locator(".sliderhead b").textContent()) ?? "";
+    await page.locator("h2 .chip", { hasText: chosen }).waitFor();
     await take("cluster");
     await page.goto(`${ui.url}#/windows`);
     await page.locator(".bar.freeze").nth(2).waitFor();
@@ -67,7 +75,7 @@ describe("the page of a fleet", () => {
     assert.deepEqual(complaints, []);
   });
 
-  test("10,000 held Clusters are a list that scrolls, of which few rows are in the document", async (t) => {
+  test("10,000 held Clusters are a list that scrolls, of which few rows are in the document, and tell why one waits", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     await holdMany(cp);
     const { page } = await open(started.browser, ui.url);
@@ -81,6 +89,16 @@ describe("the page of a fleet", () => {
     await page.locator(`[aria-posinset="${MANY + 7}"]:focus`).waitFor();
     const slowest: unknown = await page.evaluate(SCROLL);
     t.diagnostic(`the slowest of 100 steps of scrolling drew in ${String(slowest)} ms`);
+    await page.keyboard.press("/");
+    await page.keyboard.type(ONE);
+    await page.getByRole("heading", { name: `1 held of ${MANY + 7}` }).waitFor();
+    await page.getByRole("listitem").first().focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: ONE }).waitFor();
+    await page.getByText(`${APPROVED}=true`).first().waitFor();
+    await page.getByText("observed").first().waitFor();
+    await page.goBack();
+    await page.getByLabel("Search").fill("");
     await page.getByLabel("Policy").selectOption({ index: 8 });
     await page.getByRole("heading", { name: `${ROWS} held of ${MANY + 7}` }).waitFor();
     await page.context().close();
@@ -114,9 +132,13 @@ async function holdMany(cp: ControlPlane): Promise<void> {
       spec,
     })),
   );
+  const { uid = "" } = (await createWaiting(cp, namespace, ONE)).metadata;
   await Promise.all(
     refs.map(async (ref, index) => {
-      const decisions = Array.from({ length: ROWS }, (_, row) => decision(namespace, index * ROWS + row));
+      const decisions = Array.from({ length: ROWS }, (_, row) => {
+        const said = decision(namespace, index * ROWS + row);
+        return said.cluster === ONE ? { ...said, clusterUID: uid } : said;
+      });
       await cp.patchStatus(ref, { observedGeneration: 1, blocked: ROWS, decisions });
     }),
   );

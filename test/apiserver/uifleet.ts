@@ -111,6 +111,12 @@ async function shown(cp: ControlPlane, namespace: string, name: string): Promise
   return await cp.patchStatus(ref, { phase: "Provisioned", conditions: [condition] });
 }
 
+/** One whose upgrade waits. */
+export async function createWaiting(cp: ControlPlane, namespace: string, name: string): Promise<KubeObject> {
+  await cp.create(clusterObject(namespace, name));
+  return await shown(cp, namespace, name);
+}
+
 interface HeldFor {
   readonly cluster: string;
   readonly minutes: number;

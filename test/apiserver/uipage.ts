@@ -13,8 +13,10 @@ export interface Ui {
 }
 
 export async function startUi(kubeconfig: string, ...args: readonly string[]): Promise<Ui> {
-  const child = spawn(process.execPath, [MAIN, "ui", "--no-open", "--kubeconfig", kubeconfig, ...args], {
+  // Without flags, the commands of the page are as users see them.
+  const child = spawn(process.execPath, [MAIN, "ui", "--no-open", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, KUBECONFIG: kubeconfig },
   });
   return { url: await firstLine(child), stop: async () => await stop(child) };
 }

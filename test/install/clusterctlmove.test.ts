@@ -36,20 +36,15 @@ describe("clusterctl move", () => {
     await installClusterDefinition(cp);
     await cp.patch(CLUSTER_DEFINITION, { metadata: { labels: { "clusterctl.cluster.x-k8s.io": "" } } });
     await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
-    await clusterctlIn(
-      cp,
-      config,
-      "init",
-      "--core",
-      "cluster-api",
-      "--bootstrap",
-      "-",
-      "--control-plane",
-      "-",
-    );
+    await init(cp);
     const { ports } = await startOperator(cp);
     await cp.apply(await clusterWebhook(ports.admission, cp.authority.caBundle));
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });
+  }
+
+  async function init(cp: ControlPlane): Promise<void> {
+    const core = ["--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-"];
+    await clusterctlIn(cp, config, "init", ...core);
   }
 
   const deletes = (cp: ControlPlane): Promise<string> =>
@@ -92,5 +87,18 @@ describe("clusterctl move", () => {
     const moved = await target.get(CLUSTER);
     assert.deepEqual([moved["spec"].paused, moved.metadata.deletionTimestamp], [undefined, undefined]);
     await isRefused(target);
+  });
+
+  test("and clusterctl delete leaves it; only --include-crd takes it along, which no webhook sees", async () => {
+    const remove = ["delete", "--core", "cluster-api"];
+    await clusterctlIn(target, config, ...remove);
+    await isRefused(target);
+    // As clusterctl labels the definitions that it installs.
+    await target.patch(CLUSTER_DEFINITION, {
+      metadata: { labels: { "cluster.x-k8s.io/provider": "cluster-api" } },
+    });
+    await init(target);
+    await clusterctlIn(target, config, ...remove, "--include-crd");
+    await target.waitFor("the Cluster to be gone", async () => (await target.find(CLUSTER)) === undefined);
   });
 });

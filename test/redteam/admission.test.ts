@@ -70,6 +70,7 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
     authenticated: closed,
     clusters: NO_CLUSTERS,
     metrics: createMetrics({ capiVersion: ALL_HOOKS.capiVersion }),
+    audit: [],
     log,
   });
   await admission.warm();

@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   controller: ["api", "policy", "operations", "rollouts"],
   hooks: ["api", "policy", "kube", "controller/ports.ts"],
   admission: ["api", "policy", "operations", "server/turns.ts"],
-  audit: ["api", "policy", "hooks", "metrics/metrics.ts"],
+  audit: ["api", "policy", "hooks", "admission/clusterhandler.ts", "metrics/metrics.ts"],
   certificates: ["api", "policy", "log", "kube", "server", "events", "metrics/metrics.ts"],
   objects: ["api", "policy", "kube"],
   events: ["api", "policy", "operations", "kube", "controller/transitions.ts"],

@@ -1,12 +1,18 @@
-/** Checks whether rules that speak at admission are heard there. */
+/** Checks whether rules that speak at admission are heard there, and by whom else requests are judged. */
 
-import { fieldsOf, listOf } from "../../api/fields.ts";
+import { type Fields, fieldsOf, listOf } from "../../api/fields.ts";
+import { CLUSTER_API_GROUP } from "../../api/meta.ts";
+import { EXTENSION_NAME } from "../../hooks/registration.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 import { apiServerTrust } from "./checkcertificate.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
+import { textOf } from "./objectsfields.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
+const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
 export function admission(evidence: Evidence, settings: Settings, { fleet }: Surveyed): Finding {
   const { clusterWebhook: read } = evidence;
@@ -29,9 +35,11 @@ export function admission(evidence: Evidence, settings: Settings, { fleet }: Sur
     "ValidatingWebhookConfiguration for Clusters",
   );
   if (trusted.state === "warning") {
-    const detail = `${trusted.detail}; until then it refuses to create, delete and upgrade every Cluster`;
+    const detail = `${trusted.detail}; ${UNTIL_THEN}`;
     return error(detail, trusted.remedy ?? "");
   }
+  const unreachable = unreachableService(read.value, evidence);
+  if (unreachable !== undefined) return unreachable;
   const admits = webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail");
   if (admits) {
     return warning(
@@ -39,5 +47,69 @@ export function admission(evidence: Evidence, settings: Settings, { fleet }: Sur
       INSTALL,
     );
   }
-  return trusted;
+  return trusted.state === "ok" ? ok(`${trusted.detail}${besides(evidence)}`) : trusted;
+}
+
+/** The Service that the webhook calls; `undefined`: it calls a URL. */
+export function serviceOf(
+  configuration: RawObject,
+): { readonly namespace: string; readonly name: string } | undefined {
+  const [webhook] = listOf(configuration["webhooks"]);
+  const { namespace, name } = fieldsOf(fieldsOf(fieldsOf(webhook)["clientConfig"])["service"]);
+  return typeof namespace === "string" && typeof name === "string" ? { namespace, name } : undefined;
+}
+
+/** Unread endpoints say nothing: the check "operator" counts the replicas, too. */
+function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Evidence): Finding | undefined {
+  const service = serviceOf(webhook);
+  if (service === undefined || !read.ok) return undefined;
+  const endpoints = read.value.flatMap((slice) => listOf(slice["endpoints"]).map(fieldsOf));
+  if (endpoints.some(({ conditions }) => fieldsOf(conditions)["ready"] !== false)) return undefined;
+  const { namespace, name } = service;
+  return error(
+    `Service ${namespace}/${name}, which the webhook for Clusters calls, has no ready Pod; ${UNTIL_THEN}`,
+    `kubectl describe service -n ${namespace} ${name}; kubectl get pods -n ${namespace}`,
+  );
+}
+
+/** Who else is asked about Clusters: what HookPolicy admits, these can still refuse or have changed. */
+function besides({ webhooks: read }: Evidence): string {
+  if (!read.ok) return "; which other webhooks there are is unknown";
+  const others = read.value.filter(
+    ({ metadata }) => viewMetadata(metadata).name !== `${EXTENSION_NAME}-clusters`,
+  );
+  const mutating = others.filter(({ kind }) => kind === "MutatingWebhookConfiguration").flatMap(onClusters);
+  const validating = others
+    .filter(({ kind }) => kind === "ValidatingWebhookConfiguration")
+    .flatMap(onClusters);
+  return [
+    mutating.length > 0 ? `; before it, these can change a Cluster: ${some(mutating)}` : "",
+    validating.length > 0 ? `; beside it, these must admit a request, too: ${some(validating)}` : "",
+  ].join("");
+}
+
+/** Its webhooks that are asked about Clusters, with the operations. */
+function onClusters(configuration: RawObject): string[] {
+  return listOf(configuration["webhooks"])
+    .map(fieldsOf)
+    .flatMap((webhook) => {
+      const operations = new Set(
+        listOf(webhook["rules"]).map(fieldsOf).filter(isAboutClusters).flatMap(operationsOf),
+      );
+      if (operations.size === 0) return [];
+      const onFailure = webhook["failurePolicy"] === "Ignore" ? "" : ", or nothing passes";
+      return [`${textOf(webhook["name"])} (${[...operations].join(", ")}${onFailure})`];
+    });
+}
+
+function isAboutClusters(rule: Fields): boolean {
+  const has = (field: string, ...values: readonly string[]): boolean =>
+    listOf(rule[field]).some((each) => values.includes(textOf(each)));
+  return has("apiGroups", CLUSTER_API_GROUP, "*") && has("resources", "clusters", "*", "*/*");
+}
+
+function operationsOf(rule: Fields): readonly string[] {
+  const named = listOf(rule["operations"]).map(textOf);
+  const all = ["CREATE", "UPDATE", "DELETE"];
+  return named.includes("*") ? all : all.filter((operation) => named.includes(operation));
 }

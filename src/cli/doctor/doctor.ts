@@ -57,6 +57,10 @@ export interface Evidence {
   readonly webhook: Read<RawObject>;
   /** The one for Clusters, which need not be installed. */
   readonly clusterWebhook: Read<RawObject>;
+  /** The EndpointSlices of the Service that it names; NotFound if it names none. */
+  readonly clusterEndpoints: Read<readonly RawObject[]>;
+  /** Every ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
+  readonly webhooks: Read<readonly RawObject[]>;
   /** HookPolicies and ClusterHookPolicies. */
   readonly policies: Read<readonly RawObject[]>;
   /** HookOverrides. */

@@ -5,10 +5,13 @@ import { GROUP } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { secretOf } from "./checkcertificate.ts";
 import type { Evidence, Grant, Read } from "./doctor.ts";
+import { serviceOf } from "./checkadmission.ts";
 import { operators } from "./checkinstall.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
   DEPLOYMENTS,
+  ENDPOINT_SLICES,
+  MUTATING_WEBHOOKS,
   SECRETS,
   SUBJECT_REVIEWS,
   VALIDATING_WEBHOOKS,
@@ -23,6 +26,7 @@ import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts"
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { isSecret } from "../../objects/objectrefusal.ts";
 import { extensionConfigs } from "../../kube/extensionconfigs.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/liveobjects.ts";
@@ -77,6 +81,10 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
       read(tryCreation(client)),
       readSecrets(client, registrations),
     ]);
+  const [clusterEndpoints, webhooks] = await Promise.all([
+    readEndpoints(client, clusterWebhook),
+    read(listWebhooks(client)),
+  ]);
   const evidence = {
     serverVersion: isFields(version) ? String(version["gitVersion"]) : "",
     definitions,
@@ -89,6 +97,8 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
     secrets,
     webhook,
     clusterWebhook,
+    clusterEndpoints,
+    webhooks,
     policies,
     overrides,
     rollouts,
@@ -128,6 +138,26 @@ async function listPolicies(client: KubeClient): Promise<readonly RawObject[]> {
 
 async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
   return await listTyped(client, await clusterResource(client));
+}
+
+async function listWebhooks(client: KubeClient): Promise<readonly RawObject[]> {
+  const kinds = [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS];
+  return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
+}
+
+async function readEndpoints(
+  client: KubeClient,
+  webhook: Read<RawObject>,
+): Promise<Evidence["clusterEndpoints"]> {
+  const service = webhook.ok ? serviceOf(webhook.value) : undefined;
+  if (service === undefined) return { ok: false, why: "NotFound", message: "it names no Service" };
+  const { namespace, name } = service;
+  const slices = await read(listTyped(client, ENDPOINT_SLICES, namespace));
+  if (!slices.ok) return slices;
+  const own = slices.value.filter(
+    ({ metadata }) => viewMetadata(metadata).labels?.["kubernetes.io/service-name"] === name,
+  );
+  return { ok: true, value: own };
 }
 
 async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {

@@ -8,7 +8,8 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import type { AnswerVerdict } from "../../../src/hooks/answerlog.ts";
 import { AuditLog } from "../../../src/audit/auditlog.ts";
-import type { AuditEntry } from "../../../src/audit/auditentry.ts";
+import type { RefusedRequest } from "../../../src/admission/clusterhandler.ts";
+import type { AuditEntry, AuditRefusal } from "../../../src/audit/auditentry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hookhandler.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Basis, Decision } from "../../../src/policy/decision.ts";
@@ -259,4 +260,57 @@ test("the example of docs/audit-log.md is a line", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/audit-log.md"), "utf8");
   const [, example = ""] = /```json\n(.*?)```/s.exec(page) ?? [];
   assert.ok(fits(JSON.parse(example)), JSON.stringify(fits.errors));
+});
+
+describe("a refused request", () => {
+  const refusal = (username = "jane"): RefusedRequest => ({
+    review: { uid: "r", username, dryRun: false, change: { before: cluster() } },
+    attempt: { call: DELETE, cluster: cluster() },
+    outcome: {
+      verdict: "Blocked",
+      denial: { code: 403, reason: "Forbidden", message: "Cluster team-a/prod-1 cannot be deleted yet" },
+      warnings: [],
+      decision: blocked,
+    },
+  });
+
+  function refusals(...requests: readonly RefusedRequest[]): AuditRefusal[] {
+    const lines: AuditRefusal[] = [];
+    const write = (line: string): void => void lines.push(JSON.parse(line));
+    const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });
+    for (const each of requests) audit.refused(each, NOW);
+    for (const line of lines) assert.ok(fits(line), JSON.stringify([fits.errors, line]));
+    return lines;
+  }
+
+  test("has a line each time, with who sent it, what was said, and why", () => {
+    const lines = refusals(refusal(), refusal(), refusal("joe"));
+    assert.deepEqual(
+      lines.map(({ kind, user, verdict, decision }) => [
+        kind,
+        user,
+        verdict,
+        decision?.policies[0]?.rules[0]?.reason,
+      ]),
+      ["jane", "jane", "joe"].map((user) => ["Refusal", user, "Blocked", "WaitingForAnnotation"]),
+    );
+    assert.equal(lines[0]?.message, "Cluster team-a/prod-1 cannot be deleted yet");
+  });
+
+  test("without a decision has a line, too; a long name is cut", () => {
+    const { decision: _, ...outcome } = refusal().outcome;
+    const [line] = refusals({
+      ...refusal("x".repeat(10_000)),
+      outcome: { ...outcome, verdict: "NotLoaded" },
+    });
+    assert.equal(line?.verdict, "NotLoaded");
+    assert.equal(line.decision, undefined);
+    assert.ok(line.user.length <= 256);
+  });
+
+  test("is told apart from an answer by the schema", () => {
+    const [line] = refusals(refusal());
+    assert.ok(!fits({ ...line, kind: "Answer" }));
+    assert.ok(!fits({ ...line, answer: { status: "Success", retryAfterSeconds: 0, message: "" } }));
+  });
 });

@@ -112,7 +112,10 @@ test("a row without a goal is neither met nor missed", () => {
 });
 
 test("the page names the parts that were not measured", () => {
-  assert.match(renderPage([result([])]), /Not measured yet: scale, rollouts, faults, hostile input, soak\./);
+  assert.match(
+    renderPage([result([])]),
+    /Not measured yet: scale, rollouts, admission, faults, hostile input, soak\./,
+  );
 });
 
 test("what stands in a cell does not end it", () => {

@@ -65,6 +65,12 @@ const notHeld: Extract<Transition, { type: "NotHeld" }> = {
     time: "2026-11-21T12:00:00Z",
   },
 };
+const refusal: Extract<Transition, { type: "Refused" }> = {
+  type: "Refused",
+  policy,
+  policyUID: "uid-protect",
+  result: { ...notHeld.result, verdict: "Refused" },
+};
 const windowChanged: Transition = {
   type: "WindowChanged",
   policy: fleet,
@@ -138,6 +144,19 @@ describe("the text", () => {
       },
       reason: "NotEvaluable",
       note: /^BeforeClusterDelete has proceeded, although ClusterHookPolicy fleet, rule r could not be evaluated: no such key$/,
+    },
+    "of a request that is refused": {
+      transition: refusal,
+      reason: "Refused",
+      note: /^A request for the deletion was refused by HookPolicy team-a\/protect, rule r: gate approved waits$/,
+    },
+    "of an upgrade that is refused": {
+      transition: {
+        ...refusal,
+        result: { ...refusal.result, hook: "BeforeClusterUpgrade", targetVersion: "v1.36.0" },
+      },
+      reason: "Refused",
+      note: /^A request for the upgrade to v1\.36\.0 was refused by HookPolicy team-a\/protect, rule r: /,
     },
     "of a deadline that comes nearer": {
       transition: deadline,
@@ -220,6 +239,11 @@ describe("the text", () => {
       "WouldBlock",
       "Rule r: BeforeClusterDelete of Cluster team-a/prod-1 has proceeded, which it would hold in mode Enforce (WaitingForAnnotation)",
     ]);
+    assert.deepEqual(other(refusal), [
+      "protect",
+      "Refused",
+      "Rule r refused a request for the deletion of Cluster team-a/prod-1 (WaitingForAnnotation)",
+    ]);
     for (const transition of [deadline, used, windowChanged])
       assert.equal(aboutPolicy(describeTransition(transition)), undefined);
   });
@@ -235,6 +259,8 @@ describe("the text", () => {
       { ...windowChanged, at: at("+1h") },
       notHeld,
       { ...notHeld, result: { ...notHeld.result, targetVersion: "v1.36.0" } },
+      refusal,
+      { ...refusal, result: { ...refusal.result, rule: "other" } },
       used,
       { ...used, call: DELETE },
       { ...used, cluster: cluster({ uid: "another" }) },

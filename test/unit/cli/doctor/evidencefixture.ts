@@ -116,6 +116,8 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     secrets: secretOf(leaf, authority.certificate),
     webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     clusterWebhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
+    clusterEndpoints: absent,
+    webhooks: found([]),
     policies: found([policy()]),
     overrides: found([]),
     rollouts: found([]),

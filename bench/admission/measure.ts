@@ -1,0 +1,203 @@
+/** Requests about Clusters to a real API server: without a webhook, with one that only refuses, and with the operator's. */
+
+import { join } from "node:path";
+import { ApiError } from "../../test/controlplane/client.ts";
+import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
+import { clusterWebhook } from "../../test/controlplane/clusterwebhook.ts";
+import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
+import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+import {
+  installHookPolicy,
+  issueServingCertificate,
+  type Operator,
+  writeServingCertificate,
+} from "../../test/controlplane/operator.ts";
+import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
+import { freePorts } from "../../test/controlplane/ports.ts";
+import { patchCluster, postCluster } from "../scale/clusters.ts";
+import { inParallel } from "../scale/parallel.ts";
+import { startShipped } from "../shipped.ts";
+import { startBareServer } from "../speed/servers.ts";
+
+export interface AdmissionSize {
+  readonly clusters: number;
+  /** Of each kind, in a round. */
+  readonly requests: number;
+  readonly updates: number;
+  readonly rounds: number;
+}
+
+/** Milliseconds of each request, one after the other, or per second. */
+export interface Round {
+  /** A deletion (dry run) without a webhook. */
+  readonly none: readonly number[];
+  /** One that a server refuses which does nothing but parse the review. */
+  readonly bare: readonly number[];
+  /** One that the operator refuses because of the Cluster's annotation. */
+  readonly denied: readonly number[];
+  /** One that passes once it is confirmed. */
+  readonly confirmed: readonly number[];
+  /** The same, as many at a time as fill the API server. */
+  readonly parallel: readonly number[];
+  readonly updatesWithout: number;
+  readonly updatesWith: number;
+  /** Reviews that the operator got while other fields were updated. */
+  readonly reviews: number;
+}
+
+export interface Measured {
+  readonly size: AdmissionSize;
+  readonly kubeVersion: string;
+  readonly rounds: readonly Round[];
+}
+
+type Progress = (line: string) => void;
+
+const NAMESPACES = 10;
+const REVIEWS = "hookpolicy_admission_reviews_total";
+const CONFIGURATION = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  name: "hookpolicy-clusters",
+};
+
+interface Lab {
+  readonly cp: ControlPlane;
+  readonly size: AdmissionSize;
+  readonly operator: Operator;
+  readonly barePort: number;
+}
+
+const at = (index: number): { namespace: string; name: string } => ({
+  namespace: `team-${index % NAMESPACES}`,
+  name: `cluster-${index}`,
+});
+const isApproved = (index: number): boolean => Math.floor(index / NAMESPACES) % 2 === 1;
+
+/** With a control plane of its own. */
+export async function measureAdmission(size: AdmissionSize, progress: Progress): Promise<Measured> {
+  const cp = await startControlPlane({ progress, controllers: false });
+  try {
+    await installHookPolicy(cp);
+    await installClusterDefinition(cp);
+    const { gitVersion: kubeVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
+    const operator = await startShipped(cp, {});
+    await createFleet(cp, size);
+    const lab = { cp, size, operator, barePort: await startBare(cp) };
+    const rounds: Round[] = [];
+    for (let round = 1; round <= size.rounds; round += 1) {
+      rounds.push(await measureRound(lab));
+      progress(`round ${round} of ${size.rounds} is measured`);
+    }
+    return { size, kubeVersion, rounds };
+  } finally {
+    await cp.stop();
+  }
+}
+
+async function createFleet(cp: ControlPlane, { clusters }: AdmissionSize): Promise<void> {
+  for (let index = 0; index < NAMESPACES; index += 1)
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: `team-${index}` } });
+  await inParallel(clusters, async (index) => {
+    await postCluster(cp, { ...at(index), size: "1k", created: true });
+    if (isApproved(index))
+      await patchCluster(cp, at(index), { metadata: { annotations: { [APPROVED]: "true" } } });
+  });
+  for (let index = 0; index < NAMESPACES; index += 1)
+    await applyPolicy(cp, policyRef(`team-${index}`, "protect"), {
+      rules: [{ ...approvalRule("BeforeClusterDelete"), admission: "Deny" }],
+    });
+}
+
+async function startBare(cp: ControlPlane): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  const certDir = join(cp.folder, "bare-certs");
+  await writeServingCertificate(certDir, await issueServingCertificate(cp));
+  await startBareServer(cp, { port, certDir, work: "review" });
+  return port;
+}
+
+async function measureRound(lab: Lab): Promise<Round> {
+  const { cp, size, operator, barePort } = lab;
+  const [held, approved] = [false, true].map((which) =>
+    Array.from({ length: size.clusters }, (_, index) => index).filter((index) => isApproved(index) === which),
+  );
+  await cp.delete(CONFIGURATION);
+  await until(cp, held, undefined);
+  const none = await oneByOne(cp, held, size.requests);
+  const updatesWithout = await updates(lab);
+  await install(cp, barePort);
+  await until(cp, held, /bare server/);
+  const bare = await oneByOne(cp, held, size.requests);
+  await install(cp, operator.ports.admission);
+  await until(cp, held, /cannot be deleted yet/);
+  const denied = await oneByOne(cp, held, size.requests);
+  const confirmed = await oneByOne(cp, approved, size.requests);
+  const parallel: number[] = [];
+  await inParallel(size.requests, async (index) => {
+    parallel.push(await timed(cp, approved?.[index % approved.length] ?? 0));
+  });
+  const before = await operator.metric(REVIEWS);
+  const updatesWith = await updates(lab);
+  const reviews = (await operator.metric(REVIEWS)) - before;
+  return { none, bare, denied, confirmed, parallel, updatesWithout, updatesWith, reviews };
+}
+
+async function install(cp: ControlPlane, port: number): Promise<void> {
+  await cp.apply(await clusterWebhook(port, cp.authority.caBundle));
+}
+
+const pathOf = (index: number): string => {
+  const { namespace, name } = at(index);
+  return `/apis/${CLUSTER_API}/namespaces/${namespace}/clusters/${name}`;
+};
+
+/** The message of the refusal; a dry run, so that the Cluster stays. */
+async function tryDeletion(cp: ControlPlane, index: number): Promise<string | undefined> {
+  return await cp.request("DELETE", `${pathOf(index)}?dryRun=All`).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof ApiError) return error.message;
+      throw error;
+    },
+  );
+}
+
+/** The API server needs a moment to see another configuration. */
+async function until(
+  cp: ControlPlane,
+  [index = 0]: readonly number[] = [],
+  refusal: RegExp | undefined,
+): Promise<void> {
+  await cp.waitFor("the API server to see the webhook", async () => {
+    const said = await tryDeletion(cp, index);
+    return refusal === undefined ? said === undefined : said !== undefined && refusal.test(said);
+  });
+}
+
+async function timed(cp: ControlPlane, index: number): Promise<number> {
+  const begun = performance.now();
+  await tryDeletion(cp, index);
+  return performance.now() - begun;
+}
+
+async function oneByOne(
+  cp: ControlPlane,
+  clusters: readonly number[] = [],
+  requests: number,
+): Promise<number[]> {
+  const times: number[] = [];
+  for (let count = 0; count < requests; count += 1)
+    times.push(await timed(cp, clusters[count % clusters.length] ?? 0));
+  return times;
+}
+
+/** Updates of an annotation per second, as many at a time as fill the API server. */
+async function updates({ cp, size }: Lab): Promise<number> {
+  const begun = performance.now();
+  await inParallel(size.updates, async (count) => {
+    const annotations = { "example.com/count": `${count}` };
+    await patchCluster(cp, at(count % size.clusters), { metadata: { annotations } });
+  });
+  return (1000 * size.updates) / (performance.now() - begun);
+}
