@@ -132,6 +132,18 @@ for (const [name, [text, says]] of Object.entries(UNKNOWN)) {
   });
 }
 
+test("a hook by half its name, and a field in another place, are told what is meant", async (t) => {
+  const text = GOOD.replace("[BeforeClusterDelete]", "[onDelete, AfterUpgrade]\n      clusterSelector: {}");
+  const cwd = await folder(t, { "a.yaml": text });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const helps = stdout.split("\n").filter((line) => line.startsWith("  help: "));
+  assert.deepEqual(helps, [
+    '  help: did you mean "BeforeClusterDelete"?',
+    '  help: did you mean "AfterClusterUpgrade"?',
+    "  help: it belongs in spec",
+  ]);
+});
+
 test("what cannot be read is one line each on stderr, a file with an error has a frame, and both exit 2", async (t) => {
   const cwd = await folder(t, { "a.yaml": MISSPELT, "b.yaml": "a: b: c" });
   const { code, stdout, stderr } = await hookpolicy(["validate", "a.yaml", "b.yaml", "c.yaml", "-"], { cwd });
