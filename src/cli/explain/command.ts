@@ -49,7 +49,7 @@ const EXAMPLES = `\
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
   hookpolicy explain team-a/prod-1 --hook BeforeClusterUpgrade --to-version v1.36.0 --at 2026-12-24T18:00:00Z
 
-  # Without a cluster: policies, Clusters, Namespaces and other objects from files
+  # Without a cluster: policies, Clusters and other objects from files
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
 
 export function addExplain(program: Command): void {
