@@ -93,6 +93,7 @@ function addHelp(program: Command): void {
   program
     .command("help")
     .argument("[command]")
+    .argument("[action]", "such as plan, after rollout")
     .description("print the help of a command")
     .action((name?: string) => {
       const command = name === undefined ? program : program.commands.find((each) => each.name() === name);

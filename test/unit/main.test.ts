@@ -128,6 +128,7 @@ test("--help, help and help run explain every flag, with its default, and exit 0
   assert.deepEqual(await hookpolicy("help"), top);
   const run = await hookpolicy("run", "--help");
   assert.deepEqual(await hookpolicy("help", "run"), run);
+  assert.deepEqual(await hookpolicy("help", "rollout", "plan"), await hookpolicy("help", "rollout"));
   assert.deepEqual({ code: run.code, stderr: run.stderr }, { code: 0, stderr: "" });
   for (const text of ["Hook server:", "--capi-version <version>", "(default: :9440)", "Examples:"]) {
     assert.ok(run.stdout.includes(text), text);

@@ -56,7 +56,7 @@ const EXAMPLES = `\
   hookpolicy explain team-a/prod-1 --admission Delete
   hookpolicy explain team-a/prod-1 --admission Upgrade --to-version v1.36.0
 
-  # Without a cluster: policies, Clusters, Namespaces and other objects from files
+  # Without a cluster: policies, Clusters and other objects from files
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
 
 export function addExplain(program: Command): void {

@@ -9,6 +9,7 @@ import type { Progress } from "../terminal/progress.ts";
 import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 import { whyUnreadable } from "./spaces.ts";
+import { mistakeOf } from "./yamlmistake.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */
 const MAX_ALIASES = 100;
@@ -38,8 +39,10 @@ function parseChunk(chunk: Chunk): readonly Result[] {
   try {
     const { documents, lines } = composed(chunk.text);
     return documents.map((document, index): Result => {
-      // One error causes further ones after it.
-      const [error] = [...document.errors, ...document.warnings];
+      // One error causes further ones after it; an unknown tag is but a warning, and may be the cause.
+      const [error] = [...document.errors.slice(0, 1), ...document.warnings].toSorted(
+        (a, b) => a.pos[0] - b.pos[0],
+      );
       if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
       return { value: valueOf(document), position: (path, of) => positionIn(chunk, index, path, of) };
     });
@@ -91,16 +94,20 @@ function valueOf(document: Document.Parsed): unknown {
 export const TOO_DEEP = "is nested too deeply";
 
 function problemOf(error: YAMLError, lines: LineCounter, chunk: Chunk): Problem {
-  const space = error.code === "DUPLICATE_KEY" ? undefined : whyUnreadable(chunk.text);
-  const offset = space?.offset ?? error.pos[0];
-  return { ...place(offset, lines, chunk), message: space?.message ?? describe(error, chunk) };
+  const { offset, message } = (error.code === "DUPLICATE_KEY" ? undefined : whyUnreadable(chunk.text)) ??
+    mistakeOf(error, chunk.text) ?? { offset: error.pos[0], message: describe(error, chunk) };
+  return { ...place(offset, lines, chunk), message };
 }
 
 function describe(error: unknown, { text }: Chunk): string {
   // During parsing, the library reports it as an error in the text.
   if (error instanceof Error && error.message === "Maximum call stack size exceeded") return TOO_DEEP;
-  if (error instanceof ReferenceError)
-    return `aliases (*) expand to too much: more than ${MAX_ALIASES} values`;
+  if (error instanceof ReferenceError) {
+    const [, name] = /^Unresolved alias .*: (.*)$/.exec(error.message) ?? [];
+    return name === undefined
+      ? `aliases (*) expand to too much: more than ${MAX_ALIASES} values`
+      : `*${name} refers to an anchor (&${name}) that is nowhere: put the value in quotes`;
+  }
   if (error instanceof YAMLError && error.code === "DUPLICATE_KEY") return duplicateKey(text, error.pos[0]);
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }

@@ -44,7 +44,7 @@ const EXAMPLES = `\
   # When each stage begins and ends if every upgrade takes 40 minutes
   hookpolicy rollout plan upgrades --duration 40m
 
-  # The same of a rollout that is not applied yet, over the Clusters of the API server, as a picture
+  # The same of a rollout in a file, over the Clusters of the API server
   hookpolicy rollout plan -f rollout.yaml --duration 40m --from 2026-12-01T08:00:00Z -o svg > plan.svg
 
   # Let no further Cluster begin; those that run end as usual

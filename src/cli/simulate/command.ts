@@ -48,10 +48,10 @@ interface Flags extends ConnectionFlags {
 }
 
 const EXAMPLES = `\
-  # What would the policies of this branch change in the cluster that kubectl talks to?
+  # What would the policies of this branch change in the current cluster?
   hookpolicy simulate -f policies/
 
-  # In a pull request: the folder as it is on main, with its Clusters, against the folder of the branch
+  # In a pull request: the branch, against the folder of main with its Clusters
   hookpolicy simulate -f policies/ --prune --against ../main/fleet -o markdown --fail-on newly-allowed
 
   # Over the holidays

@@ -41,7 +41,28 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
   const { call, at, line, decision } = step;
   const what = call === undefined ? "" : `${callText(call)} at ${at}`;
   const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
-  return [colour.dim(`${file}:${line}: ${what}`), ...comparison(step, colour), ...trace];
+  return [
+    colour.dim(`${file}:${line}: ${what}`),
+    ...comparison(step, colour),
+    ...trace,
+    ...unlistedNamespace(step, colour),
+  ];
+}
+
+/** What to add to a suite whose call could not be evaluated for want of the Cluster's Namespace. */
+function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
+  const [namespace] = call?.cluster.split("/") ?? [];
+  const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
+  const isUnknown = rules
+    .flatMap((rule) => [rule.reason, ...rule.gates.map(({ reason }) => reason)])
+    .includes("NamespaceUnknown");
+  if (!isUnknown || namespace === undefined) return [];
+  const entry = `- { apiVersion: v1, kind: Namespace, metadata: { name: ${namespace}, labels: {} } }`;
+  return [
+    "",
+    `${colour.cyan("help:")} the suite has no Namespace ${namespace}: add it below spec.namespaces, with its labels:`,
+    `      ${entry}`,
+  ];
 }
 
 function comparison(step: StepResult, colour: Colour): string[] {

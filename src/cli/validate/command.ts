@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { Progress } from "../terminal/progress.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import { columnsOf } from "../fleet/connection.ts";
 import type { ValidationReport } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -110,7 +111,7 @@ async function textOf(report: ValidationReport, flags: Flags): Promise<Text> {
   const colour = colourFor(process.stdout, flags, process.env);
   return {
     unread: unreadLines(report, colourFor(process.stderr, flags, process.env)),
-    lines: validationLines(report, { colour, columns: process.stdout.columns }),
+    lines: validationLines(report, { colour, ...columnsOf(process.stdout) }),
   };
 }
 

@@ -3,6 +3,7 @@
 import { isFields } from "../../api/fields.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
+import { RENDER_FIRST } from "../files/yamlmistake.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
 
 export interface NamespaceFindings {
@@ -46,11 +47,11 @@ function nameProblem(namespace: unknown): string | undefined {
   if (typeof namespace === "string") {
     if (LABEL.test(namespace)) return undefined;
     return /\{\{|\$\{|\$\(|<[^>]*>/.test(namespace)
-      ? `found ${found(namespace)}, which is a template: render it first, as in helm template … | hookpolicy validate -`
+      ? `found ${found(namespace)}, which is a template: ${RENDER_FIRST}`
       : `found ${found(namespace)}, ${expected}`;
   }
   if (isTemplate(namespace)) {
-    return "found {{ … }}, which is a template: render it first, as in helm template … | hookpolicy validate -";
+    return `found {{ … }}, which is a template: ${RENDER_FIRST}`;
   }
   const quotes = typeof namespace === "number" || typeof namespace === "boolean";
   return `found ${found(namespace)}, expected a string${quotes ? `: write it in quotes, "${namespace}"` : ""}`;

@@ -14,6 +14,7 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   const odd = lookalike(typeof value === "string" ? value : path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
+  if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
   const schema = schemaAt(CRD_SCHEMAS[kind], path);
   return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);
 }
@@ -22,7 +23,9 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
 function labelOf(root: CrdSchema, path: string, value: unknown): string | undefined {
   const steps = stepsOf(path);
   const selector = schemaOf(root, steps.slice(0, -1));
-  if (selector?.properties?.["matchLabels"] === undefined || typeof value !== "string") return undefined;
+  if (selector?.properties?.["matchLabels"] === undefined) return undefined;
+  if (isFields(value)) return `write matchLabels instead of ${steps.at(-1)}`;
+  if (typeof value !== "string") return undefined;
   return `write matchLabels: { ${steps.at(-1)}: ${quoted(value)} }`;
 }
 
@@ -33,6 +36,9 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
     case "boolean":
       return value === "true" || value === "false" ? `write ${value}, without quotes` : undefined;
     case "string":
+      if (schema.enum !== undefined && typeof value === "object") {
+        return `write one word: ${schema.enum.join(", ")}`;
+      }
       return isDuration(path) ? duration(value) : undefined;
     case "array":
       return listOf(value);
@@ -41,6 +47,51 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
     default:
       return undefined; // A number or a percentage: both are right.
   }
+}
+
+/** The two forms of an entry of a window. */
+const ENTRY_FORMS = [
+  {
+    schedule: 'when it begins, such as schedule: "0 22 * * FRI"',
+    duration: "how long it lasts, such as duration: 8h",
+  },
+  { from: "its begin, such as from: 2026-11-26", to: "its end, such as to: 2026-11-28" },
+] as const;
+
+function windowEntry(value: unknown): string | undefined {
+  if (typeof value === "string") return `write a map: { schedule: ${JSON.stringify(value)}, duration: 8h }`;
+  if (!isFields(value)) return undefined;
+  const forms = ENTRY_FORMS.map((form) => ({
+    there: Object.keys(form).filter((field) => Object.hasOwn(value, field)),
+    missing: Object.entries(form).filter(([field]) => !Object.hasOwn(value, field)),
+  }));
+  const begun = forms.filter(({ there }) => there.length > 0);
+  if (begun.length > 1) {
+    const surplus = forms.find(({ missing }) => missing.length > 0 && missing.length < 2)?.there;
+    return surplus === undefined
+      ? 'write two entries: begin the second one with "- "'
+      : `remove ${surplus.join(" and ")}`;
+  }
+  const [form] = begun;
+  const [field, meaning] = form?.missing[0] ?? [];
+  return field === undefined ? undefined : `add ${field}: ${meaning}`;
+}
+
+/** Where a field belongs that is unknown where it stands; `undefined`: nowhere, or not in one place. */
+export function placeOf(kind: OwnKind, field: string): string | undefined {
+  const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
+  const [place] = places;
+  return places.length === 1 ? `it belongs in ${place}` : undefined;
+}
+
+function placesOf(schema: CrdSchema | undefined, field: string, path: string): readonly string[] {
+  if (schema === undefined) return [];
+  if (schema.items !== undefined) return placesOf(schema.items, field, `${path}[]`);
+  const { properties = {} } = schema;
+  const below = Object.entries(properties).flatMap(([name, each]) =>
+    name === "anyOf" ? [] : placesOf(each, field, `${path}.${name}`),
+  );
+  return Object.hasOwn(properties, field) ? [path, ...below] : below;
 }
 
 function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {

@@ -27,7 +27,7 @@ import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
 import type { Position } from "../files/parsed.ts";
 import { timeWarnings } from "./timelint.ts";
-import { suggestionFor } from "./suggestion.ts";
+import { placeOf, suggestionFor } from "./suggestion.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { expressionPosition } from "./expressionposition.ts";
@@ -205,7 +205,8 @@ function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOpti
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const { message, suggestion = meant, ...position } = placed(source, severity, { ...error, message: text });
+  const other = meant ?? elsewhere(source, text);
+  const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
     ...(id !== undefined && { id }),
@@ -215,6 +216,12 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
     message,
     ...(suggestion !== undefined && { suggestion }),
   };
+}
+
+function elsewhere({ object }: SourceObject, message: string): string | undefined {
+  const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
+  const kind = ownKind(object);
+  return field === undefined || kind === undefined ? undefined : placeOf(kind, field);
 }
 
 type Placed = Position & Pick<Finding, "message" | "suggestion">;

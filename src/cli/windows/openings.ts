@@ -8,6 +8,7 @@ import {
   type WindowSpec,
 } from "../../policy/window/window.ts";
 import { durationText } from "../../policy/duration.ts";
+import { isLocal } from "../../policy/window/moment.ts";
 import { clockText, wallTime } from "../terminal/timetext.ts";
 
 export interface Opening {
@@ -75,7 +76,8 @@ function clockChanges(spec: WindowSpec): (opening: Stretch) => readonly string[]
 }
 
 function onWallClock({ from, to, ...entry }: WindowEntry, timeZone: string): WindowEntry {
-  const wall = (text: string): string => wallTime(new Date(text), timeZone).toISOString();
+  const wall = (text: string): string =>
+    isLocal(text) ? text : wallTime(new Date(text), timeZone).toISOString();
   return {
     ...entry,
     ...(from !== undefined && { from: wall(from) }),

@@ -16,7 +16,8 @@ import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } 
 import { found, nearest } from "../validation/fieldmessage.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 
-export type CallType = { readonly type: Type } | { readonly problem: string };
+/** `isMistyped`: values of other types would do. */
+export type CallType = { readonly type: Type } | { readonly problem: string; readonly isMistyped?: boolean };
 
 const MACROS: Readonly<Record<string, string>> = {
   has: "has() takes one field, as in has(cluster.topology)",
@@ -56,7 +57,7 @@ export function callType(name: string, target: Type | undefined, args: readonly 
   if (counted.length === 0) return { problem: wrongCount(name, styled, args.length) };
   const matching = counted.filter((each) => accepts(each, target, args));
   const [first, ...others] = matching.map(({ result }) => result);
-  if (first === undefined) return { problem: wrongTypes(name, counted, [target, args]) };
+  if (first === undefined) return { problem: wrongTypes(name, counted, [target, args]), isMistyped: true };
   return { type: others.reduce(either, first) };
 }
 
@@ -98,7 +99,9 @@ function wrongTypes(
 ): string {
   const given = describe({ target, args });
   const taken = [...new Set(signatures.map(describe))].slice(0, 4).join(" or ");
-  return `${displayName(name)} does not take ${given}, expected ${taken}`;
+  const isOrder = /^_[<>]=?_$/.test(name) && args.every(({ kind }) => kind === "semver");
+  const hint = isOrder ? ": write a.isLessThan(b) or a.isGreaterThan(b)" : "";
+  return `${displayName(name)} does not take ${given}, expected ${taken}${hint}`;
 }
 
 function describe({ target, args }: { target: Type | undefined; args: readonly Type[] }): string {

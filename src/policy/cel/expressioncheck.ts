@@ -22,7 +22,7 @@ import {
   STRING,
   type Type,
 } from "./celtypes.ts";
-import { describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
+import { describeMisfit, describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
 import { found, nearest } from "../validation/fieldmessage.ts";
 
 export interface Finding {
@@ -224,9 +224,13 @@ export class Checker {
     const name = qualified ? `${namespace}.${call.function}` : call.function;
     const receiver = target === undefined || qualified ? undefined : this.#infer(target, place);
     const types = call.args.map((arg) => this.#infer(arg, place));
+    const given: Given = { target: receiver, args: types };
     const result = callType(name, receiver, types);
-    if ("problem" in result) return this.#problem(expr, result.problem);
-    this.#suspect(expr, call, { target: receiver, args: types });
+    if ("problem" in result) {
+      const misfit = result.isMistyped === true ? describeMisfit(call, given) : undefined;
+      return this.#problem(expr, misfit ?? result.problem);
+    }
+    this.#suspect(expr, call, given);
     const weight = weightOf(call);
     this.patternWeight += weight;
     if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {

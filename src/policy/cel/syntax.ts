@@ -153,12 +153,37 @@ function syntaxError(source: string, error: unknown, lines: readonly number[]): 
   const rest = source.slice(offset ?? 0).trim();
   const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
   const hint = HINTS.find(([pattern]) => pattern.test(withoutStrings(source)))?.[1];
+  const lone = hint === undefined ? loneMark(source) : undefined;
+  if (lone !== undefined) {
+    const place = positionAt(lines, lone.offset);
+    return { ok: false, message: `not a CEL expression: ${lone.problem}`, ...(place && { position: place }) };
+  }
   const position = positionAt(lines, offset);
   return {
     ok: false,
     message: `not a CEL expression: it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`,
     ...(position !== undefined && { position }),
   };
+}
+
+const PAIRS: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
+
+/** A bracket or quote without its other half. */
+function loneMark(source: string): { readonly offset: number; readonly problem: string } | undefined {
+  const open: { readonly mark: string; readonly offset: number }[] = [];
+  for (const { 0: mark, index: offset } of source.matchAll(
+    /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[()[\]{}"']/g,
+  )) {
+    if (mark.length > 1) continue;
+    if (mark === '"' || mark === "'") return { offset, problem: `the text has no closing ${mark}` };
+    const before = open.at(-1);
+    if (PAIRS[mark] !== undefined) open.push({ mark, offset });
+    else if (before === undefined) return { offset, problem: `${mark} closes nothing: remove it` };
+    else if (PAIRS[before.mark] === mark) open.pop();
+    else break;
+  }
+  const last = open.at(-1);
+  return last && { offset: last.offset, problem: `${last.mark} is not closed: write ${PAIRS[last.mark]}` };
 }
 
 function offsetOf(error: unknown): number | undefined {

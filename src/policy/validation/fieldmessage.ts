@@ -86,7 +86,20 @@ export function nearest(word: string, words: readonly string[]): string | undefi
     if (mistakes < least) [best, least] = [each, mistakes];
   }
   if (best !== undefined && least <= tolerated(best)) return best;
-  return words.find((each) => isShortened(lower, each.toLowerCase()));
+  return (
+    words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
+    words.find((each) => isShortened(lower, each.toLowerCase())) ??
+    endsAlike(lower, words)
+  );
+}
+
+/** Letters at the end that tell a word from all others: onDelete for BeforeClusterDelete. */
+const TELLING = 6;
+
+function endsAlike(word: string, words: readonly string[]): string | undefined {
+  if (word.length < TELLING) return undefined;
+  const found = words.filter((each) => each.toLowerCase().endsWith(word.slice(-TELLING)));
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** Letters that must be right before and after what was left out: BeforeDelete for BeforeClusterDelete. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { isPrintable } from "../../../../src/api/printable.ts";
 import { codeFrame } from "../../../../src/cli/validate/codeframe.ts";
@@ -27,6 +28,22 @@ test("a terminal that does not know its width has the usual one, and a pipe has 
   assert.deepEqual(columnsOf({ isTTY: true }), { columns: 80 });
   assert.deepEqual(columnsOf({ isTTY: true, columns: 60 }), { columns: 60 });
   assert.deepEqual(columnsOf({ isTTY: false }), {});
+});
+
+test("every command asks for the width there", () => {
+  const files = globSync("src/cli/**/*.ts").filter((file) =>
+    readFileSync(file, "utf8").includes("stdout.columns"),
+  );
+  assert.deepEqual(files, []);
+});
+
+test("what the help of a command says about its examples fits into 80 columns", () => {
+  const long = globSync("src/cli/**/command.ts").flatMap((file) =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("  # ") && line.length > 80),
+  );
+  assert.deepEqual(long, []);
 });
 
 test("columns are as wide as what they show, colours and wide letters aside", () => {

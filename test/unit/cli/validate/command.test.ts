@@ -132,6 +132,18 @@ for (const [name, [text, says]] of Object.entries(UNKNOWN)) {
   });
 }
 
+test("a hook by half its name, and a field in another place, are told what is meant", async (t) => {
+  const text = GOOD.replace("[BeforeClusterDelete]", "[onDelete, AfterUpgrade]\n      clusterSelector: {}");
+  const cwd = await folder(t, { "a.yaml": text });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  const helps = stdout.split("\n").filter((line) => line.startsWith("  help: "));
+  assert.deepEqual(helps, [
+    '  help: did you mean "BeforeClusterDelete"?',
+    '  help: did you mean "AfterClusterUpgrade"?',
+    "  help: it belongs in spec",
+  ]);
+});
+
 test("what cannot be read is one line each on stderr, a file with an error has a frame, and both exit 2", async (t) => {
   const cwd = await folder(t, { "a.yaml": MISSPELT, "b.yaml": "a: b: c" });
   const { code, stdout, stderr } = await hookpolicy(["validate", "a.yaml", "b.yaml", "c.yaml", "-"], { cwd });
@@ -139,7 +151,7 @@ test("what cannot be read is one line each on stderr, a file with an error has a
   assert.match(stdout, /1 HookPolicy: 1 error, 3 problems with files\n$/);
   assert.match(
     stdout,
-    /^b\.yaml:1:4: error: is not YAML: Nested mappings are not allowed in compact mappings\n> 1 \| a: b: c\n {4}\| {4}\^\n\n/,
+    /^b\.yaml:1:5: error: a colon with a space begins a field: put the text in quotes\n> 1 \| a: b: c\n {4}\| {5}\^\n\n/,
   );
   assert.deepEqual(stderr.split("\n"), [
     "c.yaml: error: no such file or folder",

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { suggestionFor } from "../../../../src/cli/validate/suggestion.ts";
+import { placeOf, suggestionFor } from "../../../../src/cli/validate/suggestion.ts";
 
 const RULE = "spec.rules[0]";
+const ALLOW = `${RULE}.until[0].window.allow`;
 const CASES: readonly (readonly [path: string, value: unknown, suggestion: string | undefined])[] = [
   [`${RULE}.retryAfterSeconds`, "30", "write 30, without quotes"],
   [`${RULE}.retryAfterSeconds`, "5m", "write 300: the number of seconds"],
@@ -31,6 +32,25 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   ["spec.clusterSelector.tier", "production", "write matchLabels: { tier: production }"],
   ["spec.clusterSelector.tier", "yes", 'write matchLabels: { tier: "yes" }'],
   ["spec.clusterSelector.tier", ["production"], undefined],
+  ["spec.clusterSelector.labels", { tier: "production" }, "write matchLabels instead of labels"],
+  [
+    `${RULE}.until[0].annotation.valueFrom`,
+    { fieldRef: "metadata.uid" },
+    "write one word: ClusterName, ClusterUID, TargetVersion",
+  ],
+  [`${ALLOW}[0]`, { schedule: "0 1 * * *" }, "add duration: how long it lasts, such as duration: 8h"],
+  [`${ALLOW}[0]`, { duration: "8h" }, 'add schedule: when it begins, such as schedule: "0 22 * * FRI"'],
+  [`${ALLOW}[0]`, { from: "2026-11-26" }, "add to: its end, such as to: 2026-11-28"],
+  [`${ALLOW}[0]`, { to: "2026-11-28" }, "add from: its begin, such as from: 2026-11-26"],
+  [`${ALLOW}[0]`, { schedule: "0 1 * * *", duration: "1h", to: "2026-11-28" }, "remove to"],
+  [`${ALLOW}[0]`, { from: "2026-11-26", to: "2026-11-28", duration: "1h" }, "remove duration"],
+  [
+    `${ALLOW}[0]`,
+    { from: "2026-11-26", to: "2026-11-28", schedule: "0 1 * * *", duration: "1h" },
+    'write two entries: begin the second one with "- "',
+  ],
+  [`${ALLOW}[0]`, "0 1 * * *", 'write a map: { schedule: "0 1 * * *", duration: 8h }'],
+  [`${ALLOW}[0]`, {}, undefined],
 ];
 
 const OF_ROLLOUTS: typeof CASES = [
@@ -55,3 +75,11 @@ for (const [kind, cases] of [
     });
   }
 }
+
+test("a field that is elsewhere is told its place", () => {
+  assert.equal(placeOf("HookPolicy", "clusterSelector"), "it belongs in spec");
+  assert.equal(placeOf("HookPolicy", "retryAfterSeconds"), "it belongs in spec.rules[]");
+  assert.equal(placeOf("HookPolicy", "onExpiry"), "it belongs in spec.rules[].deadline");
+  assert.equal(placeOf("HookPolicy", "name"), undefined);
+  assert.equal(placeOf("HookPolicy", "nowhere"), undefined);
+});

@@ -62,6 +62,20 @@ test("a deny entry's end moves the opening behind it", () => {
   ]);
 });
 
+test("local dates and times are on the clock of their zone already", () => {
+  const night = {
+    timeZone: BERLIN,
+    allow: [{ schedule: "0 0 * * *", duration: "8h" }],
+    deny: [{ from: "2026-10-24", to: "2026-10-25T04:00" }],
+  };
+  assert.deepEqual(first(night, OCTOBER), [
+    "04:00",
+    "07:00",
+    "closes at 07:00 instead of 08:00",
+    "lasts 3h instead of 4h: clocks go back",
+  ]);
+});
+
 test("other days, fixed instants, and zones without changes have no notes", () => {
   assert.deepEqual(first(daily("0 22 * * *", "8h"), "2026-03-27T12:00:00Z").slice(2), []);
   const fixed = { timeZone: BERLIN, allow: [{ from: "2026-10-24T22:00:00Z", to: "2026-10-25T23:00:00Z" }] };

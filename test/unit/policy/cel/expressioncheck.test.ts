@@ -34,7 +34,7 @@ const WRONG: Readonly<Record<string, string>> = {
   "cluster.metadata.name.startsWith()": "1:22 startsWith() takes 1 argument, found 0",
   "cluster.metadata.name.substring() == ''": "1:22 substring() takes 1 or 2 arguments, found 0",
   "cluster.metadata.generation.startsWith('a')":
-    "1:28 startsWith() does not take int.(string), expected string.(string)",
+    "1:28 cluster.metadata.generation is an int, and startsWith() takes a string there: write string(cluster.metadata.generation)",
   "cluster.metadata.generation == '4'": "1:29 int == string: they are never equal",
   "cluster.metadata.name != null":
     "1:23 string != null_type: they are never equal: whether a field is there is asked with has()",
@@ -44,7 +44,8 @@ const WRONG: Readonly<Record<string, string>> = {
   "cluster.metadata.name": "1:17 the expression gives string, expected bool",
   "cluster.metadata.name && true": "1:17 each side of && must be a bool, found string",
   "cluster.metadata.name ? true : false": "1:17 the condition of ?: must be a bool, found string",
-  "!cluster.metadata.name": "1:1 ! does not take (string), expected (bool)",
+  "!cluster.metadata.name":
+    "1:1 cluster.metadata.name is a string, and ! takes a bool there: write bool(cluster.metadata.name)",
   "cluster.metadata.name.exists(x, true)": "1:22 found string, expected a list or a map to go through",
   "cluster.metadata.finalizers.exists(cluster, true)":
     '1:28 the variable "cluster" is there already, take another name',
@@ -73,7 +74,7 @@ const WRONG: Readonly<Record<string, string>> = {
   "'1.2.3'.satisfies('>=1.0, <2.0')":
     '1:8 found ">=1.0, <2.0": write a space instead of the comma, as in ">=1.30.0 <1.32.0"',
   "semver('1.2.3') < semver('1.2.4')":
-    "1:16 < does not take (semver, semver), expected (bool, bool) or (bytes, bytes)",
+    "1:16 < does not take (semver, semver), expected (bool, bool) or (bytes, bytes) or (double, double) or (duration, duration): write a.isLessThan(b) or a.isGreaterThan(b)",
   "'1.2.3'.isLessThan('1.2.4')": "1:8 isLessThan() does not take string.(string), expected semver.(semver)",
 };
 
@@ -104,6 +105,10 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   "namespace.metadata.name == 'a'": "namespace is a reserved word, the Namespace is namespaceObject",
   "true and false": "write &&, || and ! instead of and, or and not",
   "true & false": "& is not an operator, write &&",
+  "size((1, 2)": "not a CEL expression: ( is not closed: write )",
+  "has(cluster.topology) && true)": "not a CEL expression: ) closes nothing: remove it",
+  "cluster.metadata.name in ['a', 'b'": "not a CEL expression: [ is not closed: write ]",
+  "cluster.metadata.name == 'a": "not a CEL expression: the text has no closing '",
   "1 +": `not a CEL expression: it cannot be read from "+" on`,
   ["a".repeat(1025)]: "found 1025 bytes, expected at most 1024: shorten it",
   ["ä".repeat(513)]: "found 1026 bytes, expected at most 1024: shorten it",
