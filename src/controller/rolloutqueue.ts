@@ -6,8 +6,8 @@
 import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
-import { lookup } from "../policy/selector.ts";
 import { graceOf } from "../rollouts/claim.ts";
+import { compareOrder, orderOf } from "../rollouts/order.ts";
 import type { Slots } from "../rollouts/slots.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import type { Member } from "../rollouts/member.ts";
@@ -122,7 +122,7 @@ export class RolloutQueue {
       return {
         each,
         isBehind: (behindUntil ?? -Infinity) > nowMs,
-        order: orderLabelKey === undefined ? 0 : orderOf(lookup(labels, orderLabelKey)),
+        order: orderOf(labels, orderLabelKey),
         since: each.firstAsked.getTime(),
       };
     });
@@ -135,15 +135,6 @@ export class RolloutQueue {
     );
     return keyed.map(({ each }) => each);
   }
-}
-
-/** Smaller integers first; what is no integer comes last. */
-function orderOf(label: string | undefined): number {
-  return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Infinity;
-}
-
-function compareOrder(a: number, b: number): number {
-  return a === b ? 0 : a - b;
 }
 
 function compareNames(a: ObjectMeta, b: ObjectMeta): number {

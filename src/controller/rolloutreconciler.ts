@@ -162,7 +162,9 @@ export class RolloutReconciler {
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
     const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
     const isInherited = ready?.reason === REASON.StatusLost && !this.#rebuildUntil.has(name);
-    if (isLost || isInherited) this.#rebuildUntil.set(name, nowMs() + CLAIM_MS);
+    // Until this operator was registered, Clusters began unasked.
+    const wasUnheld = ready?.reason === REASON.OperatorGone;
+    if (isLost || isInherited || wasUnheld) this.#rebuildUntil.set(name, nowMs() + CLAIM_MS);
     return nowMs() < (this.#rebuildUntil.get(name) ?? -Infinity);
   }
 

@@ -387,7 +387,7 @@ function readiness({ problem, mode, paused }: CompiledRollout, isRebuilding: boo
   }
   if (isRebuilding) {
     const message =
-      "Its members have changed, or its status was lost: for 3 minutes nothing begins, until every Cluster that had begun shows it";
+      "Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing begins, until every Cluster that had begun shows it";
     return [
       { type: CONDITION.Ready, status: "False", reason: REASON.StatusLost, message },
       { type: CONDITION.Reconciling, status: "True", reason: REASON.StatusLost, message },

@@ -67,6 +67,7 @@ export class Informer<T extends Stored> {
   #running = false;
   #synced = false;
   #position: Position | undefined;
+  #moved = Promise.withResolvers<void>();
   #listedAt = -Infinity;
   #refreshDue = false;
   #refreshTimer: NodeJS.Timeout | undefined;
@@ -89,9 +90,10 @@ export class Informer<T extends Stored> {
     while (!signal.aborted) {
       let isWatching = false;
       try {
-        this.#position ??= await this.#relist(signal);
+        const position = this.#position ?? (await this.#relist(signal));
+        this.#moveTo(position);
         isWatching = true;
-        await this.#follow(this.#position, signal);
+        await this.#follow(position, signal);
       } catch (error) {
         if (!signal.aborted)
           await pause(this.#recover(fromTransport("list and watch", error), isWatching), signal);
@@ -132,6 +134,20 @@ export class Informer<T extends Stored> {
     return this.#store.size;
   }
 
+  /**
+   * The store is the state of the kind at this resourceVersion: a list shows one state, and a watch brings every later
+   * change in order. `undefined`: not known.
+   */
+  get version(): string | undefined {
+    // The store may keep an older copy of an object that could not be projected.
+    return this.projectionFailures > 0 ? undefined : this.#position?.resourceVersion;
+  }
+
+  /** Resolves when `version` has changed, and the store with it. */
+  async moved(): Promise<void> {
+    await this.#moved.promise;
+  }
+
   /** Counts failed projections; an object counts each time it fails. */
   get projectionFailures(): number {
     return this.#projection.failures;
@@ -164,6 +180,12 @@ export class Informer<T extends Stored> {
       this.#refreshDue = true;
       this.#session?.abort();
     }, wait);
+  }
+
+  #moveTo(position: Position): void {
+    this.#position = position;
+    this.#moved.resolve();
+    this.#moved = Promise.withResolvers();
   }
 
   async #relist(signal: AbortSignal): Promise<Position> {
@@ -237,10 +259,10 @@ export class Informer<T extends Stored> {
     }
     this.#recovery.heard();
     if (event.type === "BOOKMARK") {
-      this.#position = { resource, resourceVersion: event.resourceVersion };
+      this.#moveTo({ resource, resourceVersion: event.resourceVersion });
       return;
     }
-    this.#position = { resource, resourceVersion: event.object.metadata.resourceVersion };
+    this.#moveTo({ resource, resourceVersion: event.object.metadata.resourceVersion });
     if (event.type === "DELETED") return this.#deliver(this.#store.remove(keyOf(event.object.metadata)));
     const { key, object } = this.#projection.entry(event.object, this.#store);
     if (object !== undefined) this.#deliver(this.#store.put(key, object));

@@ -142,6 +142,11 @@ export class KubeClient {
     return items.length > 0;
   }
 
+  /** Consistent read: the resourceVersion that the kind has now. Costs one object, however many there are. */
+  async version(resource: Resource): Promise<string> {
+    return (await this.#page(resource, { metadataOnly: true }, { limit: 1, token: "" })).resourceVersion;
+  }
+
   /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
   async watch(
     resource: Resource,

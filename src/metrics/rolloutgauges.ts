@@ -9,14 +9,12 @@ const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as cons
 export function followRollouts(metrics: Metrics, rollouts: Pick<Rollouts, "entries">): void {
   const each = <T>(read: (name: string, status: HookRolloutStatus) => readonly T[]): T[] =>
     rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}));
-  metrics.rolloutClusters.follow(() => each(clustersOf));
-  metrics.rolloutHalted.follow(() =>
-    each((rollout, status) => [{ labels: { rollout }, value: Number(isHalted(status)) }]),
-  );
+  metrics.rolloutClusters.follow(() => each(countRolloutClusters));
+  metrics.rolloutHalted.follow(() => each(countRolloutHalts));
 }
 
 /** The stages of the target that the status names; of creations and deletions the only one. */
-function clustersOf(
+export function countRolloutClusters(
   rollout: string,
   { target, targets = [] }: HookRolloutStatus,
 ): Sample<"rollout" | "stage" | "state">[] {
@@ -26,6 +24,10 @@ function clustersOf(
   );
 }
 
-function isHalted({ conditions = [] }: HookRolloutStatus): boolean {
-  return conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True");
+export function countRolloutHalts(
+  rollout: string,
+  { conditions = [] }: HookRolloutStatus,
+): Sample<"rollout">[] {
+  const isHalted = conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True");
+  return [{ labels: { rollout }, value: Number(isHalted) }];
 }

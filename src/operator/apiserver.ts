@@ -31,16 +31,38 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "../controller/policyset.ts";
+import { type ClusterMemory, PresentClusters } from "./presentclusters.ts";
+
+export interface ApiServerOptions {
+  readonly client: KubeClient;
+  readonly clusters: ClusterResource;
+  readonly objects: ObjectInformers;
+  /** Called when it is needed: the informer of Clusters. */
+  readonly memory: () => ClusterMemory;
+  readonly patienceMs?: number;
+}
 
 export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
+  readonly #present: PresentClusters;
 
-  constructor(client: KubeClient, clusters: ClusterResource, objects: ObjectInformers) {
+  constructor({ client, clusters, objects, memory, patienceMs }: ApiServerOptions) {
     this.#client = client;
     this.#clusters = clusters;
     this.#objects = objects;
+    const list = async (signal: AbortSignal): Promise<readonly ObjectMeta[]> => {
+      const options = { metadataOnly: true, project: metadataOf, signal };
+      return (await client.list(clusters.current, options)).items;
+    };
+    const version = async (): Promise<string> => await client.version(clusters.current);
+    this.#present = new PresentClusters({
+      memory,
+      version,
+      list,
+      ...(patienceMs !== undefined && { patienceMs }),
+    });
   }
 
   async policies(kind: PolicyKind, namespace: string | undefined): ReturnType<LiveReader["policies"]> {
@@ -141,8 +163,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async members(): ReturnType<RolloutApi["members"]> {
-    const options = { metadataOnly: true, project: metadataOf };
-    return (await this.#client.list(this.#clusters.current, options)).items;
+    return await this.#present.metadata();
   }
 
   async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {

@@ -74,7 +74,12 @@ export function createController(options: ControllerOptions): Controller {
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is called only when all of them exist.
   const objects = createObjects(options, () => store);
-  const api = new ApiServer(client, clusterResource, objects);
+  const api = new ApiServer({
+    client,
+    clusters: clusterResource,
+    objects,
+    memory: () => informers.clusters,
+  });
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };

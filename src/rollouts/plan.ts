@@ -1,9 +1,9 @@
 /** The timeline of a rollout if every operation takes as long as said and none fails. */
 
 import { after } from "../policy/instant.ts";
-import { lookup } from "../policy/selector.ts";
 import { neededOf } from "./limit.ts";
 import type { Member } from "./member.ts";
+import { compareOrder, orderOf } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 
@@ -83,7 +83,7 @@ class Walk {
       .flatMap((each): Waiting[] =>
         each.member.stage === undefined ? [] : [{ each, stage: each.member.stage, needsAction: false }],
       )
-      .toSorted((a, b) => this.#rank(a) - this.#rank(b) || (nameOf(a.each) < nameOf(b.each) ? -1 : 1));
+      .toSorted((a, b) => this.#compare(a, b));
     this.#unplaced = members.filter(({ member }) => member.stage === undefined).map(nameOf);
     for (const { stage } of this.#waiting) this.#sizes.set(stage.name, this.#size(stage) + 1);
   }
@@ -172,12 +172,14 @@ class Walk {
     return this.#sizes.get(name) ?? 0;
   }
 
-  #rank({ each, stage }: Waiting): number {
+  #compare(a: Waiting, b: Waiting): number {
     const { orderLabelKey, stages } = this.#rollout;
-    const label =
-      orderLabelKey === undefined ? undefined : lookup(each.member.metadata.labels, orderLabelKey);
-    const order = label !== undefined && /^-?\d{1,9}$/.test(label) ? Number(label) : 1e9;
-    return stages.indexOf(stage) * 4e9 + order;
+    const orderIn = ({ each }: Waiting): number => orderOf(each.member.metadata.labels, orderLabelKey);
+    return (
+      stages.indexOf(a.stage) - stages.indexOf(b.stage) ||
+      compareOrder(orderIn(a), orderIn(b)) ||
+      (nameOf(a.each) < nameOf(b.each) ? -1 : 1)
+    );
   }
 }
 

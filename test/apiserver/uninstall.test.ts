@@ -33,6 +33,7 @@ const HOOK = "BeforeClusterDelete";
 const FINALIZER = "hookpolicy.dev/hold-clusters";
 const MANIFESTS = join(ROOT, "manifests");
 const POLICY = policyRef(TEAM, "protect");
+const ROLLOUT = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: "upgrades" } as const;
 const DEPLOYMENT: Ref = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -84,6 +85,11 @@ beforeEach(async () => {
       expiresAt: inSeconds(3600),
     },
   });
+  await cp.apply({
+    ...ROLLOUT,
+    metadata: { name: ROLLOUT.name },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h" },
+  });
   const upgrade = { ...approvalRule("BeforeClusterUpgrade"), name: "upgrade" };
   await applyPolicy(cp, POLICY, { rules: [approvalRule(HOOK), upgrade] });
   await createCluster(cp, { namespace: TEAM, name: CLUSTER });
@@ -95,6 +101,10 @@ beforeEach(async () => {
   const answer = await operator.ask("BeforeClusterUpgrade", { cluster, ...versions });
   assert.notEqual(answer.retryAfterSeconds, 0);
   await heldRow(cp, POLICY, CLUSTER, "BeforeClusterUpgrade");
+  await cp.waitFor(
+    "the rollout to be Ready",
+    async () => condition(await cp.get(ROLLOUT), "Ready")?.status === "True",
+  );
 });
 
 /** Whatever the order was: the user's own objects were theirs all along, and their namespace can go. */
@@ -173,7 +183,7 @@ describe("in the documented order", () => {
     await Promise.all([prepare(), stopped]);
     assert.deepEqual((await cp.get(POLICY)).metadata.finalizers ?? [], []);
     assert.equal((await cp.get(POLICY))["status"].blocked, 1, "policies stay, with what they say");
-    for (const ref of [POLICY, clusterPolicyRef("platform")]) {
+    for (const ref of [POLICY, clusterPolicyRef("platform"), ROLLOUT]) {
       const { status, reason } = condition(await cp.get(ref), "Ready") ?? {};
       assert.deepEqual([status, reason], ["Unknown", "OperatorGone"]);
     }

@@ -80,6 +80,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "controller/transitions.ts",
     "events/eventtext.ts",
     "metrics/gauges.ts",
+    "metrics/rolloutgauges.ts",
     "operator",
     "ui/wire.ts",
     "version.ts",

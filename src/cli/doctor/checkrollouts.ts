@@ -1,6 +1,6 @@
 /** Checks whether rollouts let Clusters begin, and whether they hold what they select. */
 
-import { CONDITION } from "../../api/hookpolicy.ts";
+import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
@@ -19,10 +19,14 @@ export function rollouts({ rollouts: read }: Evidence, { fleet }: Surveyed): Fin
 
 function unready(all: readonly FleetRollout[]): Finding | undefined {
   const bad = all.filter(
-    (each) => !isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation,
+    (each) =>
+      each.compiled.problem !== undefined ||
+      (!isGone(each) &&
+        (!isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation)),
   );
   if (bad[0] === undefined) return undefined;
-  const message = messageOf(bad[0], CONDITION.Ready) ?? "the operator has not looked at it";
+  const message =
+    bad[0].compiled.problem ?? messageOf(bad[0], CONDITION.Ready) ?? "the operator has not looked at it";
   return error(
     `${count(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message})`,
     `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
@@ -91,6 +95,11 @@ function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Fin
 
 function nameOf({ compiled }: FleetRollout): string {
   return compiled.name;
+}
+
+/** Other checks tell that no operator runs; one that runs again writes another condition. */
+function isGone({ status }: FleetRollout): boolean {
+  return status.conditions?.some(({ reason }) => reason === REASON.OperatorGone) === true;
 }
 
 function isTrue({ status }: FleetRollout, type: string): boolean {

@@ -1,4 +1,4 @@
-/** Tells in the statuses of policies that no operator keeps them any more: they would say Ready for ever. */
+/** Tells in the statuses of policies and rollouts that no operator keeps them any more: they would say Ready for ever. */
 
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
@@ -11,22 +11,22 @@ const GONE = {
   type: CONDITION.Ready,
   status: "Unknown",
   reason: REASON.OperatorGone,
-  message: "The operator was stopped by prepare-uninstall: the policy holds nothing until one runs again",
+  message: "The operator was stopped by prepare-uninstall: it holds nothing until one runs again",
 } as const;
 
 /** Whether its status still claims something about the present. */
-export function claims(policy: KubeObject): boolean {
-  return conditionsOf(policy).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
+export function claims(object: KubeObject): boolean {
+  return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
 }
 
 /** What it held stays: another operator needs it to go on where this one ended. */
 export async function sayGone(
   client: Pick<KubeClient, "get" | "replaceStatus">,
   resource: Resource,
-  policy: KubeObject,
+  object: KubeObject,
 ): Promise<void> {
   const { group, version, kind } = resource;
-  for (let current: KubeObject | undefined = policy; current !== undefined && claims(current);) {
+  for (let current: KubeObject | undefined = object; current !== undefined && claims(current);) {
     const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(farewell) };
     try {
       const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
@@ -34,7 +34,7 @@ export async function sayGone(
       return;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      current = await unlessNotFound(client.get(resource, policy.metadata));
+      current = await unlessNotFound(client.get(resource, object.metadata));
     }
   }
 }
@@ -45,8 +45,8 @@ function farewell(condition: Condition): readonly Condition[] {
   return [{ ...condition, ...GONE, lastTransitionTime: timestamp(new Date()) }];
 }
 
-function conditionsOf(policy: KubeObject): readonly Condition[] {
-  return statusOf(policy).conditions ?? [];
+function conditionsOf(object: KubeObject): readonly Condition[] {
+  return statusOf(object).conditions ?? [];
 }
 
 function statusOf({ status }: KubeObject): { readonly conditions?: readonly Condition[] } {

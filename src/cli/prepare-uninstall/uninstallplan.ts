@@ -5,10 +5,10 @@
  */
 
 import { FINALIZER } from "../../api/hookpolicy.ts";
-import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES } from "../../kube/resources.ts";
+import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { pause } from "../../kube/deadline.ts";
-import { isConflict, unlessNotFound } from "../../kube/kubeerror.ts";
+import { isConflict, isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { claims, sayGone } from "./farewell.ts";
 import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
@@ -46,14 +46,14 @@ type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "repl
  * In this order: Cluster API stops calling, the operator stops answering, and then no controller restores a finalizer.
  */
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
-  const policies = await listPolicies(client);
+  const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
   const steps = [
     await deletion(client, await extensionConfigs(client)),
     await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
     await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, options),
     release(client, policies),
-    takeLeave(client, policies),
+    takeLeave(client, policies, rollouts),
   ];
   return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
 }
@@ -141,6 +141,16 @@ async function listPolicies(client: Client): Promise<Policy[]> {
   return (await Promise.all(lists)).flat();
 }
 
+/** Without the right to list them, nothing is said in their statuses: the removal does not depend on it. */
+async function listRollouts(client: Client): Promise<readonly KubeObject[]> {
+  try {
+    return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
+}
+
 function holdingNow({ kind, metadata, status }: Policy): string[] {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- our own CRD's schema
   const { blocked = 0 } = (status ?? {}) as { blocked?: number };
@@ -161,17 +171,29 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
   };
 }
 
-function takeLeave(client: Client, policies: readonly Policy[]): Step | undefined {
-  const claiming = policies.filter(claims).length;
-  if (claiming === 0) return undefined;
+function takeLeave(
+  client: Client,
+  policies: readonly Policy[],
+  rollouts: readonly KubeObject[],
+): Step | undefined {
+  const counts = [
+    counted(policies.filter(claims).length, "policy", "policies"),
+    counted(rollouts.filter(claims).length, "rollout", "rollouts"),
+  ].filter((text) => text !== undefined);
+  if (counts.length === 0) return undefined;
   return {
-    does: `say in the status of ${claiming} ${claiming === 1 ? "policy" : "policies"} that the operator is gone`,
+    does: `say in the status of ${counts.join(" and ")} that the operator is gone`,
     optional: true,
     run: async () => {
       for (const policy of await listPolicies(client))
         await sayGone(client, POLICY_RESOURCES[policy.kind], policy);
+      for (const rollout of await listRollouts(client)) await sayGone(client, ROLLOUTS, rollout);
     },
   };
+}
+
+function counted(count: number, one: string, several: string): string | undefined {
+  return count === 0 ? undefined : `${count} ${count === 1 ? one : several}`;
 }
 
 /** Keeps the finalizers of other controllers, including those added meanwhile. */

@@ -3,7 +3,8 @@
 import { RE2JS } from "@bufbuild/re2";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
-import { checkNames } from "./checknames.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { checkNames, checkRolloutNames } from "./checknames.ts";
 import { type Compared, NONE } from "./expect.ts";
 import type { MetricSample, ReportedEvent } from "./reported.ts";
 import { type EventSpec, METRIC_LABELS, type MetricSpec } from "./spec.ts";
@@ -64,10 +65,11 @@ function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): strin
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
   samples: readonly MetricSample[],
-  policies: readonly CompiledPolicy[],
+  known: { readonly policies: readonly CompiledPolicy[]; readonly rollouts: readonly CompiledRollout[] },
 ): Compared {
   for (const label of Object.keys(labels)) checkLabel(name, label);
-  checkNames(labels, policies);
+  checkNames(labels, known.policies);
+  checkRolloutNames(labels, known.rollouts);
   const wanted = Object.entries(labels);
   const meant = samples.filter((sample) => wanted.every(([label, text]) => sample.labels[label] === text));
   const sum = meant.reduce((total, sample) => total + sample.value, 0);

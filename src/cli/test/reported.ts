@@ -1,6 +1,7 @@
-/** What the operator would report of a suite: its Events, and its metrics of policies and overrides. */
+/** What the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
+import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { note } from "../../controller/noted.ts";
 import { OverrideSet } from "../../controller/overrideset.ts";
@@ -10,6 +11,7 @@ import { policyKey, PolicySet } from "../../controller/policyset.ts";
 import { type Transition, windowEdge, windowTransitions } from "../../controller/transitions.ts";
 import { describeTransition, type EventText } from "../../events/eventtext.ts";
 import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../metrics/gauges.ts";
+import { countRolloutClusters, countRolloutHalts } from "../../metrics/rolloutgauges.ts";
 import { type Ask, askKey } from "../../operations/operation.ts";
 import type { AskSet } from "../../operations/operations.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
@@ -79,7 +81,7 @@ export class Reported {
   }
 
   /** The series of a metric, as a scrape at this instant would show them. */
-  samples(name: MetricName): readonly MetricSample[] {
+  samples(name: MetricName, rollouts: readonly HookRollout[]): readonly MetricSample[] {
     const entries = [...this.#policies.entries()];
     switch (name) {
       case "hookpolicy_policy_decisions":
@@ -92,6 +94,10 @@ export class Reported {
         return countOverrides({ overrides: this.#overrides }, this.#now);
       case "hookpolicy_held_clusters":
         return countHeldClusters(entries);
+      case "hookpolicy_rollout_clusters":
+        return rollouts.flatMap(({ metadata, status }) => countRolloutClusters(metadata.name, status ?? {}));
+      case "hookpolicy_rollout_halted":
+        return rollouts.flatMap(({ metadata, status }) => countRolloutHalts(metadata.name, status ?? {}));
     }
   }
 

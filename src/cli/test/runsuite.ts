@@ -175,11 +175,13 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[
   if (reported === undefined) return compared;
   const caused = reported.takeEvents();
   const policies = world.fleet.policies.map(({ compiled }) => compiled);
+  const known = { policies, rollouts: rollouts.compiled };
+  const objects = rollouts.compiled.flatMap(({ name }) => rollouts.get(name) ?? []);
   return [
     ...compared,
     ...(events === undefined ? [] : compareEvents(events, caused)),
     ...metrics.map((metric, index) =>
-      within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name), policies)),
+      within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name, objects), known)),
     ),
   ];
 }

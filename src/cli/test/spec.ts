@@ -133,6 +133,8 @@ export const METRIC_LABELS = {
   hookpolicy_deadlines: [...OF_POLICY, "passed"],
   hookpolicy_window_open: [...OF_POLICY, "rule", "gate"],
   hookpolicy_overrides: ["state"],
+  hookpolicy_rollout_clusters: ["rollout", "stage", "state"],
+  hookpolicy_rollout_halted: ["rollout"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type MetricName = keyof typeof METRIC_LABELS;

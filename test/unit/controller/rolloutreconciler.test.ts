@@ -221,6 +221,16 @@ describe("nothing begins for three minutes", () => {
     assert.equal(readyReason(replica), REASON.Loaded);
   });
 
+  test("when prepare-uninstall had said that no operator runs: Clusters began unasked meanwhile", async () => {
+    const conditions = scoped().conditions?.map((each) => ({ ...each, reason: REASON.OperatorGone }));
+    const replica = withStatus({ ...(conditions && { conditions }) }, [waitingCluster("a")]);
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.StatusLost);
+    replica.time.nowMs = 3 * MINUTE;
+    await reconcile(replica);
+    assert.equal(readyReason(replica), REASON.Loaded);
+  });
+
   test("when the selectors changed", async () => {
     const replica = withStatus({ scope: "before" }, [waitingCluster("a")]);
     await reconcile(replica);

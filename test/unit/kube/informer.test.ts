@@ -74,6 +74,38 @@ test("whenSynced ends with the signal, and leaves the informer alone", async (t)
   await informer.whenSynced(new AbortController().signal);
 });
 
+test("tells of which version the store is the state, and when that changes", async (t) => {
+  const { server, informer, stop, caughtUp } = await startInformer(t);
+  assert.equal(informer.version, undefined);
+  await informer.whenSynced(stop.signal);
+  await caughtUp();
+  const seen: (readonly [version: string | undefined, size: number])[] = [];
+  const moved = informer.moved().then(() => seen.push([informer.version, informer.size]));
+  const { metadata } = server.put("team-a/w1", 1);
+  await moved;
+  assert.deepEqual(seen, [[metadata.resourceVersion, 1]]);
+  server.remove("team-a/w1");
+  await caughtUp();
+  assert.ok(Number(informer.version) > Number(metadata.resourceVersion));
+});
+
+test("an object that could not be read leaves the version of the store unknown", async (t) => {
+  const { server, informer, caughtUp } = await startInformer(t, {
+    project: (raw) => {
+      if (raw.metadata.name === "broken") throw new Error("unreadable");
+      return toSize(raw);
+    },
+  });
+  server.put("team-a/w1", 1);
+  await caughtUp();
+  assert.notEqual(informer.version, undefined);
+  server.put("team-a/broken", 1);
+  await until("it was looked at", () => informer.projectionFailures > 0);
+  server.put("team-a/w2", 1);
+  await until("the next is there", () => informer.get("team-a/w2") !== undefined);
+  assert.equal(informer.version, undefined);
+});
+
 test("finds objects by key and by namespace", async (t) => {
   const { server, informer, caughtUp } = await startInformer(t);
   server.put("team-a/w1", 1);

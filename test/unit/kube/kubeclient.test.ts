@@ -102,6 +102,15 @@ test("whether there is any object is asked for with one, by labels", async (t) =
   );
 });
 
+test("the version of a kind is that of a consistent list, asked for with one object", async (t) => {
+  const { server, client } = await startLab(t);
+  for (let i = 0; i < 3; i++) server.put(`team-a/w${i}`, i);
+  const { resourceVersion } = await client.list(WIDGETS);
+  assert.equal(await client.version(WIDGETS), resourceVersion);
+  const { query } = server.requests.at(-1) ?? assert.fail();
+  assert.deepEqual([query.get("limit"), query.get("resourceVersion")], ["1", null]);
+});
+
 test("a consistent list names no resourceVersion, on no page", async (t) => {
   const { server, client } = await startLab(t);
   for (let i = 0; i < 3; i++) server.put(`team-a/w${i}`, i);

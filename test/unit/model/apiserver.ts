@@ -64,6 +64,11 @@ export class ApiModel {
     this.#forgetsStatus = forgetsStatus;
   }
 
+  /** Of the last change to a kind. */
+  version(plural: string): number {
+    return this.#versions.get(plural) ?? 0;
+  }
+
   events(plural: string): readonly WatchEvent[] {
     return this.#events.get(plural) ?? [];
   }
@@ -184,6 +189,10 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
       await ask(`list ${plural}`, undefined, () => {
         return { items: selected(api, plural, scope).map(project), resourceVersion: "0" };
       }),
+    version: async ({ plural }: Resource) =>
+      await ask(`list ${plural}, the first alone`, undefined, () => ({
+        resourceVersion: String(api.version(plural)),
+      })).then(({ resourceVersion }) => resourceVersion),
     hasAny: async ({ plural }: Resource, scope: Scope) =>
       await ask(`look for any of ${plural}`, undefined, () => selected(api, plural, scope).length > 0),
     mergePatch: async (

@@ -3,6 +3,7 @@
  * server, over a client, watches and a work queue whose every step is somebody's choice.
  */
 
+import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
@@ -135,7 +136,12 @@ export class Replica {
       request.perform();
       return request.answer?.deliver();
     });
-    const adapter = new ApiServer(client, new ClusterResource(client), {} as ObjectInformers);
+    const adapter = new ApiServer({
+      client,
+      clusters: new ClusterResource(client),
+      objects: {} as ObjectInformers,
+      memory: () => assert.fail("only rollouts use it"),
+    });
     this.#watches = this.#createWatches(api);
     const [, clusters, namespaces] = this.#watches;
     const now = (): Date => clock.now;

@@ -24,6 +24,16 @@ const spread: RolloutScenario = {
   spec: { ...base.spec, maxConcurrency: 2, spread: [{ labelKey: "wave", maxConcurrency: 1 }] },
 };
 
+/** One Cluster runs that is no member yet, and no slot was taken for it. */
+const joining: RolloutScenario = {
+  ...apart,
+  clusters: { a: "other", b: "rest" },
+  lags: ["A", "B"],
+  joins: true,
+  spec: { ...base.spec, clusterSelector: { matchLabels: { wave: "rest" } } },
+  others: (fleet) => fleet.once("a joins", fleet.isMarked("a"), () => fleet.label("a", { wave: "rest" })),
+};
+
 const paused = ({ spec }: RolloutFleet): boolean => spec.paused === true;
 const edits =
   (what: string, change: Readonly<Record<string, unknown>>) =>
@@ -48,11 +58,23 @@ const statusIsLost: Pick<RolloutScenario, "createdAgo" | "limits" | "others"> = 
 export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
   "both replicas are asked about both Clusters": base,
   "informers of both replicas lag": { ...apart, lags: ["A", "B"] },
+  "a Cluster joins while it runs, and informers of both replicas lag": joining,
   "requests and their answers take their time": { ...apart, fine: true },
   "both Clusters have the same value of a label that is limited": spread,
+  "a replica is killed, and starts again": { ...apart, limits: { "a replica is killed": 1 } },
+  "leadership moves": { ...apart, limits: { "leadership moves": 1 } },
   "the answer to a write for one Cluster is lost": { ...alone, limits: LOST },
   "another extension holds one Cluster": { ...alone, limits: VETOED },
   "Cluster API gives up waiting for an answer about one Cluster": { ...alone, limits: GIVEN_UP },
+  "a Cluster that has failed halts the rollout until it is well": {
+    ...apart,
+    failing: ["a"],
+    others: (fleet) => [
+      ...fleet.once("a minute passes", fleet.isUnhealthy("a"), () => fleet.wait(60_000)),
+      ...fleet.once("a is well", fleet.isUnhealthy("a"), () => fleet.recover("a")),
+    ],
+    mayWait: (fleet) => fleet.isUnhealthy("a"),
+  },
   "the rollout is paused, and resumed": { ...alone, others: pausesAndResumes, mayWait: paused },
   "the rollout is deleted": {
     ...apart,
@@ -144,6 +166,16 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
           const known = replica.rollouts.get(name)?.status;
           return object && known ? { ...object, status: known } : object;
         },
+      }),
+    },
+  },
+  "marks are counted from informers that may lag": {
+    ...joining,
+    weakness: {
+      api: (api, replica) => ({
+        ...bound(api),
+        members: async () =>
+          await Promise.resolve([...replica.clusters.values()].map(({ metadata }) => metadata)),
       }),
     },
   },

@@ -27,6 +27,10 @@ export interface RolloutScenario {
   /** Whether it is right that a Cluster waits at rest. */
   readonly mayWait?: (fleet: RolloutFleet) => boolean;
   readonly weakness?: Weakness;
+  /** A Cluster joins the rollout while it runs. */
+  readonly joins?: boolean;
+  /** Clusters that are unhealthy when their upgrade has ended. */
+  readonly failing?: readonly string[];
   /** Upgrades never end: to look only at how they begin. */
   readonly endless?: boolean;
   /** Each request is a step of its own, and its answer another; otherwise only what a claim rests on is, with its answer. */
@@ -66,6 +70,8 @@ interface Call {
   readonly replica: RolloutReplica;
   /** At some time since it began. */
   couldBegin: boolean;
+  /** At some time since it began. */
+  hadRoom: boolean;
   isGo: boolean;
 }
 
@@ -202,7 +208,7 @@ export class RolloutFleet implements System {
           .map(([name]) => other(`Cluster API gives up on ${name}`, () => this.#calls.delete(name))),
       ),
       ...of("a minute passes", () =>
-        calls.some(([, { isGo }]) => isGo) ? [other("a minute passes", () => this.#wait(60_000))] : [],
+        calls.some(([, { isGo }]) => isGo) ? [other("a minute passes", () => this.wait(60_000))] : [],
       ),
       ...of("four minutes pass", () => this.#waitLong("four minutes pass", 4)),
       ...of("an hour passes", () => this.#waitLong("an hour passes", 61)),
@@ -215,12 +221,12 @@ export class RolloutFleet implements System {
     if (!this.#waitsForTime()) return [];
     const run = (): void => {
       this.#calls.clear();
-      this.#wait(duration * 60_000);
+      this.wait(duration * 60_000);
     };
     return [{ name, own: true, run }];
   }
 
-  #wait(ms: number): void {
+  wait(ms: number): void {
     this.#passedMs += ms;
     for (const replica of this.#replicas) replica.look();
   }
@@ -250,8 +256,11 @@ export class RolloutFleet implements System {
           this.#set(name, begun);
         }),
       ];
-    if (this.isMarked(name))
-      return this.scenario.endless === true ? [] : [own(`${name} is upgraded`, () => this.#set(name, ended))];
+    if (this.isMarked(name)) {
+      const available = this.scenario.failing?.includes(name) === true ? "False" : "True";
+      const end = own(`${name} is upgraded`, () => this.#set(name, (object) => ended(object, available)));
+      return this.scenario.endless === true ? [] : [end];
+    }
     if (call !== undefined || !this.waits(name)) return [];
     return this.#replicas
       .filter((replica) => this.#isAsked(replica, name))
@@ -266,7 +275,8 @@ export class RolloutFleet implements System {
 
   #ask(replica: RolloutReplica, name: string): void {
     const target = versionOf(this.api.get("clusters", keyOf(name)));
-    const call: Call = { target, replica, couldBegin: this.#mayBegin(), isGo: false };
+    const [couldBegin, hadRoom] = [this.#mayBegin(), this.#hasRoom(name)];
+    const call: Call = { target, replica, couldBegin, hadRoom, isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
       // Cluster API has given up, or the replica was killed.
@@ -281,12 +291,20 @@ export class RolloutFleet implements System {
     });
   }
 
-  #judge(name: string, { couldBegin, target }: Call): void {
+  #judge(name: string, { couldBegin, hadRoom, target }: Call): void {
+    if (!hadRoom) this.#broken.push(`R1: ${name} begins, and no slot was free all the time`);
     if (!couldBegin)
       this.#broken.push(`R3: ${name} begins, and the rollout was paused or halted all the time`);
     const isLater = this.scenario.spec.stages !== undefined && this.scenario.clusters[name] !== "canary";
     if (isLater && this.rollout !== undefined && !this.#passed.has(target))
       this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
+  }
+
+  /** Only members count, and are held. */
+  #hasRoom(name: string): boolean {
+    if (this.rollout === undefined || !this.isMember(name)) return true;
+    const others = this.#inOperation().filter((each) => each !== name && this.isMember(each));
+    return others.length < Number(this.scenario.spec.maxConcurrency ?? 1);
   }
 
   #mayBegin(): boolean {
@@ -302,6 +320,16 @@ export class RolloutFleet implements System {
   /** As its owner does, while nothing of it is under way. */
   want(name: string, version: string): void {
     this.#set(name, (object) => wanting(object, version));
+  }
+
+  /** Its upgrade has ended. */
+  isUnhealthy(name: string): boolean {
+    const cluster = this.#cluster(name);
+    return cluster !== undefined && conditionOf(cluster, "Available") === "False";
+  }
+
+  recover(name: string): void {
+    this.#set(name, (object) => ended(object));
   }
 
   /** It is being upgraded, or may be at once. */
@@ -361,6 +389,7 @@ export class RolloutFleet implements System {
   #look(): void {
     for (const replica of this.#replicas) replica.observe();
     if (this.#mayBegin()) for (const call of this.#calls.values()) call.couldBegin = true;
+    for (const [name, call] of this.#calls) if (this.#hasRoom(name)) call.hadRoom = true;
     const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
     const versions = new Set(
       canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.#cluster(name)))),
@@ -382,8 +411,8 @@ export class RolloutFleet implements System {
   }
 
   state(): string {
-    const calls = [...this.#calls].map(([name, { replica, couldBegin, isGo, target }]) =>
-      JSON.stringify([name, replica.name, couldBegin, isGo, target]),
+    const calls = [...this.#calls].map(([name, { replica, couldBegin, hadRoom, isGo, target }]) =>
+      JSON.stringify([name, replica.name, couldBegin, hadRoom, isGo, target]),
     );
     return withoutVersions(
       text([
@@ -401,15 +430,31 @@ export class RolloutFleet implements System {
   }
 
   broken(): readonly string[] {
+    const inOperation = this.#inOperation();
+    // Where a Cluster joins while it runs, only what begins then can be judged.
+    const isJudged = this.rollout !== undefined && this.scenario.joins !== true;
+    const over = isJudged && this.#isTooMany(inOperation);
+    return [...this.#broken, ...(over ? [`R1: ${inOperation.join(" and ")} are in operation`] : [])];
+  }
+
+  #inOperation(): string[] {
     const { progressDeadline } = this.scenario.spec;
     const deadlineMs = parseDuration(progressDeadline ?? "1h") ?? Infinity;
-    const inOperation = this.#names().filter(
+    return this.#names().filter(
       (name) =>
         (this.isMarked(name) || this.#calls.get(name)?.isGo === true) &&
         this.#passedMs - (this.#begunAt.get(name) ?? 0) < deadlineMs,
     );
-    const over = this.rollout !== undefined && this.#isTooMany(inOperation);
-    return [...this.#broken, ...(over ? [`R1: ${inOperation.join(" and ")} are in operation`] : [])];
+  }
+
+  isMember(name: string): boolean {
+    const { matchLabels = {} } = this.spec.clusterSelector ?? {};
+    const { labels } = this.#cluster(name)?.metadata ?? {};
+    return Object.entries(matchLabels).every(([key, value]) => labels?.[key] === value);
+  }
+
+  label(name: string, labels: Readonly<Record<string, string>>): void {
+    this.#set(name, (object) => ({ ...object, metadata: { ...object.metadata, labels } }));
   }
 
   /** In all, or with the same value of the only label that Clusters have here. */

@@ -31,20 +31,22 @@ export function versionOf(cluster: KubeObject | undefined): string {
 
 const HELD = "Following hooks are blocking upgrade: BeforeClusterUpgrade: held";
 
-function conditionsOf(status: "True" | "False", message: string, generation = 1): object {
+type Truth = "True" | "False";
+
+function conditionsOf(status: Truth, message: string, generation = 1, available: Truth = "True"): object {
   return {
     conditions: [
-      { type: "Available", status: "True", reason: "Available", lastTransitionTime: NOW.toISOString() },
+      { type: "Available", status: available, reason: "Available", lastTransitionTime: NOW.toISOString() },
       { type: "TopologyReconciled", status, reason: "R", message, observedGeneration: generation },
     ],
   };
 }
 
-export function conditionOf({ status }: KubeObject): string | undefined {
+export function conditionOf({ status }: KubeObject, wanted = "TopologyReconciled"): string | undefined {
   const { conditions = [] } = (status ?? {}) as {
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
-  return conditions.find(({ type }) => type === "TopologyReconciled")?.status;
+  return conditions.find(({ type }) => type === wanted)?.status;
 }
 
 /** Its owner wants the target, and Cluster API was told to wait. */
@@ -79,7 +81,7 @@ export function begun(object: KubeObject): KubeObject {
   };
 }
 
-export function ended(object: KubeObject): KubeObject {
+export function ended(object: KubeObject, available: Truth = "True"): KubeObject {
   const { annotations: _, ...metadata } = object.metadata;
-  return { ...object, metadata, status: conditionsOf("True", "", metadata.generation) };
+  return { ...object, metadata, status: conditionsOf("True", "", metadata.generation, available) };
 }

@@ -3,6 +3,7 @@
  * adapter to the API server. Informers bring one object at a time, as it is then.
  */
 
+import assert from "node:assert/strict";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { AskRequest } from "../../../src/controller/ports.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
@@ -86,6 +87,7 @@ export class RolloutReplica {
   readonly #claims = new Map<string, number>();
   readonly #found = new Set<string>();
   readonly #firsts = new Map<string, number>();
+  readonly #unhealthy = new Map<string, number>();
   readonly #dirty = new Set<string>();
 
   constructor(name: string, surroundings: RolloutSurroundings) {
@@ -98,13 +100,27 @@ export class RolloutReplica {
       request.perform();
       return request.answer?.deliver();
     });
-    const adapter: RolloutApi = new ApiServer(client, new ClusterResource(client), {} as ObjectInformers);
-    const used = weakness.api?.(adapter, this) ?? adapter;
     const clusters = {
       get: (key: string) => this.clusters.get(key),
       byNamespace: () => this.clusters.values(),
-      list: () => this.clusters.values(),
+      list: () => [...this.clusters.values()],
     };
+    const version = (): string => this.#version();
+    const memory = {
+      ...clusters,
+      get version() {
+        return version();
+      },
+      moved: () => assert.fail("it has no time"),
+    };
+    const adapter: RolloutApi = new ApiServer({
+      client,
+      clusters: new ClusterResource(client),
+      objects: {} as ObjectInformers,
+      memory: () => memory,
+      patienceMs: 0,
+    });
+    const used = weakness.api?.(adapter, this) ?? adapter;
     const { haste = 1 } = weakness;
     this.rollouts = new Rollouts({
       ...clock,
@@ -143,6 +159,22 @@ export class RolloutReplica {
         .filter((key) => seen.get(key) !== live.get(key))
         .map((key) => ({ name: `sees ${kind}/${key}`, deliver: () => this.#see(kind, key) }));
     });
+  }
+
+  /** A watch brings every change in order: memory is the state before the first that it has not brought. */
+  #version(): string {
+    const { api } = this.#surroundings;
+    const seen = this.#seen.clusters;
+    const missing = api
+      .events("clusters")
+      .filter(({ key, version }) => version > Number(seen.get(key) ?? 0) && this.#isUnseen(key));
+    const [first = api.version("clusters") + 1] = missing.map(({ version }) => version);
+    return String(first - 1);
+  }
+
+  #isUnseen(key: string): boolean {
+    const live = this.#surroundings.api.get("clusters", key);
+    return this.#seen.clusters.get(key) !== live?.metadata.resourceVersion;
   }
 
   #see(kind: (typeof KINDS)[number], key: string): void {
@@ -225,6 +257,11 @@ export class RolloutReplica {
     for (const key of this.#claims.keys()) if (!keys.includes(key)) this.#claims.delete(key);
     for (const key of keys) if (!this.#claims.has(key)) this.#claims.set(key, now);
     if (entry?.status?.scope === undefined) this.#found.add(`lost at ${now}`);
+    for (const [key, cluster] of this.clusters) {
+      const isUnhealthy = entry?.health(cluster) === "Unhealthy" && cluster.progress?.begun !== true;
+      if (!isUnhealthy) this.#unhealthy.delete(key);
+      else if (!this.#unhealthy.has(key)) this.#unhealthy.set(key, now);
+    }
   }
 
   #start<T>(name: string, work: () => Promise<T>, onEnd: (failed: boolean, result?: T) => void): void {
@@ -299,7 +336,20 @@ export class RolloutReplica {
       return [name, this.#ended.has(task), heard, sent];
     });
     const seen = KINDS.map((kind) => new Set(this.#seen[kind].keys()));
-    return [entries, this.clusters, seen, this.#dirty, this.#claims, this.#firsts, this.#found, tasks];
+    // A read of the present version and a look at memory are apart only where requests take their time.
+    const version = this.#surroundings.isFine ? { resourceVersion: this.#version() } : undefined;
+    return [
+      version,
+      entries,
+      this.clusters,
+      seen,
+      this.#dirty,
+      this.#claims,
+      this.#firsts,
+      this.#found,
+      this.#unhealthy,
+      tasks,
+    ];
   }
 
   /** Nothing of it goes on; what the API server was asked for may be done still. */

@@ -12,7 +12,7 @@ import { readText } from "../../files/read.ts";
 import { demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { createFleet, type Fleet } from "../../fleet/fleet.ts";
-import { isCluster, isNamespace, policyKind, type RawObject } from "../../fleet/kinds.ts";
+import { isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/objectfiles.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
@@ -55,6 +55,11 @@ export async function recordSuite(
   });
   const meant = answers.filter((answer) => isOf(fleet, answer));
   tellLeftOut({ undecided, others, foreign: answers.length - meant.length });
+  const rollouts = objects.filter((object) => ownKind(object) === "HookRollout").length;
+  if (rollouts > 0)
+    stderr.line(
+      `left out ${rollouts} HookRollout${rollouts === 1 ? "" : "s"}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
+    );
   if (meant.length === 0) {
     throw new CommandError(USAGE, `${log} holds no answer about a Cluster of ${paths.join(", ")}`);
   }

@@ -3,6 +3,7 @@
 import { describe } from "node:test";
 import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";
 import { cluster, extension, forbidden, found, registrations, table } from "./evidencefixture.ts";
 
 const READY = { type: "Ready", status: "True", message: "" };
@@ -40,6 +41,12 @@ describe("rollouts", () => {
       "error",
       /1 HookRollout not Ready/,
     ],
+    "whose operator was removed: another check tells that none runs": [
+      "rollouts",
+      has(rollout({}, [{ ...READY, status: "Unknown", reason: "OperatorGone" }])),
+      "ok",
+      /1 HookRollout/,
+    ],
     "that are halted": [
       "rollouts",
       has(rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }])),
@@ -58,6 +65,25 @@ describe("rollouts", () => {
       "warning",
       /nothing more begins: upgrades →/,
     ],
+  });
+});
+
+describe("rollouts whose spec is invalid, with the path of the field, also before the operator has looked", () => {
+  const invalid = invalidCorpus().filter(({ object }) => kindOf(object) === "HookRollout");
+  const semantic = rollout({ healthyWhen: [{ name: "h", expression: "cluster.(" }] }, []);
+  table({
+    ...Object.fromEntries(
+      invalid.map(({ name, object, path }) => [
+        name,
+        [
+          "rollouts",
+          has(object as unknown as RawObject),
+          "error",
+          new RegExp(`not Ready.*${path.replaceAll(/[[\].]/g, String.raw`\$&`)}`),
+        ],
+      ]),
+    ),
+    "an expression": ["rollouts", has(semantic), "error", /spec\.healthyWhen\[0\]\.expression/],
   });
 });
 

@@ -240,6 +240,43 @@ describe("the last step says in statuses that the operator is gone", () => {
     assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
   });
 
+  test("also in those of rollouts, which keep the slots that they tell", async () => {
+    const running = [{ name: "prod-1" }];
+    const objects = {
+      "hookpolicies/team-a/protect": claiming(),
+      "hookrollouts/upgrades": { metadata: named("upgrades"), status: { conditions: [ready], running } },
+    };
+    const { client } = serverOf(objects);
+    const { steps } = await planUninstall(client, OPTIONS);
+    assert.deepEqual(
+      steps.map(({ does }) => does),
+      ["say in the status of 1 policy and 1 rollout that the operator is gone"],
+    );
+    await carryOut(client);
+    const status = objects["hookrollouts/upgrades"].status as unknown as {
+      conditions: (typeof ready)[];
+      running: object[];
+    };
+    assert.deepEqual(status.running, running);
+    assert.deepEqual(
+      status.conditions.map(({ type, status: is, reason }) => [type, is, reason]),
+      [["Ready", "Unknown", "OperatorGone"]],
+    );
+    assert.deepEqual((await planUninstall(client, OPTIONS)).steps, [], "it is done once");
+  });
+
+  test("and without the right to list rollouts, in those of policies alone", async () => {
+    const objects = { "hookpolicies/team-a/protect": claiming() };
+    const { client } = serverOf(objects);
+    const list: Client["list"] = async (resource: Resource, options?: object) => {
+      if (resource.plural === "hookrollouts")
+        throw new KubeError("no right", { code: 403, reason: "Forbidden" });
+      return (await client.list(resource, options)) as never;
+    };
+    await carryOut({ ...client, list });
+    assert.equal((statusOf(objects).conditions[0] as typeof ready).reason, "OperatorGone");
+  });
+
   test("also where another client writes in between", async () => {
     const objects = { "hookpolicies/team-a/protect": claiming() };
     const { client, calls } = serverOf(objects);

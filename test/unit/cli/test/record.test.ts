@@ -252,6 +252,21 @@ wrote tests/r.yaml
   assert.match((await hookpolicy(["test", "tests/r.yaml"], { cwd })).stdout, /^1 passed; 1 suite$/m);
 });
 
+test("a rollout is left out, and the command says so", async (t) => {
+  const policy = ruled([APPROVED]);
+  const { log } = new Operator([policy]).ask(UPGRADE);
+  const rollout = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades" },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+  };
+  const { cwd, code, stderr } = await recorded(t, policy, log, { "fleet/r.json": JSON.stringify(rollout) });
+  assert.equal(code, 0);
+  assert.match(stderr, /^left out 1 HookRollout: the log does not tell which Clusters had a slot\./m);
+  assert.doesNotMatch(await readFile(join(cwd, "tests/r.yaml"), "utf8"), /rollouts/);
+});
+
 test("answers of several replicas are in the order of time", () => {
   const { log } = new Operator([ruled([APPROVED])]).ask(UPGRADE);
   const later = { ...JSON.parse(log), time: "2027-01-01T00:00:00.000Z" };

@@ -262,6 +262,22 @@ const stories: Readonly<Record<string, object>> = {
       },
     ],
   },
+  "metrics tell what statuses say": {
+    rollouts: [rollout({ stages: STAGES })],
+    steps: [
+      {
+        call: upgrade("a"),
+        metrics: [
+          {
+            name: "hookpolicy_rollout_clusters",
+            labels: { rollout: "upgrades", state: "waiting" },
+            value: 1,
+          },
+          { name: "hookpolicy_rollout_halted", value: 0 },
+        ],
+      },
+    ],
+  },
   "healthyWhen decides what is healthy": {
     rollouts: [
       rollout({
@@ -310,6 +326,18 @@ const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>>
   "a misspelt stage": [
     { rollouts: [rollout({ stages: STAGES })], steps: [{ ...first, expect: { stage: "canari" } }] },
     /expect\.stage: no HookRollout has a stage "canari"; did you mean "canary"\?/,
+  ],
+  "a misspelt stage of a metric": [
+    {
+      rollouts: [rollout({ stages: STAGES })],
+      steps: [
+        {
+          ...first,
+          metrics: [{ name: "hookpolicy_rollout_clusters", labels: { stage: "canari" }, value: 0 }],
+        },
+      ],
+    },
+    /metrics\[0\]\.stage: no HookRollout has a stage "canari"; did you mean "canary"\?/,
   ],
   "a misspelt Cluster": [
     { steps: [{ ...first, rollouts: [{ name: "upgrades", running: ["team-a/aa"] }] }] },

@@ -1,0 +1,74 @@
+/**
+ * The metadata of all Clusters as they are at an instant after the call. A list of thousands takes seconds, so memory is
+ * used where it is proven to be as new: a read of one object tells the present resourceVersion, and memory is the state
+ * at that version or at a later one.
+ */
+
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import { pause } from "../kube/deadline.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
+
+/** The informer of Clusters. */
+export interface ClusterMemory {
+  /** Memory is the state of all Clusters at this resourceVersion; `undefined`: not known. */
+  readonly version: string | undefined;
+  /** Resolves when `version` has changed. */
+  moved(): Promise<void>;
+  list(): readonly Cluster[];
+}
+
+export interface PresentClustersOptions {
+  /** Called when it is needed. */
+  readonly memory: () => ClusterMemory;
+  /** Consistent: the resourceVersion that Clusters have now. */
+  readonly version: () => Promise<string>;
+  /** Consistent: the metadata of all Clusters. */
+  readonly list: (signal: AbortSignal) => Promise<readonly ObjectMeta[]>;
+  /** How long memory may take to catch up before Clusters are listed, too; 0: no time. */
+  readonly patienceMs?: number;
+}
+
+/** Wherever Clusters are upgraded, some Cluster changes several times a second, and moves memory on. */
+const PATIENCE_MS = 400;
+
+export class PresentClusters {
+  readonly #options: PresentClustersOptions;
+
+  constructor(options: PresentClustersOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects if the API server does not answer. */
+  async metadata(): Promise<readonly ObjectMeta[]> {
+    const { version, list, patienceMs = PATIENCE_MS } = this.#options;
+    const memory = this.#options.memory();
+    const before = memory.version;
+    const present = await version();
+    const over = new AbortController();
+    try {
+      // A restored etcd counts from an earlier version on: memory is of what was before.
+      if (before === undefined || !isAsNew(present, before)) return await list(over.signal);
+      if (isAsNew(memory.version, present)) return metadataIn(memory);
+      if (patienceMs === 0) return await list(over.signal);
+      const listed = pause(patienceMs, over.signal).then(async () => await list(over.signal));
+      return await Promise.race([this.#caughtUp(memory, present, over.signal), listed]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** What comes first counts, so this ends with the next change at the latest. */
+  async #caughtUp(memory: ClusterMemory, present: string, over: AbortSignal): Promise<readonly ObjectMeta[]> {
+    while (!over.aborted && !isAsNew(memory.version, present)) await memory.moved();
+    return metadataIn(memory);
+  }
+}
+
+/** What cannot be compared proves nothing. */
+function isAsNew(version: string | undefined, as: string): boolean {
+  return version !== undefined && (compareResourceVersions(version, as) ?? -1) >= 0;
+}
+
+function metadataIn(memory: ClusterMemory): readonly ObjectMeta[] {
+  return memory.list().map(({ metadata }) => metadata);
+}
