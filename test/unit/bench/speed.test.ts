@@ -27,9 +27,9 @@ test("requests of the bench are about that Cluster, valid and of the size that i
   }
 });
 
-test("what is counted is the version of the Cluster, where each call shall be decided", () => {
+test("what is counted is a setting, where each call shall be decided", () => {
   const text = requestAbout(cluster, COMMON_BYTES, true);
-  assert.match(text, /"resourceVersion":"000000000000"/);
+  assert.match(text, /"settings": \{"foo": "000000000000"\}/);
   assert.equal(text.split('"000000000000"').length, 2);
 });
 
