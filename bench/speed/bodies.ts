@@ -8,6 +8,8 @@ import type { KubeObject } from "../../test/controlplane/client.ts";
 const COUNTER = "000000000000";
 /** No rule reads it. */
 const ANNOTATION = "bench.hookpolicy.dev/counter";
+/** Of the golden requests. */
+const SETTINGS = '"settings": {"foo": "bar"}';
 
 const SMALL = golden("before-cluster-delete-1k.json");
 const LARGE = golden("before-cluster-delete-26k.json");
@@ -21,19 +23,19 @@ export const BARE_BYTES = SMALL.length;
 export const COMMON_BYTES = LARGE.length;
 
 /**
- * The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. The counter is its
- * resourceVersion (`newVersion`) or an annotation.
+ * The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. The counter is a
+ * setting (`newSettings`) or an annotation.
  */
-export function requestAbout({ metadata }: KubeObject, bytes: number, newVersion = false): string {
+export function requestAbout({ metadata }: KubeObject, bytes: number, newSettings = false): string {
   const model = bytes > BARE_BYTES ? LARGE : SMALL;
   const { managedFields: _, ...rest } = metadata as KubeObject["metadata"] & { managedFields?: unknown };
-  const counted = newVersion
-    ? { ...rest, resourceVersion: COUNTER }
-    : { ...rest, annotations: { ...rest.annotations, [ANNOTATION]: COUNTER } };
-  const own = JSON.stringify(counted);
+  const annotations = { ...rest.annotations, ...(!newSettings && { [ANNOTATION]: COUNTER }) };
+  const own = JSON.stringify({ ...rest, annotations });
   const begin = model.indexOf('{"name": "c2"');
   const end = model.indexOf(', "spec": {');
-  const request = model.slice(0, begin) + own + model.slice(end);
+  const head = model.slice(0, begin);
+  const settings = newSettings ? SETTINGS.replace('"bar"', JSON.stringify(COUNTER)) : SETTINGS;
+  const request = head.replace(SETTINGS, settings) + own + model.slice(end);
   return model === LARGE ? withVariables(request, bytes) : request;
 }
 

@@ -13,8 +13,8 @@ export interface Work {
   readonly bytes: number;
   /** Whether each call has bytes that were never sent before. */
   readonly fresh: boolean;
-  /** In those bytes, a later version of the Cluster each time: what was decided before does not count. */
-  readonly newVersion?: boolean;
+  /** In those bytes, other settings each time: what was decided before does not count. */
+  readonly newSettings?: boolean;
   readonly connections?: number;
   readonly reconnect?: boolean;
   /** Calls per second; absent: as many as are answered. */
@@ -86,14 +86,14 @@ export class Lab {
   }
 
   /** One request per Cluster. */
-  async #bodies({ bytes, newVersion = false, clusters = this.#clusters.length }: Work): Promise<string> {
-    const name = `bodies-${bytes}-${clusters}-${newVersion}`;
+  async #bodies({ bytes, newSettings = false, clusters = this.#clusters.length }: Work): Promise<string> {
+    const name = `bodies-${bytes}-${clusters}-${newSettings}`;
     const known = this.#files.get(name);
     if (known !== undefined) return await known;
     const file = join(this.#folder, name);
     const lines = this.#clusters
       .slice(0, clusters)
-      .map((cluster) => `${requestAbout(cluster, bytes, newVersion)}\n`);
+      .map((cluster) => `${requestAbout(cluster, bytes, newSettings)}\n`);
     const written = writeFile(file, lines).then(() => file);
     this.#files.set(name, written);
     return await written;

@@ -42,7 +42,7 @@ export const SKETCH: Scale = {
 const FRESH = { server: "hookpolicy", fresh: true } as const;
 const SAME = { server: "hookpolicy", fresh: false } as const;
 const OURS = [
-  ["HookPolicy, a later version each time", { ...FRESH, newVersion: true }],
+  ["HookPolicy, other settings each time", { ...FRESH, newSettings: true }],
   ["HookPolicy, new bytes", FRESH],
   ["HookPolicy, the same bytes", SAME],
 ] as const;

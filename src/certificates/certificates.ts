@@ -11,7 +11,7 @@ import type { Sample } from "../metrics/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./clientauthority.ts";
-import type { Clients, HookServer } from "../server/hookserver.ts";
+import type { Clients, TlsServer } from "../server/tlsserver.ts";
 import { CaBundleKeeper, ownWebhooks } from "./cabundle.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";
 import type { EventText } from "../events/eventtext.ts";
@@ -26,9 +26,9 @@ export interface CertificatesOptions {
   readonly events: Pick<EventRecorder, "tell">;
   readonly log: Logger;
   /** The servers; called only when something changes. */
-  readonly servers: () => Readonly<Record<Listener, Pick<HookServer, "clientsChanged">>>;
+  readonly servers: () => Readonly<Record<Listener, Pick<TlsServer, "clientsChanged">>>;
   /** All servers that use the serving certificate. */
-  readonly serving: () => readonly Pick<HookServer, "setCertificate">[];
+  readonly serving: () => readonly Pick<TlsServer, "setCertificate">[];
 }
 
 /** The listeners that can require a client certificate. */

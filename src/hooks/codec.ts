@@ -2,8 +2,8 @@
 
 import { hash } from "node:crypto";
 import { Ajv, type ValidateFunction } from "ajv";
-import type { Fields } from "../api/fields.ts";
-import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import { type Fields, fieldsOf, isFields } from "../api/fields.ts";
+import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
 import {
   HOOKS_GROUP_VERSION,
   HOOK_NAMES,
@@ -28,7 +28,10 @@ type RawRequest = Omit<HookCall, "hook"> & {
 /** A valid request; each part is decoded when it is first read. */
 export interface ReceivedRequest {
   readonly clusterUID: string;
-  /** The same for every request about the same operation on the same version of a Cluster. */
+  /**
+   * The same for every request about the same Cluster that says the same of the operation. The version of the Cluster
+   * does not count: a Cluster in memory is decided from memory, and no answer about another is repeated.
+   */
   readonly subject: string;
   read(): HookRequest;
 }
@@ -50,6 +53,8 @@ const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
 const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 /** In characters. */
 const MAX_SETTINGS = 64 * 1024;
+/** In characters; longer ones are kept as a digest. */
+const MAX_SUBJECT = 512;
 
 /** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
 const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
@@ -88,25 +93,40 @@ function requestSchema(hook: HookName): object {
   };
 }
 
-/** `undefined`: not a request for this hook. Never throws for any bytes. */
-export function decodeRequest(hook: HookName, body: Buffer): ReceivedRequest | undefined {
-  const raw = parseJson(body);
+/** `undefined`: not a request for this hook. Never throws for any text. */
+export function decodeRequest(hook: HookName, text: string): ReceivedRequest | undefined {
+  const raw = parseJson(text);
   const validate = VALIDATORS.get(hook);
   if (validate === undefined || !validate(raw)) return undefined;
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
   const versions = VERSION_FIELDS[hook].map((field) => [field, raw[field]]);
   const call = { hook, ...Object.fromEntries(versions), settings: raw.settings ?? {} };
-  const { namespace, name, uid, resourceVersion } = raw.cluster.metadata;
+  const { namespace, name, uid } = raw.cluster.metadata;
   return {
     clusterUID: uid,
-    subject: hash("sha256", JSON.stringify([namespace, name, uid, resourceVersion, call]), "base64"),
-    read: () => ({ call, cluster: asRequested(viewCluster(raw.cluster)) }),
+    subject: shortened(JSON.stringify([namespace, name, uid, call])),
+    read: () => ({ call, cluster: viewRequested(raw.cluster) }),
   };
 }
 
-function parseJson(body: Buffer): unknown {
+/** The topology is viewed when it is read: that of a Cluster in memory never is, and it is most of a request. */
+function viewRequested(raw: Fields): Cluster {
+  const { topology, ...spec } = fieldsOf(raw["spec"]);
+  const cluster = asRequested(viewCluster({ ...raw, spec }));
+  if (!isFields(topology)) return cluster;
+  let viewed: ClusterTopology | undefined;
+  const get = (): ClusterTopology | undefined => (viewed ??= viewCluster(raw).topology);
+  return Object.defineProperty(cluster, "topology", { get, enumerable: true });
+}
+
+/** Thousands are kept. */
+function shortened(text: string): string {
+  return text.length <= MAX_SUBJECT ? text : hash("sha256", text, "base64");
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

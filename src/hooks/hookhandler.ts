@@ -3,6 +3,7 @@
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
 import {
   type Answer,
@@ -58,10 +59,8 @@ const TEXT = {
 } as const;
 
 export interface HookHandler {
-  /** Returns the JSON text of the answer; without the digest of the body the answer cannot be repeated. */
-  readonly handle: (body: Buffer, digest?: string) => string | Promise<string>;
-  /** Returns the answer to a body with this digest if there was one that holds and still stands. */
-  readonly repeat?: (digest: string) => string | undefined;
+  /** Returns the JSON text of the answer: that of before where it holds and still stands. */
+  readonly handle: (body: WholeBody) => string | Promise<string>;
   /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;
 }
@@ -74,21 +73,18 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     deps.answers.repeat(hook, clusterUID, deps.now());
     return text;
   };
-  const repeat = (digest: string): string | undefined => {
+  const handle = (body: WholeBody): string | Promise<string> => {
     const started = performance.now();
-    const replay = replays.find(digest, deps.now());
-    return replay && again(replay, started);
-  };
-  const handle = (body: Buffer, digest?: string): string | Promise<string> => {
-    const started = performance.now();
-    const received = decodeRequest(hook, body);
+    const repeated = replays.find(body, deps.now());
+    if (repeated !== undefined) return again(repeated, started);
+    const received = decodeRequest(hook, body.text());
     if (received === undefined) {
-      deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.length });
+      deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.size });
       deps.metrics.answered(hook, "Undecodable", secondsSince(started));
       return undecodableResponse(hook, waits);
     }
     const { clusterUID, subject } = received;
-    const replay = digest === undefined ? undefined : replays.findSubject(received, digest, deps.now());
+    const replay = replays.findSubject(received, body, deps.now());
     if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
@@ -96,8 +92,8 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       deps.answers.record(request, outcome, deps.now());
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
-      if (stands === undefined || digest === undefined) replays.forget(clusterUID);
-      else replays.keep(digest, { clusterUID, subject, verdict, text, stands });
+      if (stands === undefined) replays.forget(clusterUID);
+      else replays.keep(body, { clusterUID, subject, verdict, text, stands });
       return text;
     };
     const bug = (error: unknown): Outcome => {
@@ -109,7 +105,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return encodeResponse(hook, refused(request, deps, waits), waits);
     };
     const decide = (): string | Promise<string> => {
-      const meanwhile = digest === undefined ? undefined : replays.findSubject(received, digest, deps.now());
+      const meanwhile = replays.findSubject(received, body, deps.now());
       if (meanwhile !== undefined) return again(meanwhile, started);
       const outcome = waits ? answer(request, deps) : observe(request, deps);
       return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
@@ -121,7 +117,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return finish(bug(error));
     }
   };
-  return { handle, ...(waits && { repeat }), forget: (clusterUID) => replays.forget(clusterUID) };
+  return { handle, forget: (clusterUID) => replays.forget(clusterUID) };
 }
 
 function secondsSince(started: number): number {

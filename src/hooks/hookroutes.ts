@@ -2,23 +2,12 @@
 
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
+import type { HookServerOptions } from "../server/hookserver.ts";
 import { tooLargeResponse, unauthenticatedResponse, undecodableResponse } from "./codec.ts";
 import { discoveryResponse } from "./discoveryresponse.ts";
 import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookhandler.ts";
 
-export interface Routes {
-  readonly routes: readonly {
-    readonly path: string;
-    /** Whether only authenticated clients are answered, where client authentication is on. */
-    readonly authenticated: boolean;
-    handle(body: Buffer, digest?: string): string | Promise<string>;
-    readonly repeat?: (digest: string) => string | undefined;
-  }[];
-  /** The answer without a readable body, or after the handler has thrown. */
-  readonly undecodable: (
-    path: string,
-    reason: "too-large" | "no-room" | "incomplete" | "unauthenticated" | "internal",
-  ) => string;
+export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
   /** Forgets what is kept for repeated calls about a deleted Cluster. */
   readonly forget: (clusterUID: string) => void;
 }

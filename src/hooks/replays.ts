@@ -4,6 +4,7 @@
  * confirmed again.
  */
 
+import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerVerdict } from "./answerlog.ts";
 import type { ReceivedRequest } from "./codec.ts";
 
@@ -19,36 +20,46 @@ export interface Replay extends Asked {
 
 interface Kept {
   readonly replay: Replay;
-  /** Digest of the last request; older ones are of no use. */
-  readonly digest: string;
+  /** Of the last request; older ones are of no use. */
+  readonly print: number | undefined;
+  /** The beginning of its body, with the uid of the Cluster. */
+  readonly head: string;
 }
 
 const MAX_REPLAYS = 20_000;
+/** In bytes. Cluster API sends the settings and the uid first. */
+const MAX_HEAD = 2 * 1024;
 
 /** The replays of one hook. */
 export class Replays {
-  readonly #byDigest = new Map<string, Replay>();
+  readonly #byPrint = new Map<number, Kept>();
   /** The last answer about each Cluster by uid, the oldest first. */
   readonly #kept = new Map<string, Kept>();
 
-  find(digest: string, now: Date): Replay | undefined {
-    return this.#standing(this.#byDigest.get(digest), now);
+  /**
+   * Bytes of the same print may differ, by chance or because a client wants it; those with the same head are about the
+   * same Cluster all the same, and to hold it is all that an answer from here can do.
+   */
+  find(body: WholeBody, now: Date): Replay | undefined {
+    const print = body.print();
+    const kept = print === undefined ? undefined : this.#byPrint.get(print);
+    return kept !== undefined && body.startsWith(kept.head) ? this.#standing(kept.replay, now) : undefined;
   }
 
   /** Finds the answer to the same request in other bytes, and expects those bytes from now on. */
-  findSubject({ clusterUID, subject }: Asked, digest: string, now: Date): Replay | undefined {
+  findSubject({ clusterUID, subject }: Asked, body: WholeBody, now: Date): Replay | undefined {
     const kept = this.#kept.get(clusterUID);
     if (kept?.replay.subject !== subject) return undefined;
     const replay = this.#standing(kept.replay, now);
     if (replay === undefined) return undefined;
-    this.#byDigest.delete(kept.digest);
-    this.#put(digest, replay);
+    this.#drop(kept);
+    this.#put(body, replay);
     return replay;
   }
 
-  keep(digest: string, replay: Replay): void {
+  keep(body: WholeBody, replay: Replay): void {
     this.forget(replay.clusterUID);
-    this.#put(digest, replay);
+    this.#put(body, replay);
     const oldest = this.#kept.keys().next();
     if (this.#kept.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
@@ -61,16 +72,23 @@ export class Replays {
     const kept = this.#kept.get(clusterUID);
     if (kept === undefined) return;
     this.#kept.delete(clusterUID);
-    this.#byDigest.delete(kept.digest);
+    this.#drop(kept);
   }
 
-  #put(digest: string, replay: Replay): void {
-    this.#byDigest.set(digest, replay);
-    this.#kept.set(replay.clusterUID, { replay, digest });
+  #put(body: WholeBody, replay: Replay): void {
+    const head = body.headWith(replay.clusterUID, MAX_HEAD);
+    const kept = { replay, print: head === undefined ? undefined : body.print(), head: head ?? "" };
+    if (kept.print !== undefined) this.#byPrint.set(kept.print, kept);
+    this.#kept.set(replay.clusterUID, kept);
   }
 
-  #standing(replay: Replay | undefined, now: Date): Replay | undefined {
-    if (replay === undefined || replay.stands(now)) return replay;
+  /** Another Cluster may have taken over the print. */
+  #drop(kept: Kept): void {
+    if (kept.print !== undefined && this.#byPrint.get(kept.print) === kept) this.#byPrint.delete(kept.print);
+  }
+
+  #standing(replay: Replay, now: Date): Replay | undefined {
+    if (replay.stands(now)) return replay;
     this.forget(replay.clusterUID);
     return undefined;
   }

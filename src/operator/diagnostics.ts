@@ -6,7 +6,7 @@ import type { KubeConfig } from "../kube/kubeconfig.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { createHealthServer, type HealthCheck } from "../server/healthserver.ts";
-import type { HookServer } from "../server/hookserver.ts";
+import type { TlsServer } from "../server/tlsserver.ts";
 import { createPlainMetricsServer, createSecureMetricsServer } from "../metrics/metricsserver.ts";
 import { VERSION } from "../version.ts";
 import type { Options } from "./options.ts";
@@ -25,7 +25,7 @@ export interface Diagnostics {
   listen(): Promise<void>;
   close(): Promise<void>;
   /** The servers that use the serving certificate. */
-  readonly secure: readonly Pick<HookServer, "setCertificate">[];
+  readonly secure: readonly Pick<TlsServer, "setCertificate">[];
 }
 
 /** Both reviews of a scrape fit into the 10 s that Prometheus waits. */

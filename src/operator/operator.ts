@@ -11,7 +11,9 @@ import { KubeClient } from "../kube/kubeclient.ts";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
 import { sparing } from "../log/sparing.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
-import { createHookServer, type HookServer, type HookServerOptions } from "../server/hookserver.ts";
+import { type AdmissionServerOptions, createAdmissionServer } from "../server/admissionserver.ts";
+import { createHookServer, type HookServerOptions } from "../server/hookserver.ts";
+import type { TlsServer } from "../server/tlsserver.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission.ts";
 import { openAuditLog, recordAll } from "../audit/auditing.ts";
@@ -102,14 +104,14 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
 
 interface Served extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly admission: Pick<HookServerOptions, "routes" | "undecodable">;
+  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
   readonly log: Logger;
 }
 
 function createServers(
   { webhookHost: host, webhookPort, admissionPort }: Options,
   { hooks, admission, tls, clients, log }: Served,
-): Record<Listener, HookServer> {
+): Record<Listener, TlsServer> {
   const common = { ...(host !== undefined && { host }), tls, log };
   return {
     hooks: createHookServer({
@@ -118,19 +120,19 @@ function createServers(
       port: webhookPort,
       ...(clients.hooks !== undefined && { clients: clients.hooks }),
     }),
-    admission: createHookServer({
+    admission: createAdmissionServer({
       ...common,
       ...admission,
       port: admissionPort,
       flags: "--webhook-host, --admission-port",
-      ...(clients.admission !== undefined && { clients: clients.admission, closed: true }),
+      ...(clients.admission !== undefined && { clients: clients.admission }),
       limits: ADMISSION_LIMITS,
     }),
   };
 }
 
 /** Keeps answering the calls that still arrive while the nodes remove the endpoint. */
-async function stopServing(servers: readonly HookServer[], { shutdownDelayMs }: Options): Promise<void> {
+async function stopServing(servers: readonly TlsServer[], { shutdownDelayMs }: Options): Promise<void> {
   for (const server of servers) server.shedConnections();
   await setTimeout(shutdownDelayMs);
   await Promise.all(servers.map((server) => server.close(DRAIN_MS)));

@@ -1,6 +1,6 @@
 /**
- * Reads the body of a hook request. Fastify's own reader answers a body that is too large while the client still sends,
- * and the reset that follows can take the answer away from the client.
+ * Reads the body of a request. Fastify's own reader answers a body that is too large while the client still sends, and
+ * the reset that follows can take the answer away from the client.
  */
 
 import { IncomingMessage } from "node:http";
@@ -20,7 +20,6 @@ export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
   readonly taken: Taken = { bytes: 0 };
-  body: Promise<Body> | undefined;
 }
 
 export interface BodyLimits {
@@ -32,33 +31,43 @@ export interface BodyLimits {
   readonly discardedBytes: number;
 }
 
+/** The limits of one body, and the room for all. */
+export interface Bounds {
+  readonly limits: BodyLimits;
+  readonly room: BodyRoom;
+}
+
 /**
- * Never rejects. After anything but a whole body the connection cannot be used for another request. The caller that
+ * Calls `done` once. After anything but a whole body the connection cannot be used for another request. The caller that
  * answers the request releases its room.
  */
-export async function readBody(
+export function readBody(
   request: HookRequest,
-  { bodyBytes: limit, discardedBytes }: BodyLimits,
-  room: BodyRoom,
-): Promise<Body> {
+  { limits: { bodyBytes: limit, discardedBytes }, room }: Bounds,
+  done: (body: Body) => void,
+): void {
   const { via, taken } = request;
-  if (via?.broken === true && !request.complete) return "incomplete";
+  if (via?.broken === true && !request.complete) return done("incomplete");
   const discardLimit = limit + discardedBytes;
-  if (Number(request.headers["content-length"] ?? 0) > discardLimit) return "too-large";
-  const { promise, resolve } = Promise.withResolvers<Body>();
+  if (Number(request.headers["content-length"] ?? 0) > discardLimit) return done("too-large");
   let chunks: Buffer[] = [];
   let size = 0;
   let refused: Exclude<Body, WholeBody> | undefined;
-  let ended = false;
+  let isDone = false;
+  const finish = (body: Body): void => {
+    if (isDone) return;
+    isDone = true;
+    done(body);
+  };
   const drop = (): void => {
     chunks = [];
     room.leave(taken);
   };
   const giveUp = (): void => {
-    if (ended) return;
+    if (isDone) return;
     refused ??= "incomplete"; // drops what still arrives
     drop();
-    resolve(refused);
+    finish(refused);
   };
   // Of pipelined requests only one is still being read.
   if (via !== undefined && !request.complete) {
@@ -75,14 +84,12 @@ export async function readBody(
       return;
     }
     drop();
-    if (size > discardLimit) resolve(refused);
+    if (size > discardLimit) finish(refused);
   });
   request.once("end", () => {
-    ended = true;
     const body = refused ?? new WholeBody(chunks);
     chunks = []; // otherwise they stay in memory beside the whole body as long as the request
-    resolve(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
+    finish(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
   });
   request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
-  return await promise;
 }

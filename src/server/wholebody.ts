@@ -1,17 +1,20 @@
-/** A body as it arrived: nearly every call is answered by its digest, and almost never needs it in one piece. */
+/** A body as it arrived: many calls are answered by its print, and need it neither parsed nor in one piece. */
 
-import { hash } from "node:crypto";
+import { crc32 } from "node:zlib";
 
 /** No Cluster that etcd accepts is larger; larger bodies are rarely repeated. */
-const DIGESTED_BYTES = 2 * 1024 * 1024;
-/** Enough for the bodies that Cluster API usually sends; larger ones are not worth the memory. */
+const PRINTED_BYTES = 2 * 1024 * 1024;
+/**
+ * Enough for the bodies that Cluster API usually sends. They share one buffer: a buffer per call would make the garbage
+ * collector traverse all memory several times a second, because it counts memory outside of its heap.
+ */
 const GATHERED_BYTES = 256 * 1024;
 const gathered = Buffer.allocUnsafeSlow(GATHERED_BYTES);
 
 export class WholeBody {
   readonly size: number;
   #chunks: readonly Buffer[];
-  #digest: string | undefined;
+  #print: number | undefined;
 
   constructor(chunks: readonly Buffer[]) {
     this.#chunks = chunks;
@@ -26,24 +29,37 @@ export class WholeBody {
     return bytes;
   }
 
-  /**
-   * Callers choose the bytes, but cannot find two bodies with the same digest. `undefined`: too large to be worth the
-   * time.
-   */
-  digest(): string | undefined {
-    if (this.size > DIGESTED_BYTES) return undefined;
-    this.#digest ??= hash("sha256", this.#gather(), "base64");
-    return this.#digest;
+  /** As UTF-8. */
+  text(): string {
+    if (this.#chunks.length <= 1 || this.size > GATHERED_BYTES) return this.bytes().toString();
+    let end = 0;
+    for (const chunk of this.#chunks) end += chunk.copy(gathered, end);
+    return gathered.toString("utf8", 0, end);
   }
 
   /**
-   * Valid until the next body is gathered. All calls share one buffer: a buffer per call would make the garbage
-   * collector traverse all memory several times a second, because it counts memory outside of its heap.
+   * The same for the same bytes. Other bytes with the same print are improbable, but a client can find some.
+   * `undefined`: too large to be worth the time.
    */
-  #gather(): Buffer {
-    if (this.#chunks.length === 1 || this.size > GATHERED_BYTES) return this.bytes();
-    let end = 0;
-    for (const chunk of this.#chunks) end += chunk.copy(gathered, end);
-    return gathered.subarray(0, end);
+  print(): number | undefined {
+    if (this.size > PRINTED_BYTES) return undefined;
+    this.#print ??=
+      this.#chunks.reduce((crc, chunk) => crc32(chunk, crc), 0) * 2 ** 21 + (this.size % 2 ** 21);
+    return this.#print;
+  }
+
+  /** Whether the body begins with these characters, each of which is a byte. */
+  startsWith(head: string): boolean {
+    const [first] = this.#chunks;
+    return (
+      first !== undefined && first.length >= head.length && first.toString("latin1", 0, head.length) === head
+    );
+  }
+
+  /** The beginning of the body up to the end of `text`; `undefined` where it is longer than `limit` bytes. */
+  headWith(text: string, limit: number): string | undefined {
+    const [first] = this.#chunks;
+    const at = first?.subarray(0, limit).indexOf(text) ?? -1;
+    return at < 0 ? undefined : first?.toString("latin1", 0, at + text.length);
   }
 }

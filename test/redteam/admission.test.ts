@@ -16,7 +16,7 @@ import {
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
-import { createHookServer } from "../../src/server/hookserver.ts";
+import { createAdmissionServer } from "../../src/server/admissionserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import { hookOverride, JANE, reviewOf } from "../unit/admission/reviews.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
@@ -94,14 +94,14 @@ async function serve(
   admission: Admission,
   authority: ClientAuthority | undefined,
 ): Promise<number> {
-  const server = createHookServer({
+  const server = createAdmissionServer({
     host: "127.0.0.1",
     port: 0,
     tls: serving,
     ...admission,
     // Not of the admission port: it shows whether the event loop turns.
     routes: [...admission.routes, { path: "/hook", handle: () => '"answered"' }],
-    ...(authority !== undefined && { clients: authority, closed: true }),
+    ...(authority !== undefined && { clients: authority }),
     log: createRecorder(),
   });
   const { port } = await server.listen();

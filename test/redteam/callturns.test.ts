@@ -7,6 +7,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import { CallTurns, shareOf } from "../../src/controller/callturns.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
+import { WholeBody } from "../../src/server/wholebody.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
 
@@ -66,9 +67,11 @@ function lab(turnMs = -Infinity): Lab {
   let atOnce = 0;
   const ask: Lab["ask"] = async ({ metadata: about }, version = 1) => {
     const { namespace: ns, name, uid } = about;
-    const asked = { namespace: ns, name, uid, resourceVersion: String(version) };
-    const bytes = Buffer.from(JSON.stringify({ cluster: { metadata: asked } }));
-    const answer = handle(bytes, `${uid} ${version}`);
+    const request = {
+      settings: { version: String(version) },
+      cluster: { metadata: { namespace: ns, name, uid } },
+    };
+    const answer = handle(new WholeBody([Buffer.from(JSON.stringify(request))]));
     if (typeof answer === "string") atOnce += 1;
     return await answer;
   };

@@ -8,6 +8,7 @@ import { Confirmer } from "../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../src/controller/ports.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
+import { WholeBody } from "../../src/server/wholebody.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
@@ -67,7 +68,9 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     complain: () => undefined,
     now,
   });
-  const answer = await handle(Buffer.from(JSON.stringify({ cluster: { metadata: sent.metadata } })));
+  const answer = await handle(
+    new WholeBody([Buffer.from(JSON.stringify({ cluster: { metadata: sent.metadata } }))]),
+  );
   return { answer, reasons };
 }
 

@@ -1,6 +1,5 @@
 /** Operators without a control plane: real store, confirmation and handlers; what the API server has is set by the test. */
 
-import { hash } from "node:crypto";
 import type { HookOverride, HookPolicyStatus } from "../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
@@ -10,6 +9,7 @@ import type { LiveReader } from "../../src/controller/ports.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { AnswerLog } from "../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hookhandler.ts";
+import { WholeBody } from "../../src/server/wholebody.ts";
 import { describeTransition } from "../../src/events/eventtext.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
 import type { ServedHooks } from "../../src/api/hookcatalog.ts";
@@ -230,10 +230,9 @@ export class Operators {
   /** One of them is asked, in bytes. */
   async ask(index: number, call: HookCall, cluster: Cluster): Promise<HookResponse> {
     const body = requestFor(call, cluster);
-    const digest = hash("sha256", body);
     const handler = this.#operators[index]?.handlers.get(call.hook);
     if (handler === undefined) throw new Error(`no operator ${index}`);
-    return JSON.parse(handler.repeat?.(digest) ?? (await handler.handle(body, digest)));
+    return JSON.parse(await handler.handle(new WholeBody([body])));
   }
 
   /** All that they told, in order, but for when. */

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hookcatalog.ts";
 import { decodeRequest, encodeResponse, undecodableResponse } from "../../../src/hooks/codec.ts";
 import { discoveryResponse } from "../../../src/hooks/discoveryresponse.ts";
@@ -54,7 +55,7 @@ describe("what is advertised", () => {
 
 describe("a request", () => {
   const metadata = { name: "c", namespace: "n", uid: "u" };
-  const body = (over: object): Buffer => Buffer.from(JSON.stringify({ cluster: { metadata }, ...over }));
+  const body = (over: object): string => JSON.stringify({ cluster: { metadata }, ...over });
 
   test("needs no more than the Cluster's name, namespace and uid", () => {
     const request = decodeRequest("BeforeClusterDelete", body({}))?.read();
@@ -70,6 +71,24 @@ describe("a request", () => {
       )?.subject;
     assert.equal(to("v1.32.0"), to("v1.32.0"));
     assert.notEqual(to("v1.32.0"), to("v1.33.0"));
+  });
+
+  test("about a later version of the Cluster is about the same", () => {
+    const at = (resourceVersion: string): string | undefined =>
+      decodeRequest("BeforeClusterDelete", body({ cluster: { metadata: { ...metadata, resourceVersion } } }))
+        ?.subject;
+    assert.equal(at("1"), at("2"));
+  });
+
+  test("has the topology of the Cluster where it has one", () => {
+    const read = (spec: object): Cluster | undefined =>
+      decodeRequest("BeforeClusterDelete", body({ cluster: { metadata, spec } }))?.read().cluster;
+    const variables = [{ name: "a", value: 1 }];
+    const cluster = read({ topology: { class: "small", version: "v1.32.0", variables }, paused: true });
+    assert.deepEqual(cluster?.topology, { className: "small", version: "v1.32.0", variables: '{"a":1}' });
+    assert.equal(cluster.paused, true);
+    assert.deepEqual({ ...cluster }.topology, cluster.topology);
+    assert.equal("topology" in (read({ paused: true }) ?? {}), false);
   });
 
   test("of an upgrade carries its versions and settings", () => {
@@ -90,22 +109,22 @@ describe("a request", () => {
     });
   });
 
-  const broken: Record<string, Buffer> = {
-    "an empty body": Buffer.from(""),
-    "no JSON": Buffer.from("{"),
-    null: Buffer.from("null"),
-    "a list": Buffer.from("[]"),
-    "no cluster": Buffer.from("{}"),
+  const broken: Record<string, string> = {
+    "an empty body": "",
+    "no JSON": "{",
+    null: "null",
+    "a list": "[]",
+    "no cluster": "{}",
     "a cluster without metadata": body({ cluster: {} }),
     "a cluster without uid": body({ cluster: { metadata: { name: "c", namespace: "n" } } }),
     "an empty name": body({ cluster: { metadata: { ...metadata, name: "" } } }),
     "labels that are not strings": body({ cluster: { metadata: { ...metadata, labels: { a: 1 } } } }),
     "annotations that are a list": body({ cluster: { metadata: { ...metadata, annotations: [] } } }),
-    "invalid UTF-8 instead of JSON": Buffer.from([0xff, 0xfe, 0x00]),
+    "invalid UTF-8 instead of JSON": Buffer.from([0xff, 0xfe, 0x00]).toString(),
   };
-  for (const [name, bytes] of Object.entries(broken)) {
+  for (const [name, text] of Object.entries(broken)) {
     test(`with ${name} is not one`, () =>
-      assert.equal(decodeRequest("BeforeClusterDelete", bytes), undefined));
+      assert.equal(decodeRequest("BeforeClusterDelete", text), undefined));
   }
 
   test("with more settings than any ExtensionConfig has, which would be kept, is not one", () => {
@@ -122,17 +141,14 @@ describe("a request", () => {
   });
 
   test("nested 100,000 deep does not overflow the stack", () => {
-    const deep = Buffer.from(
-      `{"cluster":{"metadata":${JSON.stringify(metadata)},"spec":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`,
-    );
+    const deep = `{"cluster":{"metadata":${JSON.stringify(metadata)},"spec":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
     assert.equal(decodeRequest("BeforeClusterDelete", deep)?.read().cluster.metadata.name, "c");
   });
 
   test("with __proto__ keys changes no prototype and finds no annotation", () => {
-    const bytes = Buffer.from(
-      '{"cluster":{"metadata":{"name":"c","namespace":"n","uid":"u","annotations":{"__proto__":"x"}}}}',
-    );
-    const request = decodeRequest("BeforeClusterDelete", bytes)?.read();
+    const text =
+      '{"cluster":{"metadata":{"name":"c","namespace":"n","uid":"u","annotations":{"__proto__":"x"}}}}';
+    const request = decodeRequest("BeforeClusterDelete", text)?.read();
     assert.equal(request?.cluster.metadata.name, "c");
     assert.equal(({} as Record<string, unknown>)["x"], undefined);
   });

@@ -11,6 +11,7 @@ import { AuditLog } from "../../../src/audit/auditlog.ts";
 import type { RefusedRequest } from "../../../src/admission/clusterhandler.ts";
 import type { AuditEntry, AuditRefusal } from "../../../src/audit/auditentry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hookhandler.ts";
+import { WholeBody } from "../../../src/server/wholebody.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Basis, Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
@@ -83,7 +84,7 @@ async function written(decisions: readonly (Decision | Partial<DecisionSource>)[
       complain: () => undefined,
       now: () => NOW,
     });
-    await handle(bytes);
+    await handle(new WholeBody([bytes]));
   }
   for (const line of lines) assert.ok(fits(line), JSON.stringify([fits.errors, line]));
   return lines;

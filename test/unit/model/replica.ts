@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { hash } from "node:crypto";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
 import { AskSet } from "../../../src/operations/operations.ts";
@@ -14,6 +13,7 @@ import { Reconciler } from "../../../src/controller/reconciler.ts";
 import { DecisionStore } from "../../../src/controller/decisionstore.ts";
 import { AnswerLog } from "../../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hookhandler.ts";
+import { WholeBody } from "../../../src/server/wholebody.ts";
 import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/objectstore.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
@@ -216,8 +216,7 @@ export class Replica {
   }
 
   #handle(body: Buffer): string | Promise<string> {
-    const digest = hash("sha256", body);
-    return this.#handler.repeat?.(digest) ?? this.#handler.handle(body, digest);
+    return this.#handler.handle(new WholeBody([body]));
   }
 
   /** Everything was read, and nothing is left to do. */

@@ -20,7 +20,7 @@ async function start(t: TestContext) {
     port: 0,
     tls: await issue("serving"),
     routes: [
-      { path: PATH, handle: (body) => JSON.stringify(body.length) },
+      { path: PATH, handle: (body) => JSON.stringify(body.size) },
       { path: "/slow", handle: async () => await new Promise<never>(() => undefined) },
     ],
     undecodable: (_, reason) => JSON.stringify(reason),

@@ -11,7 +11,8 @@ import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { errorText } from "../../../src/log/errortext.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { ClientAuthority, type ClientAuthorityOptions } from "../../../src/certificates/clientauthority.ts";
-import { createHookServer, type HookServer } from "../../../src/server/hookserver.ts";
+import { createHookServer } from "../../../src/server/hookserver.ts";
+import type { TlsServer } from "../../../src/server/tlsserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { scratch, until } from "../kube/fixtures.ts";
 import { issue } from "./certificates.ts";
@@ -31,7 +32,7 @@ before(async () => {
 interface Lab {
   readonly file: string;
   readonly authority: ClientAuthority;
-  readonly server: HookServer;
+  readonly server: TlsServer;
   readonly port: number;
   readonly log: ReturnType<typeof createRecorder>;
 }
@@ -57,7 +58,7 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
     tls: serving,
     clients: authority,
     routes: [
-      { path: "/hook", authenticated: true, handle: () => '"answered"', repeat: () => '"answered"' },
+      { path: "/hook", authenticated: true, handle: () => '"answered"' },
       { path: "/discovery", handle: () => '"answered"' },
     ],
     undecodable: (_, reason) => JSON.stringify(reason),

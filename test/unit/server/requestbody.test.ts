@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { BodyRoom } from "../../../src/server/bodyroom.ts";
 import { Connection } from "../../../src/server/connections.ts";
-import { HookRequest, readBody } from "../../../src/server/requestbody.ts";
+import { type Body, HookRequest, readBody } from "../../../src/server/requestbody.ts";
 
 const LIMIT = 1000;
 const LIMITS = { bodyBytes: LIMIT, discardedBytes: LIMIT };
@@ -18,11 +18,15 @@ function requestVia(via: Connection): HookRequest {
   return request;
 }
 
+async function read(request: HookRequest, room: BodyRoom): Promise<Body> {
+  return await new Promise((resolve) => readBody(request, { limits: LIMITS, room }, resolve));
+}
+
 test("what comes after a body was given up takes no room", async () => {
   const room = new BodyRoom(LIMIT, 0);
   const via = new Connection(new Socket());
   const request = requestVia(via);
-  const body = readBody(request, LIMITS, room);
+  const body = read(request, room);
   request.push(Buffer.alloc(600));
   await nextTurn();
   assert.equal(room.take({ bytes: 0 }, LIMIT), false);
@@ -36,7 +40,7 @@ test("what comes after a body was given up takes no room", async () => {
 test("a whole body keeps its room while its request closes", async () => {
   const room = new BodyRoom(LIMIT, 0);
   const request = requestVia(new Connection(new Socket()));
-  const body = readBody(request, LIMITS, room);
+  const body = read(request, room);
   request.push(Buffer.alloc(600));
   request.push(null);
   assert.notEqual(await body, "incomplete");
@@ -49,10 +53,10 @@ test("a request that is complete takes nothing from the one behind it, which is 
   const room = new BodyRoom(LIMIT, 0);
   const via = new Connection(new Socket());
   const [first, second] = [requestVia(via), requestVia(via)];
-  const behind = readBody(second, LIMITS, room);
+  const behind = read(second, room);
   first.complete = true;
   first.push(null);
-  await readBody(first, LIMITS, room);
+  await read(first, room);
   via.onBreak?.();
   assert.equal(await Promise.race([behind, nextTurn("still read")]), "incomplete");
 });

@@ -1,0 +1,118 @@
+/**
+ * The HTTPS server that the API server's webhooks call. Reviews are rare and take an API call each, so that Fastify's
+ * router and hooks cost nothing that counts.
+ */
+
+import type { ServerResponse } from "node:http";
+import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { sparing } from "../log/sparing.ts";
+import type { HookRoute, HookServerOptions } from "./hookserver.ts";
+import { type Body, type HookRequest, readBody } from "./requestbody.ts";
+import {
+  createGuard,
+  createTlsServer,
+  INTERNAL_ERROR,
+  type Listening,
+  NOT_FOUND,
+  type NodeServer,
+  type TlsServer,
+} from "./tlsserver.ts";
+
+const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
+
+export type AdmissionRoute = Pick<HookRoute, "path"> & { handle(body: Buffer): string | Promise<string> };
+
+export interface AdmissionServerOptions extends Omit<HookServerOptions, "routes"> {
+  readonly routes: readonly AdmissionRoute[];
+}
+
+type App = FastifyInstance<NodeServer, HookRequest, ServerResponse<HookRequest>>;
+
+/** With `clients`, others get status 401 for every path, and nothing that they send is read. */
+export function createAdmissionServer(options: AdmissionServerOptions): TlsServer {
+  const tlsServer = createTlsServer(options);
+  const app = createApp(options, tlsServer);
+  return {
+    ...tlsServer,
+    listen: async () => {
+      await app.ready();
+      return await tlsServer.listen();
+    },
+    close: async (deadlineMs) => {
+      await tlsServer.close(deadlineMs);
+      await app.close();
+    },
+  };
+}
+
+function createApp(options: AdmissionServerOptions, listening: Listening): App {
+  const { server, connections, breakOff } = listening;
+  const { log } = options;
+  const guard = createGuard(options);
+  const complain = sparing(log);
+  trackRequests(listening);
+  const app = fastify<NodeServer, HookRequest, ServerResponse<HookRequest>>({
+    logger: false,
+    return503OnClosing: false, // a call that still arrives is answered like any other
+    serverFactory: (handler) => server.on("request", handler),
+    clientErrorHandler: breakOff,
+    frameworkErrors: (_error, _request, reply) => void send(reply, 404, NOT_FOUND),
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", async (_request: unknown, raw: HookRequest) => await bodyOf(raw, listening));
+  app.addHook("onRequest", (request, reply, done) => {
+    const path = request.is404 ? "none that is served" : request.routeOptions.url;
+    if (guard(path, request.raw.socket))
+      return void send(reply.header("connection", "close"), 401, UNAUTHORIZED);
+    if (request.is404) return void send(reply, 404, NOT_FOUND);
+    delete request.headers["content-type"]; // a malformed one would be rejected
+    done();
+  });
+  app.addHook("onSend", ({ raw: { via } }, reply, payload, done) => {
+    if (via === undefined || connections.isEnding(via)) reply.header("connection", "close");
+    done(null, payload);
+  });
+  app.setErrorHandler((error, _request, reply) => {
+    log.error("Failed to answer a review", { error });
+    return send(reply, 500, INTERNAL_ERROR);
+  });
+  const answer = async (route: AdmissionRoute, body: Body | undefined): Promise<string> => {
+    if (typeof body === "string") {
+      complain("Refused a call", { path: route.path, reason: body });
+      return options.undecodable(route.path, body);
+    }
+    try {
+      return await route.handle(body?.bytes() ?? Buffer.alloc(0));
+    } catch (error) {
+      log.error("Failed to answer a review", { path: route.path, error });
+      return options.undecodable(route.path, "internal");
+    }
+  };
+  for (const route of options.routes) {
+    app.post<{ Body: Body | undefined }>(route.path, async ({ body }, reply) => {
+      if (typeof body === "string") reply.header("connection", "close");
+      return send(reply, 200, await answer(route, body));
+    });
+  }
+  return app;
+}
+
+/** Before Fastify sees a request. */
+function trackRequests({ server, connections, room }: Listening): void {
+  server.on("request", (request, response) => {
+    const via = connections.asked(request.socket);
+    request.via = via;
+    response.once("close", () => {
+      room.leave(request.taken);
+      connections.answered(via);
+    });
+  });
+}
+
+async function bodyOf(request: HookRequest, parts: Listening): Promise<Body> {
+  return await new Promise((resolve) => readBody(request, parts, resolve));
+}
+
+function send(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).type("application/json").send(Buffer.from(text));
+}

@@ -1,0 +1,177 @@
+/** What every HTTPS server of the operator has: certificate, clients, limits, connections, and how it begins and ends. */
+
+import { createServer, type Server, type ServerOptions } from "node:https";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+
+import type { Logger } from "../api/logger.ts";
+import { sparing } from "../log/sparing.ts";
+import { listen } from "./address.ts";
+import { BodyRoom } from "./bodyroom.ts";
+import { Connections } from "./connections.ts";
+import { type BodyLimits, HookRequest } from "./requestbody.ts";
+import { type KeyPair, tlsOptions } from "./tls.ts";
+
+/** Decides which clients may call. */
+export interface Clients {
+  /** PEM of the authorities that sign client certificates; never empty, or the system's authorities would count. */
+  readonly current: string;
+  /** Why the client of this connection is refused; `undefined`: it is accepted. */
+  refusal(socket: TLSSocket): string | undefined;
+  /** How a client gets a certificate that is accepted, for the log. */
+  readonly remedy: string;
+}
+
+export interface TlsServerOptions {
+  /** Absent: all interfaces. */
+  readonly host?: string;
+  readonly port: number;
+  readonly tls: KeyPair;
+  /** Absent: every caller is answered, and no client certificate is requested. */
+  readonly clients?: Clients;
+  /** The flags that set the address, for the error when listening fails. */
+  readonly flags?: string;
+  readonly log: Logger;
+  readonly limits?: Partial<Limits>;
+}
+
+export interface Limits extends BodyLimits {
+  /** For all bodies that are read or answered at the same time, in addition to a small part of each. */
+  readonly bodiesBytes: number;
+  readonly headersMs: number;
+  /** For a whole request with its body. */
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+  readonly handshakeMs: number;
+  /** How often the timeouts above are checked. */
+  readonly checkMs: number;
+  readonly connections: number;
+}
+
+/** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the side that closes them. */
+const LIMITS: Limits = {
+  bodyBytes: 20 * 1024 * 1024,
+  discardedBytes: 40 * 1024 * 1024,
+  bodiesBytes: 40 * 1024 * 1024,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 120_000,
+  handshakeMs: 10_000,
+  checkMs: 2_000,
+  connections: 1024,
+};
+
+/** More than the bodies of most Clusters. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
+export const NOT_FOUND = '{"error":"not found"}\n';
+export const INTERNAL_ERROR = '{"error":"internal error"}\n';
+const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+export interface TlsServer {
+  /** Rejects with a one-line error, for example when the port is in use. */
+  listen(): Promise<{ port: number }>;
+  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
+  setCertificate(pair: KeyPair): void;
+  /** Applies to new connections; present ones end with their next answer. */
+  clientsChanged(): void;
+  /**
+   * Keeps answering, and ends every connection with its next answer: otherwise clients with open connections would
+   * never notice that the Service no longer routes here.
+   */
+  shedConnections(): void;
+  /**
+   * Stops accepting connections, lets requests in flight finish for at most `deadlineMs`, then cuts every connection.
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+export type NodeServer = Server<typeof HookRequest>;
+
+/** What answers its requests. */
+export interface Listening {
+  readonly server: NodeServer;
+  readonly connections: Connections;
+  readonly limits: Limits;
+  readonly room: BodyRoom;
+  /** Handles failed TLS, invalid HTTP and slow requests. */
+  readonly breakOff: (error: NodeJS.ErrnoException, socket: Duplex) => void;
+}
+
+/** Returns the server, and the parts for what answers its requests. */
+export function createTlsServer(options: TlsServerOptions): TlsServer & Listening {
+  const { clients, log } = options;
+  const limits: Limits = { ...LIMITS, ...options.limits };
+  let { tls } = options;
+  const server = createServer({ ...serverOptions(tls, limits, clients), IncomingMessage: HookRequest });
+  const complain = sparing(log);
+  const connections = new Connections(server, limits.connections, () =>
+    complain("Too many connections, closing idle ones", { limit: limits.connections }),
+  );
+  const { host, port, flags = "--webhook-host, --webhook-port" } = options;
+  const address = { ...(host !== undefined && { host }), port };
+  return {
+    server,
+    connections,
+    limits,
+    room: new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES),
+    breakOff: (error, socket) => {
+      log.debug("Broke off a connection", { code: error.code });
+      connections.breakOff(socket);
+      if (!connections.isWaiting(socket)) refuse(error, socket); // otherwise the answer reports it
+    },
+    listen: async () => await listen(server, address, flags),
+    setCertificate: (pair) => {
+      server.setSecureContext(serverOptions(pair, limits, clients));
+      tls = pair;
+    },
+    clientsChanged: () => {
+      server.setSecureContext(serverOptions(tls, limits, clients));
+      connections.renew();
+    },
+    shedConnections: () => connections.shed(),
+    close: async (deadlineMs) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await connections.drain(deadlineMs);
+      await closed;
+    },
+  };
+}
+
+/** A change of the certificate has to pass all of these options again. */
+function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
+  return {
+    ...tlsOptions(pair),
+    // A connection without a valid certificate stays open: discovery needs none, and an answer says more than a reset.
+    ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
+    handshakeTimeout: limits.handshakeMs,
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.checkMs,
+  };
+}
+
+/** Any client can cause these errors, so there is no log line above debug. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const isHttp = error.code?.startsWith("HPE_") === true || error.code === "ERR_HTTP_REQUEST_TIMEOUT";
+  if (isHttp && socket.writable) socket.end(BAD_REQUEST, () => socket.destroy());
+  else socket.destroy();
+}
+
+/** Returns a function that tells whether to refuse a call, and logs why. */
+export function createGuard({
+  clients,
+  log,
+}: Pick<TlsServerOptions, "clients" | "log">): (path: string | undefined, socket: Socket) => boolean {
+  const complain = sparing(log);
+  return (path, socket) => {
+    if (clients === undefined) return false;
+    const reason = socket instanceof TLSSocket ? clients.refusal(socket) : "no TLS";
+    if (reason === undefined) return false;
+    complain("Refused a call", { path, reason, remedy: clients.remedy });
+    return true;
+  };
+}

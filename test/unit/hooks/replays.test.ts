@@ -1,0 +1,73 @@
+/** Which bodies are taken for a repetition of another one. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { type Replay, Replays } from "../../../src/hooks/replays.ts";
+import { WholeBody } from "../../../src/server/wholebody.ts";
+import { NOW } from "../builders.ts";
+
+const held = (clusterUID: string, stands = true): Replay => ({
+  clusterUID,
+  subject: clusterUID,
+  verdict: "Blocked",
+  text: `held ${clusterUID}`,
+  stands: () => stands,
+});
+const about = (uid: string, rest = ""): Buffer => Buffer.from(`{"uid":"${uid}","rest":"${rest}"}`);
+
+/** All of them have the same print. */
+class Colliding extends WholeBody {
+  override print(): number {
+    return 1;
+  }
+}
+
+test("the same bytes are a repetition, in one piece or in many", () => {
+  const replays = new Replays();
+  const bytes = about("a", "x".repeat(100));
+  replays.keep(new WholeBody([bytes]), held("a"));
+  const pieces = [bytes.subarray(0, 20), bytes.subarray(20, 50), bytes.subarray(50)];
+  assert.equal(replays.find(new WholeBody(pieces), NOW)?.clusterUID, "a");
+  assert.equal(replays.find(new WholeBody([about("a", "x".repeat(99))]), NOW), undefined);
+});
+
+test("bytes about another Cluster are none, even with the same print", () => {
+  const replays = new Replays();
+  replays.keep(new Colliding([about("a")]), held("a"));
+  assert.equal(replays.find(new Colliding([about("b")]), NOW), undefined);
+  assert.equal(replays.find(new Colliding([about("a")]), NOW)?.clusterUID, "a");
+});
+
+test("a print that another Cluster has taken over stays with it", () => {
+  const replays = new Replays();
+  replays.keep(new Colliding([about("a")]), held("a"));
+  replays.keep(new Colliding([about("b")]), held("b"));
+  replays.forget("a");
+  assert.equal(replays.find(new Colliding([about("b")]), NOW)?.clusterUID, "b");
+});
+
+const UNPRINTED = {
+  "that do not begin with the uid": [Buffer.concat([Buffer.alloc(4096, " "), about("a")])],
+  "whose first piece ends before the uid": [about("a").subarray(0, 4), about("a").subarray(4)],
+  "of more than 2 MiB": [about("a"), Buffer.alloc(2 * 1024 * 1024, " ")],
+};
+for (const [what, chunks] of Object.entries(UNPRINTED)) {
+  test(`bytes ${what} are parsed each time, and still recognized by what they say`, () => {
+    const replays = new Replays();
+    replays.keep(new WholeBody(chunks), held("a"));
+    assert.equal(replays.find(new WholeBody(chunks), NOW), undefined);
+    assert.equal(replays.findSubject(held("a"), new WholeBody(chunks), NOW)?.text, "held a");
+  });
+}
+
+test("only the last bytes about a Cluster are expected again, and none once the answer does not stand", () => {
+  const replays = new Replays();
+  const [first, second] = [new WholeBody([about("a", "1")]), new WholeBody([about("a", "2")])];
+  replays.keep(first, held("a"));
+  replays.findSubject(held("a"), second, NOW);
+  assert.equal(replays.find(first, NOW), undefined);
+  assert.equal(replays.find(second, NOW)?.text, "held a");
+  replays.keep(second, held("a", false));
+  assert.equal(replays.find(second, NOW), undefined);
+});
