@@ -157,6 +157,8 @@ test("confirmations that share a read decide one by one, those of another namesp
   const { promise: begin, resolve } = Promise.withResolvers<void>();
   const confirmer = new Confirmer({
     store,
+    // Time must not decide: the machine may be slow.
+    budgetMs: Infinity,
     reader: {
       policies: async (_, ns) => {
         await begin;

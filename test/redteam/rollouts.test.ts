@@ -72,11 +72,9 @@ describe("checks of health over Clusters with many annotations", () => {
     t.mock.method(performance, "now", () => (ms += 10));
     const slicesOf = async (step: Parameters<typeof stepsOf>[0]): Promise<number> => {
       let slices = 0;
-      const done = Promise.resolve(inSlices(stepsOf(step)));
-      for (let over = false; !over; slices += 1) {
-        void done.then(() => (over = true));
-        await nextTurn();
-      }
+      const over = new AbortController();
+      void Promise.resolve(inSlices(stepsOf(step))).then(() => over.abort());
+      for (; !over.signal.aborted; slices += 1) await nextTurn();
       return slices;
     };
     assert.ok((await slicesOf("costly")) >= 50);

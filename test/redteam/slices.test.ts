@@ -9,6 +9,7 @@ import { atOnce } from "../../src/api/steps.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
+import type * as Schema from "../../src/policy/validation/schema.ts";
 import {
   ALL_HOOKS,
   APPROVED,
@@ -124,7 +125,7 @@ describe("a policy of 256 expressions", () => {
 
 test("the schema of a kind is compiled before the first policy of that kind comes", async (t) => {
   const path = "../../src/policy/validation/schema.ts";
-  const fresh: typeof import("../../src/policy/validation/schema.ts") = await import(`${path}?fresh`);
+  const fresh: typeof Schema = await import(`${path}?fresh`);
   const { mock } = t.mock.method(Ajv.prototype, "compile");
   let steps = 0;
   for (const _ of fresh.prepareValidation()) steps += 1;

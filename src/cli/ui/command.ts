@@ -50,7 +50,7 @@ async function ui(flags: Flags, program: string): Promise<void> {
   const { openBrowser } = await import("./openbrowser.ts");
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-  let forget = (): void => undefined;
+  let forget: (() => void) | undefined;
   const onUrl = (url: string): void => {
     stdout.line(url);
     stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
@@ -62,5 +62,5 @@ async function ui(flags: Flags, program: string): Promise<void> {
     const source = { client, options, words };
     await runUi(source, { connection, port: flags.port, onUrl, onLost: tellLost, signal: stop.signal });
   });
-  await reading(work.finally(() => forget()));
+  await reading(work.finally(() => forget?.()));
 }
