@@ -89,7 +89,7 @@ describe("clusterctl move", () => {
     await isRefused(target);
   });
 
-  test("and clusterctl delete leaves it; only --include-crd takes it along, which no webhook sees", async () => {
+  test("and clusterctl delete leaves it; only kubectl delete crd takes it along, which no webhook sees", async () => {
     const remove = ["delete", "--core", "cluster-api"];
     await clusterctlIn(target, config, ...remove);
     await isRefused(target);
@@ -98,7 +98,9 @@ describe("clusterctl move", () => {
       metadata: { labels: { "cluster.x-k8s.io/provider": "cluster-api" } },
     });
     await init(target);
-    await clusterctlIn(target, config, ...remove, "--include-crd");
+    await assert.rejects(clusterctlIn(target, config, ...remove, "--include-crd"), /found existing objects/);
+    await isRefused(target);
+    await target.kubectl("delete", "crd", "clusters.cluster.x-k8s.io", "--wait=false");
     await target.waitFor("the Cluster to be gone", async () => (await target.find(CLUSTER)) === undefined);
   });
 });
