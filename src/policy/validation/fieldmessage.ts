@@ -89,8 +89,16 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return (
     words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
     words.find((each) => isShortened(lower, each.toLowerCase())) ??
-    endsAlike(lower, words)
+    endsAlike(lower, words) ??
+    onlyOneWith(lower, words)
   );
+}
+
+/** Block for KeepBlocking. */
+function onlyOneWith(part: string, words: readonly string[]): string | undefined {
+  if (part.length < KEPT) return undefined;
+  const found = words.filter((each) => each.toLowerCase().includes(part));
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** Letters at the end that tell a word from all others: onDelete for BeforeClusterDelete. */
