@@ -37,11 +37,7 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
     case "boolean":
       return value === "true" || value === "false" ? `write ${value}, without quotes` : undefined;
     case "string":
-      if (schema.enum !== undefined && typeof value === "object") {
-        return `write one word: ${schema.enum.join(", ")}`;
-      }
-      if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
-      return isDuration(path) ? duration(value) : undefined;
+      return textOf(schema, value, path);
     case "array":
       return listOf(value);
     case "object":
@@ -94,6 +90,14 @@ function placesOf(schema: CrdSchema | undefined, field: string, path: string): r
     name === "anyOf" ? [] : placesOf(each, field, `${path}.${name}`),
   );
   return Object.hasOwn(properties, field) ? [path, ...below] : below;
+}
+
+function textOf(schema: CrdSchema, value: unknown, path: string): string | undefined {
+  if (schema.enum !== undefined && typeof value === "object") {
+    return `write one word: ${schema.enum.join(", ")}`;
+  }
+  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
+  return isDuration(path) ? duration(value) : undefined;
 }
 
 function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
