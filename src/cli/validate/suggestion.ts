@@ -4,6 +4,7 @@ import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
+import { isLocal } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
 import { stepsOf, valueAt } from "./valueat.ts";
@@ -36,10 +37,7 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
     case "boolean":
       return value === "true" || value === "false" ? `write ${value}, without quotes` : undefined;
     case "string":
-      if (schema.enum !== undefined && typeof value === "object") {
-        return `write one word: ${schema.enum.join(", ")}`;
-      }
-      return isDuration(path) ? duration(value) : undefined;
+      return textOf(schema, value, path);
     case "array":
       return listOf(value);
     case "object":
@@ -92,6 +90,14 @@ function placesOf(schema: CrdSchema | undefined, field: string, path: string): r
     name === "anyOf" ? [] : placesOf(each, field, `${path}.${name}`),
   );
   return Object.hasOwn(properties, field) ? [path, ...below] : below;
+}
+
+function textOf(schema: CrdSchema, value: unknown, path: string): string | undefined {
+  if (schema.enum !== undefined && typeof value === "object") {
+    return `write one word: ${schema.enum.join(", ")}`;
+  }
+  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
+  return isDuration(path) ? duration(value) : undefined;
 }
 
 function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
@@ -152,6 +158,26 @@ function writeMinutes(minutes: number): string | undefined {
   const [whole, rest] = [Math.floor(minutes / 60), Math.round(minutes % 60)];
   const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
   return parseDuration(text) === undefined ? undefined : `write ${text}`;
+}
+
+/** A date in another order or with other signs, and a day that no month has. */
+function moment(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const {
+    day,
+    month,
+    year,
+    rest = "",
+  } = /^(?:(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4}))(?<rest>.*)$/.exec(value)?.groups ?? {};
+  const iso =
+    day === undefined || month === undefined
+      ? value.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
+      : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
+  const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
+  if (isLocal(text)) return text === value ? undefined : `write ${text}`;
+  return /^\d{4}-\d\d-\d\d/.test(text) && isLocal(`${text.slice(0, 8)}01`) && !isLocal(text.slice(0, 10))
+    ? "there is no such day"
+    : undefined;
 }
 
 /** Words that need no quotes in a list or map in brackets. */

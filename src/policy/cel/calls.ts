@@ -16,8 +16,13 @@ import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } 
 import { found, nearest } from "../validation/fieldmessage.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 
-/** `isMistyped`: values of other types would do. */
-export type CallType = { readonly type: Type } | { readonly problem: string; readonly isMistyped?: boolean };
+export interface CallProblem {
+  readonly problem: string;
+  /** Values of other types would do. */
+  readonly isMistyped?: boolean;
+}
+
+export type CallType = { readonly type: Type } | CallProblem;
 
 const MACROS: Readonly<Record<string, string>> = {
   has: "has() takes one field, as in has(cluster.topology)",

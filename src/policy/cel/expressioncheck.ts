@@ -3,7 +3,7 @@
  * that do not fit. Anything uncertain passes.
  */
 
-import { argumentProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
+import { argumentProblem, type CallProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
 import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
@@ -226,10 +226,7 @@ export class Checker {
     const types = call.args.map((arg) => this.#infer(arg, place));
     const given: Given = { target: receiver, args: types };
     const result = callType(name, receiver, types);
-    if ("problem" in result) {
-      const misfit = result.isMistyped === true ? describeMisfit(call, given) : undefined;
-      return this.#problem(expr, misfit ?? result.problem);
-    }
+    if ("problem" in result) return this.#problem(expr, callProblem(result, call, given));
     this.#suspect(expr, call, given);
     const weight = weightOf(call);
     this.patternWeight += weight;
@@ -293,6 +290,10 @@ function assuming(place: Place, condition: Expr | undefined, value: boolean): Pl
 }
 
 /** `request.hook` compared with a word that no hook has. */
+function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Given): string {
+  return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
+}
+
 function unknownHook({ function: name, args }: Call): string | undefined {
   const [a, b] = args;
   if (!["_==_", "_!=_", "@in"].includes(name) || ![a, b].some((each) => pathText(each) === "request.hook"))

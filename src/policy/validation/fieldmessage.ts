@@ -89,8 +89,16 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return (
     words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
     words.find((each) => isShortened(lower, each.toLowerCase())) ??
-    endsAlike(lower, words)
+    endsAlike(lower, words) ??
+    onlyOneWith(lower, words)
   );
+}
+
+/** Block for KeepBlocking. */
+function onlyOneWith(part: string, words: readonly string[]): string | undefined {
+  if (part.length < KEPT) return undefined;
+  const alike = words.filter((each) => each.toLowerCase().includes(part));
+  return alike.length === 1 ? alike[0] : undefined;
 }
 
 /** Letters at the end that tell a word from all others: onDelete for BeforeClusterDelete. */
@@ -98,8 +106,8 @@ const TELLING = 6;
 
 function endsAlike(word: string, words: readonly string[]): string | undefined {
   if (word.length < TELLING) return undefined;
-  const found = words.filter((each) => each.toLowerCase().endsWith(word.slice(-TELLING)));
-  return found.length === 1 ? found[0] : undefined;
+  const alike = words.filter((each) => each.toLowerCase().endsWith(word.slice(-TELLING)));
+  return alike.length === 1 ? alike[0] : undefined;
 }
 
 /** Letters that must be right before and after what was left out: BeforeDelete for BeforeClusterDelete. */

@@ -4,8 +4,10 @@ import type { Colour } from "../../terminal/colour.ts";
 import type { Mutant } from "./mutants.ts";
 import { type MutationResult, scoreOf } from "./mutation.ts";
 
-/** Longer values are cut: the field's place tells the rest. */
+/** Longer values are cut, but not where the two differ. */
 const MAX_VALUE = 72;
+/** Letters before the first difference. */
+const LEAD = 24;
 
 export function mutationLines(result: MutationResult, colour: Colour): string[] {
   const { survivors } = result;
@@ -16,15 +18,24 @@ export function mutationLines(result: MutationResult, colour: Colour): string[] 
 
 function survivorLines(mutant: Mutant, colour: Colour): string[] {
   const { file, line, column, policy, path, before, after } = mutant;
+  const from = firstShown(before, after);
   return [
     `${policy}  ${colour.dim(`${file}:${line}:${column}`)}`,
-    `  ${path}: ${colour.red(shown(before))} → ${colour.green(shown(after))}`,
+    `  ${path}: ${colour.red(shown(before, from))} → ${colour.green(shown(after, from))}`,
   ];
 }
 
-function shown(value: string | undefined): string {
+function shown(value: string | undefined, from: number): string {
   if (value === undefined) return "(absent)";
-  return value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value;
+  const part = value.slice(from, from + MAX_VALUE);
+  return `${from > 0 ? "…" : ""}${part}${value.length > from + MAX_VALUE ? "…" : ""}`;
+}
+
+function firstShown(before = "", after = ""): number {
+  if (Math.max(before.length, after.length) <= MAX_VALUE) return 0;
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same += 1;
+  return Math.max(0, same - LEAD);
 }
 
 function totalLines(result: MutationResult, colour: Colour): string[] {

@@ -10,7 +10,9 @@ import { editsOf } from "../../../../src/cli/test/mutate/edits.ts";
 import { changedExpressions } from "../../../../src/cli/test/mutate/expressionedits.ts";
 import { mutatedPolicies } from "../../../../src/cli/test/mutate/mutants.ts";
 import { runMutants, scoreOf } from "../../../../src/cli/test/mutate/mutation.ts";
+import { mutationLines } from "../../../../src/cli/test/mutate/report.ts";
 import { hourLater, laterSchedules } from "../../../../src/cli/test/mutate/timeedits.ts";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
 import { policySpec } from "../../../corpus/worldarbitraries.ts";
 import { runs } from "../../../generated.ts";
@@ -322,4 +324,18 @@ test("flags that do not go together are refused", async () => {
     assert.equal(code, 2);
     assert.match(stderr, expected);
   }
+});
+
+test("a long value is cut, but never where the mutant differs", () => {
+  const expression = (turned: string): string =>
+    JSON.stringify(
+      `${"has(object.status) && ".repeat(5)}object.status.phase ${turned} 'Completed'${" && true".repeat(9)}`,
+    );
+  const mutant = { file: "a.yaml", line: 1, column: 1, policy: "HookPolicy a/b", path: "spec.x", object: {} };
+  const survivors = [{ ...mutant, before: expression("=="), after: expression("!=") }];
+  const lines = mutationLines({ mutants: 1, run: 1, noticed: 0, survivors }, PLAIN);
+  assert.equal(
+    lines[2],
+    "  spec.x: … && object.status.phase == 'Completed' && true && true && true && true &… → … && object.status.phase != 'Completed' && true && true && true && true &…",
+  );
 });

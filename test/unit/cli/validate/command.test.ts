@@ -133,7 +133,10 @@ for (const [name, [text, says]] of Object.entries(UNKNOWN)) {
 }
 
 test("a hook by half its name, and a field in another place, are told what is meant", async (t) => {
-  const text = GOOD.replace("[BeforeClusterDelete]", "[onDelete, AfterUpgrade]\n      clusterSelector: {}");
+  const text = GOOD.replace(
+    "[BeforeClusterDelete]",
+    "[onDelete, AfterUpgrade]\n      clusterSelector: {}\n      deadline: {after: 1h, onExpiry: block}",
+  );
   const cwd = await folder(t, { "a.yaml": text });
   const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
   const helps = stdout.split("\n").filter((line) => line.startsWith("  help: "));
@@ -141,6 +144,7 @@ test("a hook by half its name, and a field in another place, are told what is me
     '  help: did you mean "BeforeClusterDelete"?',
     '  help: did you mean "AfterClusterUpgrade"?',
     "  help: it belongs in spec",
+    '  help: did you mean "KeepBlocking"?',
   ]);
 });
 

@@ -51,6 +51,13 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   ],
   [`${ALLOW}[0]`, "0 1 * * *", 'write a map: { schedule: "0 1 * * *", duration: 8h }'],
   [`${ALLOW}[0]`, {}, undefined],
+  [`${ALLOW}[0].from`, "26.11.2026", "write 2026-11-26"],
+  [`${ALLOW}[0].from`, "6.1.2026 18:00", "write 2026-01-06T18:00"],
+  [`${ALLOW}[0].from`, "2026/11/26", "write 2026-11-26"],
+  [`${ALLOW}[0].to`, "2026-11-26 18:00", "write 2026-11-26T18:00"],
+  [`${ALLOW}[0].to`, "2026-11-31", "there is no such day"],
+  [`${ALLOW}[0].to`, "2026-11-31T18:00:00Z", "there is no such day"],
+  [`${ALLOW}[0].to`, "tomorrow", undefined],
 ];
 
 const OF_ROLLOUTS: typeof CASES = [

@@ -74,7 +74,7 @@ const WRONG: Readonly<Record<string, string>> = {
   "'1.2.3'.satisfies('>=1.0, <2.0')":
     '1:8 found ">=1.0, <2.0": write a space instead of the comma, as in ">=1.30.0 <1.32.0"',
   "semver('1.2.3') < semver('1.2.4')":
-    "1:16 < does not take (semver, semver), expected (bool, bool) or (bytes, bytes) or (double, double) or (duration, duration): write a.isLessThan(b) or a.isGreaterThan(b)",
+    "1:16 < does not take (semver, semver), expected (bool, bool) or (bytes, bytes) or (double, double) or (string, string): write a.isLessThan(b) or a.isGreaterThan(b)",
   "'1.2.3'.isLessThan('1.2.4')": "1:8 isLessThan() does not take string.(string), expected semver.(semver)",
 };
 
