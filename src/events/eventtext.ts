@@ -120,7 +120,8 @@ function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
 
 function refused({ policy, policyUID, result }: Of<"Refused">): EventText {
   const { namespace, cluster, clusterUID, hook, rule = "", reason = "", message, targetVersion } = result;
-  const request = hook === "BeforeClusterDelete" ? "deletion" : `upgrade to ${targetVersion ?? "its version"}`;
+  const request =
+    hook === "BeforeClusterDelete" ? "deletion" : `upgrade to ${targetVersion ?? "its version"}`;
   return {
     identity: ["Refused", policyUID, askKey(clusterUID, hook), targetVersion ?? "", rule].join(" "),
     type: "Normal",
