@@ -160,10 +160,10 @@ export class RolloutReconciler {
     const { now, nowMs } = this.#options;
     const isYoung = now().getTime() - createdAt.getTime() < CLAIM_MS;
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
-    const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
-    const isInherited = ready?.reason === REASON.StatusLost && !this.#rebuildUntil.has(name);
+    const reason = readyReason(status);
+    const isInherited = reason === REASON.StatusLost && !this.#rebuildUntil.has(name);
     // Until this operator was registered, Clusters began unasked.
-    const wasUnheld = ready?.reason === REASON.OperatorGone;
+    const wasUnheld = reason === REASON.OperatorGone;
     if (isLost || isInherited || wasUnheld) this.#rebuildUntil.set(name, nowMs() + CLAIM_MS);
     return nowMs() < (this.#rebuildUntil.get(name) ?? -Infinity);
   }
@@ -231,6 +231,10 @@ export class RolloutReconciler {
 /** Cluster API refuses another version while an upgrade runs: if a newer one waits, the one that was seen is over. */
 function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
   return isAtTarget(cluster, target) || (markedAt !== undefined && wantsNewer(cluster, target));
+}
+
+function readyReason(status: HookRolloutStatus | undefined): string | undefined {
+  return status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
 }
 
 function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {

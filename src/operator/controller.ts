@@ -74,12 +74,7 @@ export function createController(options: ControllerOptions): Controller {
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is called only when all of them exist.
   const objects = createObjects(options, () => store);
-  const api = new ApiServer({
-    client,
-    clusters: clusterResource,
-    objects,
-    memory: () => informers.clusters,
-  });
+  const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };

@@ -86,7 +86,8 @@ beforeEach(async () => {
     },
   });
   await cp.apply({
-    ...ROLLOUT,
+    apiVersion: ROLLOUT.apiVersion,
+    kind: ROLLOUT.kind,
     metadata: { name: ROLLOUT.name },
     spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h" },
   });

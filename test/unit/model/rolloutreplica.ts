@@ -257,6 +257,10 @@ export class RolloutReplica {
     for (const key of this.#claims.keys()) if (!keys.includes(key)) this.#claims.delete(key);
     for (const key of keys) if (!this.#claims.has(key)) this.#claims.set(key, now);
     if (entry?.status?.scope === undefined) this.#found.add(`lost at ${now}`);
+    this.#noteHealth(entry, now);
+  }
+
+  #noteHealth(entry: ReturnType<Rollouts["get"]>, now: number): void {
     for (const [key, cluster] of this.clusters) {
       const isUnhealthy = entry?.health(cluster) === "Unhealthy" && cluster.progress?.begun !== true;
       if (!isUnhealthy) this.#unhealthy.delete(key);
