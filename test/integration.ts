@@ -4,12 +4,10 @@
  */
 
 import { globSync } from "node:fs";
-import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { run } from "node:test";
-import failures from "./failures.ts";
+import report from "./report.ts";
 import { globalSetup, globalTeardown } from "./setup.ts";
-import slowest from "./slowest.ts";
 
 const FILES = "test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts";
 /** Many of them wait most of the time. */
@@ -38,6 +36,8 @@ const LONGEST = [
   "test/apiserver/hostile.test.ts",
 ];
 
+/** Only these, with what is shared: `node test/integration.ts FILE...` */
+const chosen = process.argv.slice(2);
 const found = globSync(FILES).toSorted();
 const wrong = LONGEST.filter((file, place) => !found.includes(file) || LONGEST.indexOf(file) !== place);
 if (wrong.length > 0)
@@ -46,16 +46,15 @@ if (wrong.length > 0)
 process.exitCode = 1; // until the whole run has passed
 await globalSetup();
 try {
-  const files = [...LONGEST, ...found.filter((file) => !LONGEST.includes(file))];
+  const all = [...LONGEST, ...found.filter((file) => !LONGEST.includes(file))];
+  const files = chosen.length > 0 ? chosen : all;
   const events = run({ files, concurrency: AT_A_TIME });
   events.on("test:summary", ({ file, success }) => {
     if (file === undefined && success) process.exitCode = 0;
   });
-  const reports = [failures, slowest].map((report) =>
-    events.pipe(new PassThrough({ objectMode: true })).compose(report),
-  );
-  for (const report of reports) report.pipe(process.stdout, { end: false });
-  await Promise.all(reports.map((report) => finished(report, { writable: false })));
+  const text = events.compose(report);
+  text.pipe(process.stdout, { end: false });
+  await finished(text, { writable: false });
 } finally {
   await globalTeardown();
 }
