@@ -63,7 +63,7 @@ let made = 0;
 
 before(async () => {
   audit = await AuditLog.of(`system:serviceaccount:${NAMESPACE}:${ACCOUNT}`);
-  const cp = await startControlPlane({ apiServerArgs: audit.args });
+  const cp = await startControlPlane({ apiServerArgs: audit.args, seed: "cluster" });
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);

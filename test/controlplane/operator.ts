@@ -73,6 +73,7 @@ export interface OperatorAddress {
 
 /** CRDs, namespace, ServiceAccount and RBAC from manifests/; the rest of them a kubelet would be needed for. */
 export async function installHookPolicy(cp: ControlPlane): Promise<void> {
+  if (cp.seeded !== undefined) return;
   const rendered = await cp.kubectl("kustomize", join(ROOT, "manifests"));
   const without = new Set([
     "Deployment",
