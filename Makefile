@@ -5,8 +5,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # What passes is not listed; at the end stands what took longest.
-TEST := node --test --test-reporter=./test/failures.ts --test-reporter-destination=stdout \
-  --test-reporter=./test/slowest.ts --test-reporter-destination=stdout
+TEST := node --test --test-reporter=./test/report.ts --test-reporter-destination=stdout
 # The tests of a folder share a process.
 UNIT_FILES := $$(node test/groups.ts test/unit test/contract test/redteam)
 UNIT_TEST := $(TEST) --test-concurrency=2

@@ -15,6 +15,8 @@ const SPLIT = "model";
 /** Begun first, so that none of them runs alone in the end. */
 const LONGEST = [
   "test-redteam",
+  "published",
+  "model-rollout",
   "model-status",
   "model-finalizer",
   "test-unit",

@@ -4,40 +4,44 @@
  */
 
 import { globSync } from "node:fs";
-import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { run } from "node:test";
-import failures from "./failures.ts";
+import report from "./report.ts";
 import { globalSetup, globalTeardown } from "./setup.ts";
-import slowest from "./slowest.ts";
 
 const FILES = "test/{apiserver,capi,install,redteam/apiserver}/**/*.test.ts";
 /** Many of them wait most of the time. */
 const AT_A_TIME = 5;
 /** From "Took longest" at the end of a run. */
 const LONGEST = [
-  "test/capi/rolloutslots.test.ts",
-  "test/capi/rolloutrecipes.test.ts",
   "test/capi/breakglass.test.ts",
+  "test/capi/rolloutslots.test.ts",
   "test/apiserver/uninstall.test.ts",
-  "test/capi/faults.test.ts",
-  "test/capi/lifecycle.test.ts",
-  "test/capi/rollouts.test.ts",
-  "test/capi/rolloutfaults.test.ts",
-  "test/capi/doctor.test.ts",
   "test/apiserver/permissions.test.ts",
+  "test/capi/faults.test.ts",
+  "test/capi/doctor.test.ts",
+  "test/capi/recipes.test.ts",
+  "test/capi/rolloutrecipes.test.ts",
+  "test/capi/rollouts.test.ts",
+  "test/capi/lifecycle.test.ts",
+  "test/capi/rolloutfaults.test.ts",
+  "test/apiserver/gitops.test.ts",
   "test/install/executable.test.ts",
   "test/install/docs.test.ts",
-  "test/apiserver/gitops.test.ts",
-  "test/capi/docs.test.ts",
-  "test/capi/recipes.test.ts",
-  "test/apiserver/operatorstatus.test.ts",
+  "test/apiserver/leaderelection.test.ts",
+  "test/apiserver/operatorprocess.test.ts",
   "test/apiserver/upgrade.test.ts",
+  "test/apiserver/operatorstatus.test.ts",
+  "test/capi/docs.test.ts",
+  "test/apiserver/operatorevents.test.ts",
+  "test/apiserver/hostile.test.ts",
   "test/apiserver/certificates.test.ts",
   "test/capi/languagetime.test.ts",
-  "test/apiserver/hostile.test.ts",
+  "test/apiserver/shutdown.test.ts",
 ];
 
+/** Only these, with what is shared: `node test/integration.ts FILE...` */
+const chosen = process.argv.slice(2);
 const found = globSync(FILES).toSorted();
 const wrong = LONGEST.filter((file, place) => !found.includes(file) || LONGEST.indexOf(file) !== place);
 if (wrong.length > 0)
@@ -46,16 +50,15 @@ if (wrong.length > 0)
 process.exitCode = 1; // until the whole run has passed
 await globalSetup();
 try {
-  const files = [...LONGEST, ...found.filter((file) => !LONGEST.includes(file))];
+  const all = [...LONGEST, ...found.filter((file) => !LONGEST.includes(file))];
+  const files = chosen.length > 0 ? chosen : all;
   const events = run({ files, concurrency: AT_A_TIME });
   events.on("test:summary", ({ file, success }) => {
     if (file === undefined && success) process.exitCode = 0;
   });
-  const reports = [failures, slowest].map((report) =>
-    events.pipe(new PassThrough({ objectMode: true })).compose(report),
-  );
-  for (const report of reports) report.pipe(process.stdout, { end: false });
-  await Promise.all(reports.map((report) => finished(report, { writable: false })));
+  const text = events.compose(report);
+  text.pipe(process.stdout, { end: false });
+  await finished(text, { writable: false });
 } finally {
   await globalTeardown();
 }

@@ -10,6 +10,7 @@ let shared: Shared | undefined;
 export async function globalSetup(): Promise<void> {
   await buildAll();
   shared = new Shared();
+  await shared.sow();
   shared.start("apiServer", async () => {
     const cp = await startDefinitions();
     return { cp, address: cp.address() };

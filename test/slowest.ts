@@ -1,4 +1,4 @@
-/** Prints which test files and tests took longest: a reporter, beside one that prints the results. */
+/** Which test files and tests took longest. */
 
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
@@ -10,14 +10,13 @@ interface Timed {
   readonly ms: number;
 }
 
-// oxlint-disable-next-line import/no-default-export -- what node wants of a reporter
-export default async function* slowest(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+export function* slowest(events: Iterable<TestEvent>): Generator<string> {
   const tests: Timed[] = [];
   /** The tests of a file, added up. */
   const sums = new Map<string, number>();
   /** Whole processes of one file, hooks and imports included. */
   const processes = new Map<string, number>();
-  for await (const { type, data } of source) {
+  for (const { type, data } of events) {
     if (type === "test:summary" && data.file !== undefined) processes.set(data.file, data.duration_ms);
     if (type !== "test:pass" && type !== "test:fail") continue;
     const { file = "", name, nesting, details } = data;

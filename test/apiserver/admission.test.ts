@@ -36,7 +36,7 @@ let files = 0;
 
 before(async () => {
   client = await createAdmissionClient();
-  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs });
+  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs, seed: "cluster" });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } });

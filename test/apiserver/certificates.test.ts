@@ -50,7 +50,7 @@ let second: Operator;
 const FLAGS = { "cert-management": "Self", "leader-elect": "true", namespace: NAMESPACE };
 
 before(async () => {
-  cp = await startControlPlane();
+  cp = await startControlPlane({ seed: "hookpolicy" });
   await installHookPolicy(cp);
   proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   const webhooks = objectsOf(await cp.kubectl("kustomize", MANIFESTS)).find(

@@ -38,7 +38,7 @@ let client: AdmissionClient;
 
 before(async () => {
   client = await createAdmissionClient();
-  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs });
+  cp = await startControlPlane({ apiServerArgs: client.apiServerArgs, seed: "cluster" });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   balancer = await startBalancer();

@@ -74,7 +74,7 @@ describe("in each state", () => {
   const expressions = documentedExpressions("HookPolicy");
 
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "hookpolicy" });
     await installHookPolicy(cp);
     const creation = { ...approvalRule("BeforeClusterCreate"), name: "creation" };
     await storePolicy(cp, policy, { rules: [approvalRule(HOOK), creation] });

@@ -1,11 +1,11 @@
 /** What RBAC grants to the operator, verb by verb, and what the API server's audit log says was asked for. */
 
-import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { LogReader } from "../controlplane/logreader.ts";
 
 /** One verb of one resource, of one name where the rule has names. */
 export interface Grant {
@@ -138,11 +138,11 @@ interface AuditEvent {
 /** The audit log of an API server that is started with `args`. */
 export class AuditLog {
   readonly #folder: string;
-  readonly #users: string;
+  readonly #log: LogReader<Seen>;
 
   private constructor(folder: string, user: string) {
     this.#folder = folder;
-    this.#users = user;
+    this.#log = new LogReader(join(folder, "log"), (line) => seenIn(line, user));
   }
 
   static async of(user: string): Promise<AuditLog> {
@@ -168,27 +168,23 @@ export class AuditLog {
 
   /** Pass it to seen() for what comes from now on. */
   position(): number {
-    return this.#text().length;
+    return this.#log.items().length;
   }
 
-  seen(from = 0): Seen[] {
-    const lines = this.#text().slice(from).split("\n").slice(0, -1);
-    return lines.flatMap((line) => {
-      const event = JSON.parse(line) as AuditEvent;
-      const { verb, objectRef, annotations = {} } = event;
-      if (objectRef === undefined || event.user.username !== this.#users) return [];
-      const { apiGroup: group = "", resource, subresource, name } = objectRef;
-      return [{ verb, group, resource, subresource, name, decision: annotations[DECISION] }];
-    });
+  seen(from = 0): readonly Seen[] {
+    return this.#log.items().slice(from);
   }
 
   async remove(): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
 
-  #text(): string {
-    return readFileSync(join(this.#folder, "log"), "utf8");
-  }
+function seenIn(line: string, user: string): Seen[] {
+  const { verb, objectRef, annotations = {}, ...event } = JSON.parse(line) as AuditEvent;
+  if (objectRef === undefined || event.user.username !== user) return [];
+  const { apiGroup: group = "", resource, subresource, name } = objectRef;
+  return [{ verb, group, resource, subresource, name, decision: annotations[DECISION] }];
 }
 
 const DECISION = "authorization.k8s.io/decision";

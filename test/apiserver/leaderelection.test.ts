@@ -57,7 +57,7 @@ async function end(replica: Replica, signal: NodeJS.Signals): Promise<void> {
 }
 
 before(async () => {
-  cp = await startControlPlane();
+  cp = await startControlPlane({ seed: "cluster" });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   await createClusters();

@@ -114,7 +114,7 @@ export async function beginUpgrade(cp: ControlPlane, namespace: string, name: st
 
 /** The operator runs and is ready. */
 export async function startLab(): Promise<Lab> {
-  const cp = await startControlPlane();
+  const cp = await startControlPlane({ seed: "cluster" });
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);

@@ -53,7 +53,7 @@ const perCall = new Agent({ keepAlive: false });
 const now = (): number => performance.now();
 
 before(async () => {
-  cp = await startControlPlane();
+  cp = await startControlPlane({ seed: "cluster" });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   service = await startBalancer();

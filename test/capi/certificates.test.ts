@@ -43,7 +43,7 @@ describe("Cluster API with a client certificate, and an operator that issues its
   let clientCaFile: string;
 
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "clusterApi" });
     await installHookPolicy(cp);
     [clients, others] = (await Promise.all(["clients", "others"].map(createCertificateAuthority))) as [
       CertificateAuthority,

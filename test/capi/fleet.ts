@@ -32,7 +32,7 @@ export const EVERY_CALL = { "log-level": "debug" } as const;
 
 /** Everything runs and Cluster API has discovered the operator. */
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const cp = await startControlPlane();
+  const cp = await startControlPlane({ seed: "clusterApi" });
   try {
     await installHookPolicy(cp);
     const flags = { ...EVERY_CALL, ...options.operator?.flags };

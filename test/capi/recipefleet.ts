@@ -45,7 +45,7 @@ export async function startRecipeFleet(): Promise<RecipeFleet> {
   assert.ok(policy, "the page shows an audit policy");
   await writeFile(policyFile, policy.text);
   const apiServerArgs = [`--audit-policy-file=${policyFile}`, `--audit-log-path=${logFile}`];
-  const cp = await startControlPlane({ apiServerArgs });
+  const cp = await startControlPlane({ apiServerArgs, seed: "clusterApi" });
   const stop = async (): Promise<void> => {
     await cp.stop();
     await rm(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ describe("a HookRollout keeps its limits", () => {
   const proxies: Proxy[] = [];
 
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "clusterApi" });
     await installHookPolicy(cp);
     service = await startBalancer();
     await startReplica("leader");

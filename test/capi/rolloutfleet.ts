@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { GROUP, type HookRolloutSpec, type HookRolloutStatus, VERSION } from "../../src/api/hookpolicy.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import type { KubeObject, ListRef, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import {
   createCluster,
@@ -124,6 +124,7 @@ export class FleetObserver {
   readonly sights: Sight[] = [];
   readonly #cp: ControlPlane;
   readonly #namespaces: ReadonlySet<string>;
+  readonly #list: ListRef;
   readonly #begun = new Map<string, Date>();
   readonly #ended = new Map<string, Date>();
   readonly #finishing = new Map<string, Promise<void>>();
@@ -133,6 +134,14 @@ export class FleetObserver {
   constructor(cp: ControlPlane, ...namespaces: readonly string[]) {
     this.#cp = cp;
     this.#namespaces = new Set(namespaces);
+    // One request, so that a sight is of one instant; without what other tests have there.
+    const [namespace = "", ...others] = namespaces;
+    this.#list = {
+      apiVersion: CLUSTER_API,
+      kind: "Cluster",
+      labelSelector: WAVE,
+      ...(others.length === 0 && { namespace }),
+    };
   }
 
   /** In the order in which their marks were seen. */
@@ -167,7 +176,7 @@ export class FleetObserver {
 
   async #look(providers: Providers): Promise<void> {
     while (!this.#stopped) {
-      const all = await this.#cp.list({ apiVersion: CLUSTER_API, kind: "Cluster" });
+      const all = await this.#cp.list(this.#list);
       const clusters = all.filter(({ metadata }) => this.#namespaces.has(metadata.namespace ?? ""));
       const at = new Date();
       const running = clusters.filter(isUpgrading);

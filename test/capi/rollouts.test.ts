@@ -33,7 +33,7 @@ describe("a HookRollout", () => {
   const replicas: Operator[] = [];
 
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "clusterApi" });
     await installHookPolicy(cp);
     service = await startBalancer();
     await Promise.all([installClusterApi(cp), startReplica("replica-1"), startReplica("replica-2")]);

@@ -25,7 +25,7 @@ describe("the shipped ExtensionConfig", () => {
   let operator: Operator;
   let service: ConnectProxy;
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "clusterApi" });
     await installHookPolicy(cp);
     operator = await startOperator(cp);
     // No kubelet, no Service: Cluster API honours HTTPS_PROXY, and the proxy connects as a Service would.

@@ -15,10 +15,7 @@ import { NO_PACKAGES } from "./packages.ts";
 import { makeProduct } from "./product.ts";
 
 const FILES = "test/cluster/*.test.ts";
-const REPORTERS = ["failures", "slowest"].flatMap((name) => [
-  `--test-reporter=./test/${name}.ts`,
-  "--test-reporter-destination=stdout",
-]);
+const REPORTER = ["--test-reporter=./test/report.ts", "--test-reporter-destination=stdout"];
 
 let child: ChildProcess | undefined;
 let interrupted = false;
@@ -68,7 +65,7 @@ async function runTests(files: readonly string[]): Promise<boolean> {
   const product = await makeProduct();
   await startCluster([product]);
   const setup = `--test-global-setup=${join(import.meta.dirname, "setup.ts")}`;
-  const test = [process.execPath, "--test", "--test-concurrency=1", setup, ...REPORTERS, ...files];
+  const test = [process.execPath, "--test", "--test-concurrency=1", setup, ...REPORTER, ...files];
   const passed = (await exitCode("nsenter", [`--net=${networkOf(1)}`, "--", ...test])) === 0;
   if (!passed) say(`\nThe ends of the nodes' logs:\n${await nodeLogs()}`);
   return passed;

@@ -219,7 +219,7 @@ export class Client {
     const known = this.#resources.get(key);
     if (known !== undefined) return known;
     const found = await waitFor(`${apiVersion} to serve ${kind}`, () => this.#discover(apiVersion, kind), {
-      timeoutMs: 15_000,
+      timeoutMs: 60_000,
     });
     this.#resources.set(key, found);
     return found;

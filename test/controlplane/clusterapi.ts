@@ -8,10 +8,12 @@ import type { Progress } from "./gobuild.ts";
 import { type Daemon, goEnvironment, flags } from "./processes.ts";
 import { freePorts } from "./ports.ts";
 
+const DEFINITION = "CustomResourceDefinition";
+
 /** The rest (Deployment, Service, RBAC, cert-manager's kinds) has no meaning for a process that is an admin. */
 const KEPT_KINDS = new Set([
   "Namespace",
-  "CustomResourceDefinition",
+  DEFINITION,
   "MutatingWebhookConfiguration",
   "ValidatingWebhookConfiguration",
 ]);
@@ -44,9 +46,14 @@ export interface ClusterApi {
 
 export async function installClusterApi(cp: ControlPlane, options: InstallOptions = {}): Promise<ClusterApi> {
   const binaries = await clusterApiBinaries(options.progress);
-  const [webhookPort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
+  const [freePort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
+  const { name: seed, webhookPort = freePort } = cp.seeded ?? {};
   const certDir = await servingCertificate(cp);
-  const manifests = localManifests(binaries.manifests, webhookPort, cp.authority.caBundle);
+  const missing = manifestsIn(
+    binaries.manifests,
+    ({ kind }) => KEPT_KINDS.has(kind) && !(seed === "clusterApi" && kind === DEFINITION),
+  );
+  const manifests = localized(missing, webhookPort, cp.authority.caBundle);
   // Its namespace may be there: for an identity that its manager runs with.
   await cp.apply(manifests.filter(({ kind }) => kind === "Namespace"));
   await cp.createAll(manifests.filter(({ kind }) => kind !== "Namespace"));
@@ -91,20 +98,30 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
   };
 }
 
-/**
- * Only the definition of Cluster: for tests that play Cluster API's part themselves. Without the webhook that
- * converts between its versions, behind which nothing would answer.
- */
-export async function installClusterDefinition(cp: ControlPlane): Promise<void> {
+/** What a manager whose webhooks answer at that port finds defined. */
+export async function createClusterApiDefinitions(cp: ControlPlane, webhookPort: number): Promise<void> {
   const { manifests } = await clusterApiBinaries();
-  const crd = objectsOf(manifests).find(({ metadata }) => metadata.name === CLUSTER_DEFINITION.name);
-  if (crd === undefined) throw new Error("Cluster API's manifests define no Cluster");
-  await cp.apply({ ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } });
+  const definitions = manifestsIn(manifests, ({ kind }) => kind === DEFINITION);
+  await cp.createAll(localized(definitions, webhookPort, cp.authority.caBundle));
+}
+
+/** One of its definitions, without the webhook that converts between versions: behind it nothing would answer. */
+export async function clusterApiDefinition(name: string): Promise<KubeObject> {
+  const { manifests } = await clusterApiBinaries();
+  const [crd] = manifestsIn(manifests, (each) => each.kind === DEFINITION && each.name === name);
+  if (crd === undefined) throw new Error(`Cluster API's manifests define no ${name}`);
+  return withoutDescriptions({ ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } });
+}
+
+/** Only the definition of Cluster: for tests that play Cluster API's part themselves. */
+export async function installClusterDefinition(cp: ControlPlane): Promise<void> {
+  if (cp.seeded?.name === "cluster") return;
+  await cp.apply(await clusterApiDefinition(CLUSTER_DEFINITION.name));
 }
 
 export const CLUSTER_DEFINITION: Ref = {
   apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
+  kind: DEFINITION,
   name: "clusters.cluster.x-k8s.io",
 };
 
@@ -126,15 +143,35 @@ interface ClientConfig {
   readonly service?: { readonly path: string };
 }
 
+/** Parses only the documents that are wanted: all of them take most of a second. */
+function manifestsIn(
+  yaml: string,
+  wanted: (document: { readonly kind: string; readonly name: string }) => boolean,
+): readonly KubeObject[] {
+  const first = (text: string, line: RegExp): string => line.exec(text)?.[1] ?? "";
+  const documents = yaml
+    .split(/^---\n/m)
+    .filter((text) =>
+      wanted({ kind: first(text, /^kind: (\S+)$/m), name: first(text, /^ {2}name: (\S+)$/m) }),
+    );
+  return objectsOf(documents.join("---\n"));
+}
+
 /** kube-apiserver cannot reach a Service here, so its webhooks are named by URL. */
-function localManifests(yaml: string, port: number, caBundle: string): KubeObject[] {
+function localized(objects: readonly KubeObject[], port: number, caBundle: string): KubeObject[] {
   const local = ({ service }: ClientConfig): unknown => ({
     url: `https://127.0.0.1:${port}${service?.path ?? ""}`,
     caBundle,
   });
-  return objectsOf(yaml)
-    .filter(({ kind }) => KEPT_KINDS.has(kind))
-    .map((object) => withLocalWebhooks(object, local));
+  return objects.map((object) => withLocalWebhooks(withoutDescriptions(object), local));
+}
+
+/** Nine tenths of a schema. They change no answer, and the API server copies and merges schemas again and again. */
+function withoutDescriptions(object: KubeObject): KubeObject {
+  const text = JSON.stringify(object, (key, value: unknown) =>
+    key === "description" && typeof value === "string" ? undefined : value,
+  );
+  return JSON.parse(text) as KubeObject;
 }
 
 function withLocalWebhooks(object: KubeObject, local: (config: ClientConfig) => unknown): KubeObject {

@@ -17,6 +17,7 @@ import type { Progress } from "./gobuild.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { createProcesses, environment, flags, type Processes, goEnvironment } from "./processes.ts";
 import { freePorts } from "./ports.ts";
+import { plantSeed, type Seeded, type SeedName } from "./seed.ts";
 import { note, waitFor } from "./waits.ts";
 
 const run = promisify(execFile);
@@ -40,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly anyVersion?: boolean;
   /** kube-controller-manager with CONTROLLERS; default: true. */
   readonly controllers?: boolean;
+  /** What the caller will install with the functions for it, which then find it there, where the run has a seed. */
+  readonly seed?: SeedName;
 }
 
 export interface KubeconfigOptions {
@@ -69,6 +72,8 @@ export class ControlPlane extends Client {
   readonly apiServer: ApiServer;
   /** For more processes that must not outlive the test, such as the operator itself. */
   readonly processes: Processes;
+  readonly seeded: Seeded | undefined;
+  readonly #etcdUrl: string | undefined;
   readonly #kubectl: string;
   readonly #keepFolder: boolean;
 
@@ -80,6 +85,8 @@ export class ControlPlane extends Client {
     this.adminKubeconfig = parts.adminKubeconfig;
     this.apiServer = parts.apiServer;
     this.processes = parts.processes;
+    this.seeded = parts.seeded;
+    this.#etcdUrl = parts.etcdUrl;
     this.#kubectl = parts.kubectl;
     this.#keepFolder = parts.keepFolder;
   }
@@ -98,7 +105,7 @@ export class ControlPlane extends Client {
     }
   }
 
-  /** Polls every 100 ms; fails at once when a process that the test did not stop has ended. */
+  /** Polls; fails at once when a process that the test did not stop has ended. */
   async waitFor<T>(
     description: string,
     probe: () => Promise<T | undefined | false> | T | undefined | false,
@@ -131,6 +138,11 @@ export class ControlPlane extends Client {
     });
   }
 
+  get etcdUrl(): string {
+    if (this.#etcdUrl === undefined) throw new Error("etcd belongs to another process");
+    return this.#etcdUrl;
+  }
+
   /** For attachControlPlane() in another process. */
   address(): ControlPlaneAddress {
     const { certificate, key } = this.authority;
@@ -152,6 +164,8 @@ interface ControlPlaneParts {
   readonly adminKubeconfig: string;
   readonly apiServer: ApiServer;
   readonly processes: Processes;
+  readonly seeded?: Seeded | undefined;
+  readonly etcdUrl?: string;
   readonly kubectl: string;
   readonly keepFolder: boolean;
 }
@@ -225,21 +239,23 @@ async function startOnce(
   const folder = await mkdtemp(join(tmpdir(), "hookpolicy-"));
   const processes = createProcesses(folder, keepFolder ? undefined : folder);
   try {
-    const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0] = await freePorts(4);
+    const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0, webhookPort = 0] = await freePorts(5);
     const authority = await createCertificateAuthority();
     const { caFile, adminKubeconfig } = await writeAccess(folder, {
       url: `https://127.0.0.1:${port}`,
       authority,
     });
 
-    startEtcd({ processes, binaries, folder, etcdPort, peerPort });
+    const etcdUrl = startEtcd({ processes, binaries, folder, etcdPort, peerPort });
+    const target = { webhookPort, caBundle: authority.caBundle };
+    const seeded = await plantSeed(etcdUrl, options.seed, target);
     const apiServer = await startApiServer({
       processes,
       binary: binaries.kubeApiserver,
       folder,
       authority,
       port,
-      etcdUrl: `http://127.0.0.1:${etcdPort}`,
+      etcdUrl,
       token: ADMIN_TOKEN,
       args: options.apiServerArgs ?? [],
     });
@@ -256,6 +272,8 @@ async function startOnce(
       adminKubeconfig,
       apiServer,
       processes,
+      seeded,
+      etcdUrl,
       kubectl: binaries.kubectl,
       keepFolder,
     });
@@ -272,7 +290,8 @@ interface Running {
   readonly folder: string;
 }
 
-function startEtcd(request: Running & { readonly etcdPort: number; readonly peerPort: number }): void {
+/** Its URL; it may not answer yet. */
+function startEtcd(request: Running & { readonly etcdPort: number; readonly peerPort: number }): string {
   const { processes, binaries, folder, etcdPort, peerPort } = request;
   const client = `http://127.0.0.1:${etcdPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;
@@ -292,6 +311,7 @@ function startEtcd(request: Running & { readonly etcdPort: number; readonly peer
       "initial-cluster": `default=${peer}`,
     }),
   });
+  return client;
 }
 
 function startControllers(request: {

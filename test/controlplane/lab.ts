@@ -30,7 +30,7 @@ export interface LabCluster {
 
 /** The provider kinds and the ClusterClass; after installClusterApi, whose webhook judges the class. */
 export async function installLab(cp: ControlPlane): Promise<void> {
-  await cp.apply(labDefinitions());
+  if (cp.seeded?.name !== "clusterApi") await cp.apply(labDefinitions());
   await cp.apply(labClass());
   const ref = { apiVersion: CLUSTER_API, kind: "ClusterClass", namespace: LAB_NAMESPACE, name: LAB_CLASS };
   await cp.waitFor("the ClusterClass to be reconciled", async () => {

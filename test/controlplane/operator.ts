@@ -11,6 +11,7 @@ import { bundle, COMPILE_CACHE } from "../bundle.ts";
 import type { KeyPair } from "./certificates.ts";
 import { objectsOf } from "./client.ts";
 import { ADMIN_TOKEN, type ControlPlane } from "./controlplane.ts";
+import { LogReader } from "./logreader.ts";
 import { attachDaemon, type Daemon, environment, flags, type Processes } from "./processes.ts";
 import { freePorts } from "./ports.ts";
 import { note } from "./waits.ts";
@@ -72,6 +73,7 @@ export interface OperatorAddress {
 
 /** CRDs, namespace, ServiceAccount and RBAC from manifests/; the rest of them a kubelet would be needed for. */
 export async function installHookPolicy(cp: ControlPlane): Promise<void> {
+  if (cp.seeded !== undefined) return;
   const rendered = await cp.kubectl("kustomize", join(ROOT, "manifests"));
   const without = new Set([
     "Deployment",
@@ -188,6 +190,7 @@ function describeOperator(
   parts: Pick<Operator, "daemon" | "ports" | "certDir"> & { readonly ca: string; readonly secure: boolean },
 ): Operator {
   const { daemon, ports, certDir, ca, secure } = parts;
+  const log = new LogReader(daemon.logFile, parseLine);
   const scrape = async (): Promise<string> => {
     if (!secure) return await (await fetch(`http://127.0.0.1:${ports.metrics}/metrics`)).text();
     const { response, body } = await scrapeSecurely(ports, ca, ADMIN_TOKEN);
@@ -207,7 +210,7 @@ function describeOperator(
     ports,
     daemon,
     certDir,
-    lines: () => parseLines(daemon.log()),
+    lines: () => log.items(),
     ready: async () => (await fetch(`http://127.0.0.1:${ports.health}/readyz`)).ok,
     scrape,
     metric: async (metric, ...labels) => {
@@ -234,14 +237,12 @@ function lastLines(daemon: Daemon): string {
   return daemon.log().trimEnd().split("\n").slice(-12).join("\n");
 }
 
-function parseLines(log: string): LogLine[] {
-  return log.split("\n").flatMap((line) => {
-    try {
-      return [JSON.parse(line) as LogLine];
-    } catch {
-      return []; // The last line may be half written.
-    }
-  });
+function parseLine(line: string): LogLine[] {
+  try {
+    return [JSON.parse(line) as LogLine];
+  } catch {
+    return []; // what Node.js itself has said
+  }
 }
 
 /** For "nothing happens": the only way to see it is to look for a while. */

@@ -7,16 +7,16 @@ import { mkdtempSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { objectsOf } from "./client.ts";
-import { clusterApiBinaries } from "./binaries.ts";
-import { installClusterDefinition } from "./clusterapi.ts";
+import { clusterApiDefinition, createClusterApiDefinitions, installClusterDefinition } from "./clusterapi.ts";
 import {
   attachControlPlane,
   type ControlPlane,
   type ControlPlaneAddress,
   startControlPlane,
 } from "./controlplane.ts";
+import { labDefinitions } from "./labkinds.ts";
 import { installHookPolicy, type OperatorAddress } from "./operator.ts";
+import { saveSeed } from "./seed.ts";
 import { waitFor } from "./waits.ts";
 
 /** Names the folder in which the addresses of what is shared appear, each as soon as it runs. */
@@ -58,6 +58,19 @@ export class Shared {
       },
     );
     this.#started.push(started);
+  }
+
+  /** For what is started from now on, here and in the files. */
+  async sow(): Promise<void> {
+    const cp = await startControlPlane({ controllers: false });
+    try {
+      await installHookPolicy(cp);
+      await createClusterApiDefinitions(cp, 1);
+      await cp.apply(labDefinitions());
+      await saveSeed(cp.etcdUrl, join(this.#folder, "seed"));
+    } finally {
+      await cp.stop();
+    }
   }
 
   async stop(): Promise<void> {
@@ -105,18 +118,11 @@ export async function sharedControlPlane(): Promise<ControlPlane> {
 
 /** What sharedControlPlane() attaches to. */
 export async function startDefinitions(): Promise<ControlPlane> {
-  const cp = await startControlPlane();
+  const cp = await startControlPlane({ seed: "cluster" });
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
-    const { manifests } = await clusterApiBinaries();
-    const extensionConfig = objectsOf(manifests).filter(
-      ({ metadata }) => metadata.name === "extensionconfigs.runtime.cluster.x-k8s.io",
-    );
-    // Without the conversion webhook, behind which nothing answers here.
-    await cp.apply(
-      extensionConfig.map((crd) => ({ ...crd, spec: { ...crd["spec"], conversion: undefined } })),
-    );
+    await cp.apply(await clusterApiDefinition("extensionconfigs.runtime.cluster.x-k8s.io"));
     return cp;
   } catch (error) {
     await cp.stop();

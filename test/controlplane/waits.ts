@@ -13,8 +13,12 @@ export interface WaitOptions {
   readonly failure?: () => Error | undefined;
 }
 
-/** Who has waited for so long is not the first to know, and asks the API server less often. */
-const PATIENT_AFTER_MS = 2000;
+/** What has waited for so long is not the first to know, and asks less often: a wait costs both processes. */
+const PATIENCE = [
+  { afterMs: 10_000, everyMs: 500 },
+  { afterMs: 2000, everyMs: 250 },
+  { afterMs: 0, everyMs: 100 },
+] as const;
 
 /** What the probe that runs now has seen. A wait within a wait adds to it. */
 interface Seen {
@@ -50,7 +54,7 @@ export async function waitFor<T>(
       throw new Error(`While waiting for ${description}: ${failure.message}`, { cause: failure });
     if (Date.now() >= deadline) throw timedOut(description, timeoutMs, { error, sight });
     const waited = Date.now() - (deadline - timeoutMs);
-    await sleep(options.everyMs ?? (waited < PATIENT_AFTER_MS ? 100 : 250));
+    await sleep(options.everyMs ?? PATIENCE.find(({ afterMs }) => waited >= afterMs)?.everyMs);
   }
 }
 

@@ -61,7 +61,7 @@ describe("with an API server", () => {
   let cp: ControlPlane;
   let path: string;
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "cluster" });
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     await createCluster(cp, { namespace: "team-a", name: "prod-1" });

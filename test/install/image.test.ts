@@ -79,7 +79,7 @@ describe("the bundle alone", () => {
   let folder: string;
 
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "cluster" });
     await installClusterDefinition(cp);
     await installHookPolicy(cp);
     folder = join(cp.folder, "root");

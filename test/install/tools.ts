@@ -1,17 +1,12 @@
 /** The real tools of those who install, and what they need to find in the API server. */
 
-import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
-import {
-  clusterApiBinaries,
-  clusterctlBinary,
-  controlPlaneBinaries,
-  helmBinary,
-} from "../controlplane/binaries.ts";
+import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import { clusterApiDefinition } from "../controlplane/clusterapi.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { environment } from "../controlplane/processes.ts";
 
@@ -59,14 +54,8 @@ export async function kustomize(folder: string): Promise<readonly KubeObject[]> 
   return objectsOf(await output(kubectl, ["kustomize", folder]));
 }
 
-/** Without the conversion webhook, behind which nothing answers here. */
 export async function extensionConfigCrd(): Promise<KubeObject> {
-  const { manifests } = await clusterApiBinaries();
-  const crd = objectsOf(manifests).find(
-    ({ metadata }) => metadata.name === "extensionconfigs.runtime.cluster.x-k8s.io",
-  );
-  assert.ok(crd);
-  return { ...crd, spec: { ...crd["spec"], conversion: undefined } };
+  return await clusterApiDefinition("extensionconfigs.runtime.cluster.x-k8s.io");
 }
 
 /** For clusterctl and for a dry run it is enough that the kind is served. */

@@ -39,7 +39,7 @@ let tenant: Client;
 
 before(async () => {
   identity = await createAdmissionClient();
-  cp = await startControlPlane({ apiServerArgs: identity.apiServerArgs });
+  cp = await startControlPlane({ apiServerArgs: identity.apiServerArgs, seed: "cluster" });
   await installHookPolicy(cp);
   await installClusterDefinition(cp);
   const metadata = { name: "bot", namespace: TEAM };
