@@ -8,6 +8,7 @@ import { NOW } from "../rollouts/fixtures.ts";
 import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
 import type { Step, System } from "./explorer.ts";
 import { text } from "./replica.ts";
+import type { Event } from "./rolloutevent.ts";
 import { begun, conditionOf, ended, keyOf, objectsOf, versionOf, wanting } from "./rolloutobjects.ts";
 import { RolloutReplica, type Weakness } from "./rolloutreplica.ts";
 
@@ -41,29 +42,6 @@ export interface RolloutScenario {
   readonly objects?: Readonly<Record<string, readonly KubeObject[]>>;
 }
 
-/** The story begins at rest: with the rollout as the operator has left it. */
-export async function restedRollout(scenario: RolloutScenario): Promise<RolloutScenario> {
-  const fleet = new RolloutFleet(scenario);
-  await fleet.prepare();
-  const creationTimestamp = new Date(NOW.getTime() - (scenario.createdAgo ?? 0)).toISOString();
-  fleet.api.edit("hookrollouts", ROLLOUT, (object) => ({
-    ...object,
-    metadata: { ...object.metadata, creationTimestamp },
-  }));
-  const lists = ["hookrollouts", "clusters"].map((plural) => [plural, fleet.api.list(plural)]);
-  return { ...scenario, objects: Object.fromEntries(lists) };
-}
-
-export type Event =
-  | "a replica is killed"
-  | "leadership moves"
-  | "an answer is lost"
-  | "a go is vetoed"
-  | "Cluster API gives up"
-  | "a minute passes"
-  | "four minutes pass"
-  | "an hour passes";
-
 /** Of a Cluster that Cluster API asks about, or that it may begin with. */
 interface Call {
   readonly target: string;
@@ -75,7 +53,7 @@ interface Call {
   isGo: boolean;
 }
 
-const ROLLOUT = "upgrades";
+export const ROLLOUT = "upgrades";
 const STEP_MS = 60;
 const FINE = /^(get|list clusters|put)/;
 const COARSE = /^(get hookrollouts|put)/;

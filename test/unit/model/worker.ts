@@ -9,7 +9,8 @@ import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios } from "./release.ts";
 import { stopClocks } from "./replica.ts";
 import { rolloutScenarios, weakRollouts } from "./rollout.ts";
-import { restedRollout, RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
+import { restedRollout } from "./restedrollout.ts";
+import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 import { statusScenarios } from "./status.ts";
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
