@@ -58,6 +58,10 @@ test("Cluster API's Pod asks the operator's Pods, and deletes a Cluster when it 
   const policy = policyRef("team-a", "protect");
   await applyPolicy(cluster, policy, { rules: [approvalRule(HOOK)] });
   await createCluster(cluster, { namespace: "team-a", name: "prod" });
+  // Until then its first patch can take an approval away: it sets annotations that it found empty to null.
+  await cluster.waitFor("Cluster API to create the Cluster's parts", async () => {
+    return (await cluster.get(clusterRef("team-a", "prod")))["spec"].controlPlaneRef !== undefined;
+  });
   await deleteCluster(cluster, "team-a", "prod");
   await heldRow(cluster, policy, "prod", HOOK);
   assert.notEqual((await cluster.get(clusterRef("team-a", "prod"))).metadata.finalizers, undefined);
