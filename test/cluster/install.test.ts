@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { attachCluster } from "./cluster.ts";
+import { holdsUntilApproved } from "./held.ts";
 import {
   hookpolicy,
   installRelease,
@@ -16,8 +15,7 @@ import {
   warnings,
 } from "./operatorpods.ts";
 
-const SCALINGS = 6;
-const HOOK = "BeforeClusterDelete";
+const SCALINGS = 4;
 
 let cluster: ControlPlane;
 before(async () => {
@@ -55,18 +53,7 @@ test("the replicas run on different nodes, whenever they are started", async () 
 });
 
 test("Cluster API's Pod asks the operator's Pods, and deletes a Cluster when it is approved", async () => {
-  const policy = policyRef("team-a", "protect");
-  await applyPolicy(cluster, policy, { rules: [approvalRule(HOOK)] });
-  await createCluster(cluster, { namespace: "team-a", name: "prod" });
-  // Until then its first patch can take an approval away: it sets annotations that it found empty to null.
-  await cluster.waitFor("Cluster API to create the Cluster's parts", async () => {
-    return (await cluster.get(clusterRef("team-a", "prod")))["spec"].controlPlaneRef !== undefined;
-  });
-  await deleteCluster(cluster, "team-a", "prod");
-  await heldRow(cluster, policy, "prod", HOOK);
-  assert.notEqual((await cluster.get(clusterRef("team-a", "prod"))).metadata.finalizers, undefined);
-  await approve(cluster, "team-a", "prod");
-  await waitUntilGone(cluster, "team-a", "prod");
+  await holdsUntilApproved(cluster, "team-a");
 });
 
 test("without a replica `hookpolicy doctor` says that the statuses of policies are old", async () => {
