@@ -8,10 +8,12 @@ import { holdsUntilApproved } from "./held.ts";
 import {
   hookpolicy,
   installRelease,
+  NAMESPACE,
   nodeOf,
   removeRelease,
   replicas,
   scale,
+  SELECTOR,
   warnings,
 } from "./operatorpods.ts";
 
@@ -37,6 +39,18 @@ test("a replica starts without a Warning, and is ready when it has loaded", asyn
     all.filter((warning) => !BUSY.test(warning)),
     [],
   );
+});
+
+test("the log of a start has no warning, and says which kinds were listed", async () => {
+  const logs = await cluster.kubectl("logs", "-n", NAMESPACE, "-l", SELECTOR, "--tail=-1");
+  const lines = logs.split("\n");
+  assert.deepEqual(
+    lines.filter((line) => / (?:WARN|ERROR) /.test(line)),
+    [],
+  );
+  const listed = lines.filter((line) => line.includes("Listed for the first time"));
+  assert.ok(listed.length > 0);
+  assert.ok(listed.every((line) => / resource=\S+ objects=\d+/.test(line)));
 });
 
 test("the replicas run on different nodes, whenever they are started", async () => {
