@@ -21,6 +21,7 @@ const LEASE = {
   namespace: NAMESPACE,
   name: "hookpolicy",
 };
+const PATIENT = { timeoutMs: 180_000, everyMs: 500 };
 /** The test of a process that hangs need not wait for the end of a minute in which it does nothing. */
 const HANG_GRACE = "/spec/template/spec/containers/0/livenessProbe/terminationGracePeriodSeconds";
 const WARM_UP_MS = 2_000;
@@ -147,11 +148,11 @@ test("a replica without memory is ended by the kernel and started again, and eac
   const [pod] = await replicas(cluster);
   assert.ok(pod);
   const { name } = pod.metadata;
-  const before = containerOf(pod);
+  const { restartCount } = containerOf(pod);
   const calls = await underLoad(t, async () => {
     await takeMemory(pod);
     await cluster.waitFor("kubelet to restart it", async () => {
-      return containerOf(await podOf(name)).restartCount > before.restartCount;
+      return containerOf(await podOf(name)).restartCount > restartCount;
     });
     await isRolledOut(cluster, NAMESPACE, DEPLOYMENT.name);
   });
@@ -209,8 +210,7 @@ test("after the power cut of all nodes what was held is held, and released when 
   const [namespace, name] = ["load", "held"];
   await deleteCluster(cluster, namespace, name);
   await heldRow(cluster, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
-  const before = await replicas(cluster);
-  const started = restartsOf(before);
+  const started = restartsOf(await replicas(cluster));
   for (let node = NODES; node > 0; node--) await cutNode(node);
   const begin = performance.now();
   const seconds = (): string => `${((performance.now() - begin) / 1000).toFixed(0)} s`;
@@ -234,8 +234,6 @@ test("after the power cut of all nodes what was held is held, and released when 
   await waitFor("the Cluster to be gone", gone, PATIENT);
   t.diagnostic(`the Cluster is gone after ${seconds()}`);
 });
-
-const PATIENT = { timeoutMs: 180_000, everyMs: 500 };
 
 function restartsOf(pods: readonly KubeObject[]): number {
   return pods.reduce((sum, pod) => sum + containerOf(pod).restartCount, 0);
