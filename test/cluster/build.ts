@@ -2,6 +2,7 @@
 
 import {
   clusterApiBinaries,
+  clusterctlBinary,
   controlPlaneBinaries,
   helmBinary,
   nodeBinaries,
@@ -25,5 +26,6 @@ if (await havePackages()) {
   await nodeBinaries();
   await clusterApiBinaries();
   await helmBinary();
+  await clusterctlBinary();
   for (const image of [pauseImage, dnsImage, clusterApiImage, nodeJsImage]) await image();
 } else process.exitCode = NO_PACKAGES;

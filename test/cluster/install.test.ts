@@ -3,21 +3,21 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { attachCluster } from "./cluster.ts";
+import { holdsUntilApproved } from "./held.ts";
 import {
   hookpolicy,
   installRelease,
+  NAMESPACE,
   nodeOf,
   removeRelease,
   replicas,
   scale,
+  SELECTOR,
   warnings,
 } from "./operatorpods.ts";
 
-const SCALINGS = 6;
-const HOOK = "BeforeClusterDelete";
+const SCALINGS = 4;
 
 let cluster: ControlPlane;
 before(async () => {
@@ -41,6 +41,18 @@ test("a replica starts without a Warning, and is ready when it has loaded", asyn
   );
 });
 
+test("the log of a start has no warning, and says which kinds were listed", async () => {
+  const logs = await cluster.kubectl("logs", "-n", NAMESPACE, "-l", SELECTOR, "--tail=-1");
+  const lines = logs.split("\n");
+  assert.deepEqual(
+    lines.filter((line) => / (?:WARN|ERROR) /.test(line)),
+    [],
+  );
+  const listed = lines.filter((line) => line.includes("Listed for the first time"));
+  assert.ok(listed.length > 0);
+  assert.ok(listed.every((line) => / resource=\S+ objects=\d+/.test(line)));
+});
+
 test("the replicas run on different nodes, whenever they are started", async () => {
   const seen: string[][] = [];
   for (let n = 0; n < SCALINGS; n++) {
@@ -55,14 +67,7 @@ test("the replicas run on different nodes, whenever they are started", async () 
 });
 
 test("Cluster API's Pod asks the operator's Pods, and deletes a Cluster when it is approved", async () => {
-  const policy = policyRef("team-a", "protect");
-  await applyPolicy(cluster, policy, { rules: [approvalRule(HOOK)] });
-  await createCluster(cluster, { namespace: "team-a", name: "prod" });
-  await deleteCluster(cluster, "team-a", "prod");
-  await heldRow(cluster, policy, "prod", HOOK);
-  assert.notEqual((await cluster.get(clusterRef("team-a", "prod"))).metadata.finalizers, undefined);
-  await approve(cluster, "team-a", "prod");
-  await waitUntilGone(cluster, "team-a", "prod");
+  await holdsUntilApproved(cluster, "team-a");
 });
 
 test("without a replica `hookpolicy doctor` says that the statuses of policies are old", async () => {

@@ -57,9 +57,10 @@ export function networkOf(node: number): string {
   return `/proc/${readFileSync(join(RUN_FOLDER, `n${node}`, "pid"), "utf8").trim()}/ns/net`;
 }
 
-/** The last lines of each log of the nodes. */
-export async function nodeLogs(lines = 5): Promise<string> {
-  const { stdout } = await run("sh", ["-c", `tail -n ${lines} "$1"/n*/log/*.log`, "sh", RUN_FOLDER]);
+/** The last lines of each log of the nodes, and more of those of their Pods: who held, and who did not ask. */
+export async function nodeLogs(): Promise<string> {
+  const tails = `cd "$1"; tail -n 5 n*/log/*.log; tail -n 60 n*/upper/var/log/pods/*/*/*.log | cut -c 1-500`;
+  const { stdout } = await run("sh", ["-c", tails, "sh", RUN_FOLDER], { maxBuffer: 64 * 1024 * 1024 });
   return stdout;
 }
 

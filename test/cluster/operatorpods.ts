@@ -27,7 +27,7 @@ const EXTENSION = {
 export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
   (plural) => `${plural}.hookpolicy.dev`,
 );
-const SELECTOR = "app.kubernetes.io/name=hookpolicy";
+export const SELECTOR = "app.kubernetes.io/name=hookpolicy";
 
 /** As docs/install.md says it for kubectl; Cluster API has discovered it when this resolves. */
 export async function installRelease(cp: ControlPlane): Promise<void> {

@@ -72,8 +72,8 @@ async function runTests(files: readonly string[]): Promise<boolean> {
 }
 
 function notTested(reason: string): void {
-  say(`test-cluster: NOT TESTED on nodes, because ${reason}.`);
-  say(`Nothing of this ran: ${globSync(FILES, { cwd: ROOT }).toSorted().join(", ")}`);
+  const files = globSync(FILES, { cwd: ROOT }).toSorted().join(", ");
+  say(`test-cluster: NOT TESTED on nodes (${files}), because ${reason}`);
 }
 
 async function main(): Promise<void> {

@@ -1,0 +1,25 @@
+/** What the operator is there for, from end to end: through Pods, Services and names. */
+
+import assert from "node:assert/strict";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
+import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+
+const HOOK = "BeforeClusterDelete";
+
+/** A Cluster is deleted when it is approved, and not before. */
+export async function holdsUntilApproved(cp: ControlPlane, namespace: string): Promise<void> {
+  const name = "prod";
+  const policy = policyRef(namespace, "protect");
+  await applyPolicy(cp, policy, { rules: [approvalRule(HOOK)] });
+  await createCluster(cp, { namespace, name });
+  // Cluster API's first patch, which says where they are, would take an approval away: it sets annotations to null.
+  await cp.waitFor("Cluster API to create the Cluster's parts", async () => {
+    return (await cp.get(clusterRef(namespace, name)))["spec"].controlPlaneRef !== undefined;
+  });
+  await deleteCluster(cp, namespace, name);
+  await heldRow(cp, policy, name, HOOK);
+  assert.notEqual((await cp.get(clusterRef(namespace, name))).metadata.finalizers, undefined);
+  await approve(cp, namespace, name);
+  await waitUntilGone(cp, namespace, name);
+}
