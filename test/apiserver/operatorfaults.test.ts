@@ -31,7 +31,7 @@ const NOT_CONFIRMED = /^HookPolicy could not confirm the decision/;
 let lab: Lab;
 let cp: ControlPlane;
 before(async () => {
-  lab = await startLab();
+  lab = await startLab({ seed: undefined });
   cp = lab.cp;
 });
 after(async () => await lab?.stop());

@@ -5,6 +5,7 @@ import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import type { SeedName } from "../controlplane/seed.ts";
 import { clusterRef, FIRST_VERSION, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   installHookPolicy,
@@ -112,9 +113,11 @@ export async function beginUpgrade(cp: ControlPlane, namespace: string, name: st
   await cp.patch(clusterRef(namespace, name), { metadata: { annotations } });
 }
 
-/** The operator runs and is ready. */
-export async function startLab(): Promise<Lab> {
-  const cp = await startControlPlane({ seed: "cluster" });
+/** The operator runs and is ready. `seed: undefined` for those who remove what is installed, and install it again. */
+export async function startLab(
+  { seed }: { readonly seed: SeedName | undefined } = { seed: "cluster" },
+): Promise<Lab> {
+  const cp = await startControlPlane(seed === undefined ? {} : { seed });
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
