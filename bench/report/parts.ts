@@ -70,6 +70,8 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "failed-rolling-restart",
       "held-99-expensive-policies",
       "held-100-expensive-policies",
+      "bare-99-expensive-policies",
+      "stretch-expensive-policies",
     ],
     why: "A process that is killed takes the calls with it that it is answering; and an API server on the same two cores slows down everything beside it.",
   },
