@@ -14,6 +14,7 @@ import { type Call, type Judgement, judge } from "./judge.ts";
 import { arrangeDefault, Lab } from "./lab.ts";
 import { load } from "./load.ts";
 import type { Stretch } from "./looptimes.ts";
+import { yieldCores } from "./priority.ts";
 import type { Scenario } from "./scenario.ts";
 import { DEFAULT_HOOK } from "./subjects.ts";
 
@@ -70,6 +71,7 @@ async function prepare(lab: Lab, scenario: Scenario): Promise<void> {
     await lab.addReplica({ ...options, ...(scenario.fromOthers === true && observed) });
   }
   await scenario.settle?.(lab);
+  if (scenario.fromOthers === true) await yieldCores(lab.cp);
 }
 
 function loopTimes(lab: Lab, index: number): string {
