@@ -51,6 +51,13 @@ export function tooLarge(object: Subject): Denial {
   return invalid(object, [{ path: "spec", message: "too large to be checked: make several of it" }]);
 }
 
+/** Nothing is known of the object, because its review was not read. */
+export function unread(): Denial {
+  const message =
+    "the object is too large to be checked (labels, managed fields and spec together): remove what it does not need";
+  return { code: 422, reason: "Invalid", message, details: { group: GROUP } };
+}
+
 export function forbidden(object: Subject, errors: readonly FieldError[]): Denial {
   const message = `${nameOf(object)} is forbidden: ${list(errors)}`;
   return denial(object, { code: 403, reason: "Forbidden", message }, causes("FieldValueForbidden", errors));

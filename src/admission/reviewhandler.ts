@@ -7,7 +7,7 @@
 import type { Logger } from "../api/logger.ts";
 import { policyName } from "../policy/policyref.ts";
 import { reviewAccess } from "./access.ts";
-import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable } from "./denial.ts";
+import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
 import type { Examined } from "./examine.ts";
 import type { Examiner } from "./examiner.ts";
 import { surroundOverride } from "./overridereview.ts";
@@ -37,11 +37,12 @@ const ADMITTED: Verdict = { warnings: [] };
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
   return async (body) => {
-    const head = body.length > MAX_REVIEW_BYTES ? undefined : readHead(body);
+    const head = readHead(body);
     if (head === undefined) {
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
+    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread(), warnings: [] });
     const verdict = await judgeInTurn(head, body, deps);
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };

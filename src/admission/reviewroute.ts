@@ -2,11 +2,11 @@
 
 import { CLUSTER_ADMISSION_PATH, type ClusterAdmissionDeps, createClusterHandler } from "./clusterhandler.ts";
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./reviewhandler.ts";
-import { NOT_REVIEWED } from "./review.ts";
+import { refuseUnread } from "./unread.ts";
 
 export interface AdmissionRoutes {
   readonly routes: readonly { readonly path: string; handle(body: Buffer): Promise<string> }[];
-  readonly undecodable: () => string;
+  readonly undecodable: typeof refuseUnread;
 }
 
 export interface RouteDeps {
@@ -20,6 +20,6 @@ export function createAdmissionRoutes({ policies, clusters }: RouteDeps): Admiss
       { path: ADMISSION_PATH, handle: createAdmissionHandler(policies) },
       { path: CLUSTER_ADMISSION_PATH, handle: createClusterHandler(clusters) },
     ],
-    undecodable: () => NOT_REVIEWED,
+    undecodable: refuseUnread,
   };
 }

@@ -27,7 +27,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
     ...createHandler(hook, served.blocking.has(hook), deps),
   }));
   return {
-    routes: [{ path: DISCOVERY_PATH, authenticated: false, handle: discover }, ...handlers],
+    routes: [{ path: DISCOVERY_PATH, ignoresBody: true, handle: discover }, ...handlers],
     forget: (clusterUID) => {
       for (const { forget } of handlers) forget(clusterUID);
       deps.answers.forget(clusterUID);

@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../log/sparing.ts";
-import type { HookRoute, HookServerOptions } from "./hookserver.ts";
+import type { HookRoute, HookServerOptions, UndecodableReason } from "./hookserver.ts";
 import { type Body, type HookRequest, readBody } from "./requestbody.ts";
 import {
   createGuard,
@@ -17,13 +17,21 @@ import {
   type NodeServer,
   type TlsServer,
 } from "./tlsserver.ts";
+import { WholeBody } from "./wholebody.ts";
 
 const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 
 export type AdmissionRoute = Pick<HookRoute, "path"> & { handle(body: Buffer): string | Promise<string> };
 
-export interface AdmissionServerOptions extends Omit<HookServerOptions, "routes"> {
+export interface AdmissionServerOptions extends Omit<HookServerOptions, "routes" | "undecodable"> {
   readonly routes: readonly AdmissionRoute[];
+  /** The JSON text that refuses a review which cannot be handled; `head` is the beginning of its body. */
+  readonly undecodable: (path: string, reason: UndecodableReason, head: Buffer) => string;
+}
+
+interface Received {
+  readonly body: Body | undefined;
+  readonly raw: HookRequest;
 }
 
 type App = FastifyInstance<NodeServer, HookRequest, ServerResponse<HookRequest>>;
@@ -76,22 +84,24 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
     log.error("Failed to answer a review", { error });
     return send(reply, 500, INTERNAL_ERROR);
   });
-  const answer = async (route: AdmissionRoute, body: Body | undefined): Promise<string> => {
-    if (typeof body === "string") {
-      complain("Refused a call", { path: route.path, reason: body });
-      return options.undecodable(route.path, body);
+  const answer = async (route: AdmissionRoute, { body, raw }: Received): Promise<string> => {
+    const { path } = route;
+    if (typeof body === "string" && body !== "unread") {
+      complain("Refused a call", { path, reason: body });
+      return options.undecodable(path, body, raw.head);
     }
+    const bytes = body instanceof WholeBody ? body.bytes() : Buffer.alloc(0);
     try {
-      return await route.handle(body?.bytes() ?? Buffer.alloc(0));
+      return await route.handle(bytes);
     } catch (error) {
-      log.error("Failed to answer a review", { path: route.path, error });
-      return options.undecodable(route.path, "internal");
+      log.error("Failed to answer a review", { path, error });
+      return options.undecodable(path, "internal", bytes);
     }
   };
   for (const route of options.routes) {
-    app.post<{ Body: Body | undefined }>(route.path, async ({ body }, reply) => {
-      if (typeof body === "string") reply.header("connection", "close");
-      return send(reply, 200, await answer(route, body));
+    app.post<{ Body: Body | undefined }>(route.path, async (request, reply) => {
+      if (typeof request.body === "string") reply.header("connection", "close");
+      return send(reply, 200, await answer(route, request));
     });
   }
   return app;

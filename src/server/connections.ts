@@ -15,6 +15,8 @@ export class Connection {
   secure: Socket | undefined;
   /** Requests that wait for their answer. */
   waiting = 0;
+  /** How many of them have not arrived as a whole. */
+  reading = 0;
   /** Grows with every answer on any connection; below 0: no answer so far. */
   lastAnswer = -1;
   /** Whether this connection ends with its next answer, although others do not. */
@@ -140,14 +142,15 @@ export class Connections {
   }
 
   /**
-   * Connections that never sent a request are closed first. An idle client may be about to send one, so its connection
-   * is closed gracefully and the client retries.
+   * Connections that never sent a whole request are closed first, the oldest before the others: a body can be sent slowly
+   * to keep a connection. An idle client may be about to send one, so its connection is closed gracefully and the client
+   * retries.
    */
   #makeRoom(): void {
     const all = [...this.#all];
     const newcomer = all.pop();
     const [idle = newcomer] = all
-      .filter(({ waiting }) => waiting === 0)
+      .filter(({ waiting, reading }) => waiting === reading)
       .toSorted((a, b) => a.lastAnswer - b.lastAnswer);
     if (idle === undefined) return;
     if (idle.lastAnswer < 0) idle.accepted.destroy();

@@ -19,18 +19,20 @@ import {
   type TlsServer,
   type TlsServerOptions,
 } from "./tlsserver.ts";
-import type { WholeBody } from "./wholebody.ts";
+import { WholeBody } from "./wholebody.ts";
 
 export interface HookRoute {
   readonly path: string;
   /** Answered only for clients that `HookServerOptions.clients` accepts. */
   readonly authenticated?: boolean;
+  /** `handle` gets an empty body, and nothing of that of the request is kept: anyone may send one. */
+  readonly ignoresBody?: boolean;
   /** Returns the JSON text of the answer for any `body`; it should not throw. */
   handle(body: WholeBody): string | Promise<string>;
 }
 
 /** "internal": `handle` threw, which is a bug. */
-export type UndecodableReason = Exclude<Body, WholeBody> | "unauthenticated" | "internal";
+export type UndecodableReason = Exclude<Body, WholeBody | "unread"> | "unauthenticated" | "internal";
 
 export interface HookServerOptions extends TlsServerOptions {
   readonly routes: readonly HookRoute[];
@@ -40,10 +42,12 @@ export interface HookServerOptions extends TlsServerOptions {
 
 type Response = ServerResponse<HookRequest>;
 
+const NO_BODY = new WholeBody([]);
+
 export function createHookServer(options: HookServerOptions): TlsServer {
   const { log, undecodable } = options;
   const tlsServer = createTlsServer(options);
-  const { server, connections, room, breakOff } = tlsServer;
+  const { server, connections, limits, room, breakOff } = tlsServer;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const guard = createGuard(options);
   const complain = sparing(log);
@@ -58,11 +62,14 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     const exchange = { request, response };
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
     if (route === undefined) return respond(exchange, { status: 404, text: NOT_FOUND });
-    readBody(request, tlsServer, (body) => call(route, body, exchange));
+    // Before the body is read: what a client without a certificate sends takes no room.
+    const isRefused = route.authenticated === true && guard(route.path, request.socket);
+    const ignores = isRefused || route.ignoresBody === true;
+    readBody(request, { limits, room, ignores }, (body) => call(route, body, { ...exchange, isRefused }));
   }
 
-  function call(route: HookRoute, body: Body, exchange: Exchange): void {
-    const close = typeof body === "string";
+  function call(route: HookRoute, body: Body, exchange: Exchange & { readonly isRefused: boolean }): void {
+    const close = typeof body === "string" && (body !== "unread" || !exchange.request.complete);
     const answer = (text: string): void => respond(exchange, { status: 200, text, close });
     const refuse = (reason: UndecodableReason): void => {
       try {
@@ -76,14 +83,13 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       log.error("Failed to answer a hook", { path: route.path, error });
       refuse("internal");
     };
-    if (route.authenticated === true && guard(route.path, exchange.request.socket))
-      return refuse("unauthenticated");
-    if (typeof body === "string") {
+    if (exchange.isRefused) return refuse("unauthenticated");
+    if (typeof body === "string" && body !== "unread") {
       complain("Refused a call", { path: route.path, reason: body });
       return refuse(body);
     }
     try {
-      const text = route.handle(body);
+      const text = route.handle(body === "unread" ? NO_BODY : body);
       if (typeof text === "string") answer(text);
       else text.then(answer, fail);
     } catch (error) {

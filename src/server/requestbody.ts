@@ -10,8 +10,15 @@ import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
 import { WholeBody } from "./wholebody.ts";
 
-/** "too-large": in bytes, or in values (bodyvalues.ts). "no-room": other bodies take all of it (bodyroom.ts). */
-export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
+/**
+ * "too-large": in bytes, or in values (bodyvalues.ts). "no-room": other bodies take all of it (bodyroom.ts). "unread":
+ * its answer does not depend on it.
+ */
+export type Body = WholeBody | "too-large" | "no-room" | "incomplete" | "unread";
+
+const NOTHING = Buffer.alloc(0);
+/** No more than each request may take beyond the room for all. */
+const HEAD_BYTES = 64 * 1024;
 
 /**
  * Carries what the server keeps of a request. A WeakMap would keep it much longer than the request: V8 treats the
@@ -19,6 +26,8 @@ export type Body = WholeBody | "too-large" | "no-room" | "incomplete";
  */
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
+  /** The beginning of a body that was refused, which is still there to tell what the request was about. */
+  head: Buffer = NOTHING;
   readonly taken: Taken = { bytes: 0 };
 }
 
@@ -31,8 +40,9 @@ export interface BodyLimits {
   readonly discardedBytes: number;
 }
 
-/** The limits of one body, and the room for all. */
+/** The limits of one body, and the room for all. `ignores`: nothing of it is kept. */
 export interface Bounds {
+  readonly ignores?: boolean;
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
 }
@@ -43,7 +53,7 @@ export interface Bounds {
  */
 export function readBody(
   request: HookRequest,
-  { limits: { bodyBytes: limit, discardedBytes }, room }: Bounds,
+  { limits: { bodyBytes: limit, discardedBytes }, room, ignores = false }: Bounds,
   done: (body: Body) => void,
 ): void {
   const { via, taken } = request;
@@ -52,20 +62,23 @@ export function readBody(
   if (Number(request.headers["content-length"] ?? 0) > discardLimit) return done("too-large");
   let chunks: Buffer[] = [];
   let size = 0;
-  let refused: Exclude<Body, WholeBody> | undefined;
+  let refused: Exclude<Body, WholeBody> | undefined = ignores ? "unread" : undefined;
   let isDone = false;
+  if (via !== undefined) via.reading += 1;
   const finish = (body: Body): void => {
     if (isDone) return;
     isDone = true;
+    if (via !== undefined) via.reading -= 1;
     done(body);
   };
-  const drop = (): void => {
+  const drop = (last: Buffer = NOTHING): void => {
+    if (request.head === NOTHING) request.head = headOf([...chunks, last]);
     chunks = [];
     room.leave(taken);
   };
   const giveUp = (): void => {
     if (isDone) return;
-    refused ??= "incomplete"; // drops what still arrives
+    if (refused === undefined || refused === "unread") refused = "incomplete"; // drops what still arrives
     drop();
     finish(refused);
   };
@@ -77,19 +90,27 @@ export function readBody(
   }
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > limit) refused ??= "too-large";
+    if (size > limit && (refused === undefined || refused === "unread")) refused = "too-large";
     else if (refused === undefined && !room.take(taken, chunk.length)) refused = "no-room";
     if (refused === undefined) {
       chunks.push(chunk);
       return;
     }
-    drop();
+    drop(chunk);
     if (size > discardLimit) finish(refused);
   });
   request.once("end", () => {
     const body = refused ?? new WholeBody(chunks);
     chunks = []; // otherwise they stay in memory beside the whole body as long as the request
-    finish(typeof body !== "string" && hasTooManyValues(body) ? "too-large" : body);
+    if (typeof body === "string" || !hasTooManyValues(body)) return finish(body);
+    request.head = headOf([body.bytes()]);
+    finish("too-large");
   });
   request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
+}
+
+/** A copy: the chunks take room. */
+function headOf(chunks: readonly Buffer[]): Buffer {
+  const size = chunks.reduce((sum, { length }) => sum + length, 0);
+  return Buffer.concat(chunks, Math.min(size, HEAD_BYTES));
 }

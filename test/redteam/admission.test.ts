@@ -16,7 +16,7 @@ import {
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
-import { createAdmissionServer } from "../../src/server/admissionserver.ts";
+import { type AdmissionServerOptions, createAdmissionServer } from "../../src/server/admissionserver.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import { hookOverride, JANE, reviewOf } from "../unit/admission/reviews.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
@@ -44,8 +44,13 @@ interface Lab {
 
 const UID = "4f1d6a3e-the-uid-that-approves";
 
+interface Opening extends Pick<AdmissionServerOptions, "limits"> {
+  readonly closed?: boolean;
+  readonly allowed?: boolean;
+}
+
 /** `closed`: only clients with a certificate of `clients` for the API server are answered. */
-async function start(t: TestContext, { closed = false, allowed = true } = {}): Promise<Lab> {
+async function start(t: TestContext, { closed = false, allowed = true, limits }: Opening = {}): Promise<Lab> {
   const log = createRecorder();
   const asked: string[] = [];
   let [open, most] = [0, 0];
@@ -76,7 +81,10 @@ async function start(t: TestContext, { closed = false, allowed = true } = {}): P
   await admission.warm();
   t.after(async () => await admission.close());
   const authority = closed ? await authorityOf(t) : undefined;
-  const port = await serve(t, admission, authority);
+  const port = await serve(t, admission, {
+    ...(authority !== undefined && { clients: authority }),
+    ...(limits !== undefined && { limits }),
+  });
   return { port, asked, atOnce: () => most };
 }
 
@@ -92,7 +100,7 @@ const NO_CLUSTERS: AdmissionOptions["clusters"] = {
 async function serve(
   t: TestContext,
   admission: Admission,
-  authority: ClientAuthority | undefined,
+  more: Pick<AdmissionServerOptions, "clients" | "limits">,
 ): Promise<number> {
   const server = createAdmissionServer({
     host: "127.0.0.1",
@@ -101,7 +109,7 @@ async function serve(
     ...admission,
     // Not of the admission port: it shows whether the event loop turns.
     routes: [...admission.routes, { path: "/hook", handle: () => '"answered"' }],
-    ...(authority !== undefined && { clients: authority }),
+    ...more,
     log: createRecorder(),
   });
   const { port } = await server.listen();
@@ -325,6 +333,31 @@ test("what is over the limit is never admitted: the API server would store it un
   );
   assert.ok(answers.every(({ uid, allowed }) => uid === "review-1" && !allowed));
 });
+
+/** A gate that its author may not create, in an object that is larger than what is read. */
+function hidden(labels: object, over: object = {}): object {
+  const object = { ...gated(), ...over };
+  return { ...object, metadata: { name: "hidden", namespace: "team-a", labels } };
+}
+
+const TOO_LARGE: Readonly<
+  Record<string, readonly [code: number, object, AdmissionServerOptions["limits"]?]>
+> = {
+  "has more values than are read": [
+    422,
+    hidden(Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`l${index}`, ""]))),
+  ],
+  "is longer than is examined": [422, hidden({ long: "<".repeat(5 * 1024 * 1024) })],
+  "is longer than is read": [422, hidden({ long: "x".repeat(200_000) }), { bodyBytes: 100_000 }],
+  "finds no room besides others": [429, hidden({ long: "x".repeat(200_000) }), { bodiesBytes: 0 }],
+};
+for (const [what, [expected, object, limits]] of Object.entries(TOO_LARGE)) {
+  test(`a policy whose review ${what} is refused: the API server would store it unreviewed`, async (t) => {
+    const { port } = await start(t, { allowed: false, ...(limits !== undefined && { limits }) });
+    const { uid, allowed, status } = await review(port, object);
+    assert.deepEqual([uid, allowed, status?.code], ["review-1", false, expected]);
+  });
+}
 
 test("a review of many gates asks the API server a few questions at a time", async (t) => {
   const lab = await start(t);

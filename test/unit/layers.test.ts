@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   rollouts: ["api", "policy", "operations"],
   controller: ["api", "policy", "operations", "rollouts"],
   hooks: ["api", "policy", "kube", "controller/ports.ts", "server/hookserver.ts", "server/wholebody.ts"],
-  admission: ["api", "policy", "operations", "server/turns.ts"],
+  admission: ["api", "policy", "operations", "server/hookserver.ts", "server/turns.ts"],
   audit: ["api", "policy", "hooks", "admission/clusterhandler.ts", "metrics/metrics.ts"],
   certificates: ["api", "policy", "log", "kube", "server", "events", "metrics/metrics.ts"],
   objects: ["api", "policy", "kube"],

@@ -129,6 +129,15 @@ test("a deleted policy with a finalizer of the tenant's own cannot be edited to 
   assert.equal(await cp.find(ref), undefined);
 });
 
+test("a policy is not stored unreviewed because its labels make its review too large", async () => {
+  const labels = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`l${index}`, ""]));
+  const { metadata, ...object } = policy("large", [SPY]);
+  await assert.rejects(
+    tenant.create({ ...object, metadata: { ...metadata, labels } }),
+    /the object is too large to be checked/,
+  );
+});
+
 test("the finalizer goes from a deleted policy that the operator cannot evaluate", async () => {
   const object = policy("unclear", [OWN], [FINALIZER]);
   const ref = { ...object, name: "unclear", namespace: TEAM };
