@@ -1,6 +1,6 @@
 /** The status of a HookRollout as a pure function of what is stored, of its members in memory and of the time. */
 
-import { compare, parse } from "semver";
+import { parse } from "semver";
 import {
   CONDITION,
   type HookRollout,
@@ -24,6 +24,7 @@ import { type Member, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/slots.ts";
 import { countingFailures, haltingStage, hasPassed } from "../rollouts/stages.ts";
+import { newestFirst, sharedTargets } from "../rollouts/targetshares.ts";
 import { type Finding, withTransitions } from "./conditions.ts";
 
 /** A member as memory knows it. */
@@ -227,21 +228,25 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
   const known = (stored?.targets ?? []).map(({ version = "" }) => version);
   const wanted = new Set<string>();
-  const active = new Set(slots.running.map(({ target = "" }) => target));
+  const active = new Map<string, Set<string>>();
+  const follow = (version: string, namespace = ""): void => {
+    active.set(version, (active.get(version) ?? new Set()).add(namespace));
+  };
+  for (const { target = "", namespace } of slots.running) follow(target, namespace);
   for (const { cluster } of members) {
     const target = targetOf("Upgrade", cluster);
     wanted.add(target);
-    if (!isAtTarget(cluster, target)) active.add(target);
+    if (!isAtTarget(cluster, target)) follow(target, cluster.metadata.namespace);
   }
+  const rest = known.filter((version) => !active.has(version) && wanted.has(version));
   const versions = [
-    ...known.filter((version) => active.has(version)),
-    ...[...active].filter((version) => !known.includes(version)),
-    ...known.filter((version) => !active.has(version) && wanted.has(version)),
-  ].filter((version) => parse(version) !== null);
+    ...sharedTargets(active, MAX_TARGETS),
+    ...rest.filter((version) => parse(version) !== null),
+  ];
   const byStage: ByStage = Map.groupBy(members, ({ member }) => member.stage);
   return versions
     .slice(0, MAX_TARGETS)
-    .toSorted((a, b) => compare(b, a))
+    .toSorted(newestFirst)
     .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage }, version, now) }));
 }
 

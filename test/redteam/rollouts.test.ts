@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { MAX_TARGETS } from "../../src/api/hookpolicy.ts";
 import type { Steps } from "../../src/api/steps.ts";
 import { inSlices } from "../../src/controller/slices.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
@@ -37,6 +38,20 @@ describe("forged calls about the first of the queue", () => {
     assert.deepEqual([...reasons], ["go", "ClaimExpires"]);
     assert.deepEqual(replica.api.running("upgrades"), []);
   });
+});
+
+test("a tenant whose Clusters want more versions than a rollout follows keeps no other namespace out", async () => {
+  const tenants = Array.from({ length: MAX_TARGETS }, (_, index) => {
+    const { metadata, ...cluster } = waitingCluster(`t${index}`);
+    const topology = { className: "lab", version: `v1.99.${index}` };
+    return { ...cluster, metadata: { ...metadata, namespace: "tenant" }, topology };
+  });
+  const status = readyStatus({ scope: scopeOf(hookRollout({}).spec) });
+  const replica = replicaOf({ clusters: tenants, status });
+  await replica.reconciler.reconcile("upgrades");
+  replica.put(A);
+  await replica.reconciler.reconcile("upgrades");
+  assert.equal(reasonOf(await confirm(replica, A)), "go");
 });
 
 test("a rollout from before a restore of etcd is not what memory knows under the same generation", async () => {
