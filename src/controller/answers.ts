@@ -16,7 +16,8 @@ import type { LiveWorld } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { Candidates } from "./policyset.ts";
 import type { AskRequest } from "./ports.ts";
-import { type Standing, standing } from "./standingdecision.ts";
+import type { Standing } from "../policy/standing.ts";
+import { standing } from "./standingdecision.ts";
 
 export class Answers {
   readonly #memory: Memory;
@@ -89,7 +90,7 @@ export class Answers {
     if (decision.rollout !== undefined) return undefined;
     // Only a remembered operation stays identical from one call to the next.
     if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
-    return standing(this.#memory, known, { decision, hook: call.hook, at });
+    return standing(this.#memory, known, { decision, call, at });
   }
 
   /**

@@ -1,23 +1,22 @@
 /** Tells whether the operator would repeat a decision from memory: it would if all inputs are identical. */
 
 import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { standsUntil } from "../policy/standing.ts";
+import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
+import { targetVersion } from "../policy/targetversion.ts";
 import type { Memory } from "./memory.ts";
 
-/** Whether the decision still stands. */
-export type Standing = (now: Date) => boolean;
-
-/** Tells so for a decision at `at` about a Cluster that the informer knows. `undefined`: unknown. */
+/** Tells whether a decision still stands that was made at `at` about a Cluster that the informer knows. `undefined`: unknown. */
 export function standing(
   memory: Memory,
   cluster: Cluster,
-  { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
+  { decision, call, at }: { readonly decision: Decision; readonly call: HookCall; readonly at: Date },
 ): Standing | undefined {
   const { policies, overrides, asks, clusters, namespaces } = memory;
   const { namespace = "", uid } = cluster.metadata;
+  const { hook } = call;
   const key = clusterKey(cluster);
   const { compiled } = policies.candidates(namespace);
   const until = standsUntil(compiled, decision);
@@ -28,7 +27,7 @@ export function standing(
     cluster: clusters.get(key),
     namespace: namespaces.get(namespace),
   };
-  return (now) =>
+  const stands = (now: Date): boolean =>
     now >= at &&
     (until === "Never" || now < until) &&
     policies.candidates(namespace).compiled === compiled &&
@@ -36,4 +35,6 @@ export function standing(
     asks.get(uid, hook) === before.ask &&
     clusters.get(key) === before.cluster &&
     namespaces.get(namespace) === before.namespace;
+  const isShown = before.ask !== undefined && targetVersion(before.ask.call) === targetVersion(call);
+  return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
 }

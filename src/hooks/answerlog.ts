@@ -7,6 +7,7 @@ import type { Logger } from "../api/logger.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policyref.ts";
+import type { Standing } from "../policy/standing.ts";
 import type { Answer, HookRequest } from "./codec.ts";
 import { LastAnswers } from "./lastanswers.ts";
 
@@ -19,7 +20,7 @@ export interface Outcome {
   readonly answer: Answer;
   readonly decision?: Decision;
   /** Whether the same request would get the same answer; absent where that is unknown. */
-  readonly stands?: ((now: Date) => boolean) | undefined;
+  readonly stands?: Standing | undefined;
 }
 
 /** Records answers. */

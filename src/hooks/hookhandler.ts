@@ -3,6 +3,7 @@
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { Standing } from "../policy/standing.ts";
 import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
 import {
@@ -26,7 +27,7 @@ export interface DecisionSource {
   /** Decides from memory, without changing any state. */
   ask(request: HookRequest, now: Date): Decision;
   /** Returns a function that tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
-  standing(request: HookRequest, decision: Decision, at: Date): ((now: Date) => boolean) | undefined;
+  standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;
   /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
 }

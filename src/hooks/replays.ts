@@ -4,6 +4,7 @@
  * confirmed again.
  */
 
+import type { Standing } from "../policy/standing.ts";
 import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerVerdict } from "./answerlog.ts";
 import type { ReceivedRequest } from "./codec.ts";
@@ -15,7 +16,7 @@ export interface Replay extends Asked {
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
   readonly text: string;
-  readonly stands: (now: Date) => boolean;
+  readonly stands: Standing;
 }
 
 interface Kept {
@@ -37,8 +38,8 @@ export class Replays {
   readonly #kept = new Map<string, Kept>();
 
   /**
-   * Bytes of the same print may differ, by chance or because a client wants it; those with the same head are about the
-   * same Cluster all the same, and to hold it is all that an answer from here can do.
+   * Bytes of the same print may differ, by chance or because a client wants it. Those with the same head are about the
+   * same Cluster all the same, and an answer is found here only if it would be the same for every call about it.
    */
   find(body: WholeBody, now: Date): Replay | undefined {
     const print = body.print();
@@ -76,7 +77,7 @@ export class Replays {
   }
 
   #put(body: WholeBody, replay: Replay): void {
-    const head = body.headWith(replay.clusterUID, MAX_HEAD);
+    const head = replay.stands.forAnyCall ? headWith(replay.clusterUID, body) : undefined;
     const kept = { replay, print: head === undefined ? undefined : body.print(), head: head ?? "" };
     if (kept.print !== undefined) this.#byPrint.set(kept.print, kept);
     this.#kept.set(replay.clusterUID, kept);
@@ -92,4 +93,17 @@ export class Replays {
     this.forget(replay.clusterUID);
     return undefined;
   }
+}
+
+const UID = '"uid":"';
+
+/**
+ * The body up to the first uid in it, which is that of the Cluster in all that Cluster API sends: quotes in names and
+ * values are escaped there. `undefined`: this uid is another one, or comes late.
+ */
+function headWith(clusterUID: string, body: WholeBody): string | undefined {
+  const head = body.head(MAX_HEAD);
+  const at = head.indexOf(UID);
+  const end = at + UID.length + clusterUID.length + 1;
+  return at >= 0 && head.slice(at + UID.length, end) === `${clusterUID}"` ? head.slice(0, end) : undefined;
 }

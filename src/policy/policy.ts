@@ -5,6 +5,7 @@ import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
+import type { RequestField } from "./targetversion.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 import type { PolicyRef } from "./policyref.ts";
@@ -84,6 +85,8 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
+  /** What its expressions read of the call. */
+  readonly requestFields?: ReadonlySet<RequestField>;
   /** The parts of the Cluster that its expressions with the clock read; absent: not known. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */

@@ -4,6 +4,13 @@ import type { Decision } from "./decision.ts";
 import { after, earliest } from "./instant.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
 
+/** Whether a decision still stands. */
+export interface Standing {
+  (now: Date): boolean;
+  /** Whether every call about the operation would get it: no rule reads what else a call says. */
+  readonly forAnyCall: boolean;
+}
+
 /**
  * Until when the same request gets the same answer, to the second of its retry, which shrinks ahead of an edge;
  * "Never": it never changes. `undefined`: unknown, because an expression reads the clock, or a gate looks at objects.
@@ -13,15 +20,25 @@ export function standsUntil(
   policies: readonly CompiledPolicy[],
   { trace, retryAfterSeconds }: Decision,
 ): Date | "Never" | undefined {
-  const volatile = trace.some(({ rules }, index) =>
-    policies[index]?.rules.some(
-      (rule) => isVolatile(rule) && rules.some(({ rule: name }) => name === rule.name),
-    ),
-  );
-  if (volatile) return undefined;
+  if (speaking(policies, trace).some(isVolatile)) return undefined;
   const edge = earliest(trace.map(({ changesAt }) => changesAt));
   if (edge === "Unknown") return undefined;
   return edge === undefined ? "Never" : after(edge, -retryAfterSeconds * 1000);
+}
+
+/** Whether a rule reads more of a call than its hook and the version of the operation. */
+export function readsCall(policies: readonly CompiledPolicy[], { trace }: Decision): boolean {
+  return speaking(policies, trace).some(({ matchConditions, gates }) =>
+    [...matchConditions.map(({ expression }) => expression), ...gates].some(
+      ({ requestFields }) => requestFields?.has("settings") || requestFields?.has("fromKubernetesVersion"),
+    ),
+  );
+}
+
+function speaking(policies: readonly CompiledPolicy[], trace: Decision["trace"]): readonly CompiledRule[] {
+  return trace.flatMap(({ rules }, index) =>
+    (policies[index]?.rules ?? []).filter((rule) => rules.some(({ rule: name }) => name === rule.name)),
+  );
 }
 
 function isVolatile({ matchConditions, gates }: CompiledRule): boolean {

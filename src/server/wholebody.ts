@@ -56,10 +56,8 @@ export class WholeBody {
     );
   }
 
-  /** The beginning of the body up to the end of `text`; `undefined` where it is longer than `limit` bytes. */
-  headWith(text: string, limit: number): string | undefined {
-    const [first] = this.#chunks;
-    const at = first?.subarray(0, limit).indexOf(text) ?? -1;
-    return at < 0 ? undefined : first?.toString("latin1", 0, at + text.length);
+  /** The first `limit` characters, each of which is a byte, as far as they arrived together. */
+  head(limit: number): string {
+    return this.#chunks[0]?.toString("latin1", 0, limit) ?? "";
   }
 }

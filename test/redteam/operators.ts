@@ -229,8 +229,11 @@ export class Operators {
 
   /** One of them is asked, in bytes. */
   async ask(index: number, call: HookCall, cluster: Cluster): Promise<HookResponse> {
-    const body = requestFor(call, cluster);
-    const handler = this.#operators[index]?.handlers.get(call.hook);
+    return await this.askInBytes(index, call.hook, requestFor(call, cluster));
+  }
+
+  async askInBytes(index: number, hook: HookName, body: Buffer): Promise<HookResponse> {
+    const handler = this.#operators[index]?.handlers.get(hook);
     if (handler === undefined) throw new Error(`no operator ${index}`);
     return JSON.parse(await handler.handle(new WholeBody([body])));
   }

@@ -31,6 +31,7 @@ import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
 import type { Asked, World } from "../../src/policy/world.ts";
+import type { Standing } from "../../src/policy/standing.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
 export const ALL_HOOKS = servedHooks(14);
@@ -210,3 +211,8 @@ export const range = (count: number): number[] => Array.from({ length: count }, 
 
 export const manyAnnotations = (count: number): Record<string, string> =>
   Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));
+
+/** Whether a decision stands that follows from the operation alone. */
+export function standing(stands: () => boolean = () => true): Standing {
+  return Object.assign(() => stands(), { forAnyCall: true });
+}

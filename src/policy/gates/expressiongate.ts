@@ -15,6 +15,7 @@ export function expressionGate(name: string, source: string): CompiledGate {
   return {
     name,
     evaluate: (world, call, now) => evaluate(expression, world, call, now),
+    ...(expression.requestFields.size > 0 && { requestFields: expression.requestFields }),
     ...(expression.usesNow && {
       usesNow: true,
       clusterPaths: expression.clusterPaths,

@@ -9,7 +9,7 @@ import { createHandler, type DecisionSource } from "../../../src/hooks/hookhandl
 import { WholeBody } from "../../../src/server/wholebody.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { APPROVED, cluster, compiled, hookPolicy, NOW, world } from "../builders.ts";
+import { APPROVED, cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
 
 const approvedWorld = world({ cluster: cluster({ annotations: { [APPROVED]: "" } }) });
 const policies = [compiled(hookPolicy())];
@@ -170,7 +170,7 @@ describe("a request that comes again", () => {
   ): { source: Partial<DecisionSource>; asked: () => number } => {
     let asked = 0;
     const ask = (): Decision => ((asked += 1), blocked);
-    return { source: { ask, standing: () => () => true, ...over }, asked: () => asked };
+    return { source: { ask, standing: () => standing(), ...over }, asked: () => asked };
   };
 
   test("is answered the same, counted and logged, without being decided again while the decision stands", async () => {
@@ -183,7 +183,7 @@ describe("a request that comes again", () => {
   });
 
   test("is decided again once the decision does not stand, or where that is unknown", async () => {
-    const over = [{ standing: () => () => false }, { standing: () => undefined }];
+    const over = [{ standing: () => standing(() => false) }, { standing: () => undefined }];
     for (const each of over) {
       const { source, asked } = counting(each);
       await run(source, { bytes: [body, body] });
@@ -195,7 +195,7 @@ describe("a request that comes again", () => {
     let looks = 0;
     const { source } = counting({
       ask: () => (looks === 0 ? blocked : allowed),
-      standing: () => () => ((looks += 1), false),
+      standing: () => standing(() => ((looks += 1), false)),
     });
     await run(source, { bytes: [body, body, body] });
     assert.equal(looks, 1);
@@ -236,8 +236,8 @@ describe("a request that comes again", () => {
 
   test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
     const { source, asked } = counting({});
-    const standing: DecisionSource["standing"] = () => (asked() === 1 ? () => true : undefined);
-    await run({ ...source, standing }, { bytes: [body, other, body] });
+    const standsOnce: DecisionSource["standing"] = () => (asked() === 1 ? standing() : undefined);
+    await run({ ...source, standing: standsOnce }, { bytes: [body, other, body] });
     assert.equal(asked(), 3);
   });
 

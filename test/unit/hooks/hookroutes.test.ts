@@ -10,7 +10,7 @@ import { WholeBody } from "../../../src/server/wholebody.ts";
 import { createRoutes } from "../../../src/hooks/hookroutes.ts";
 import { recordAll } from "../../../src/audit/auditing.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { cluster, compiled, hookPolicy, NOW, world } from "../builders.ts";
+import { cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
 import { createRecorder } from "../server/recorder.ts";
 
 function routesOf(): { routes: ReturnType<typeof createRoutes>; counted: string[] } {
@@ -49,7 +49,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
         asked.push(call.hook);
         return decide(policies, world(), call, now);
       },
-      standing: () => () => true,
+      standing: () => standing(),
       confirm: () => assert.fail("confirmed"),
     },
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },

@@ -7,12 +7,12 @@ import { type Replay, Replays } from "../../../src/hooks/replays.ts";
 import { WholeBody } from "../../../src/server/wholebody.ts";
 import { NOW } from "../builders.ts";
 
-const held = (clusterUID: string, stands = true): Replay => ({
+const held = (clusterUID: string, stands = true, forAnyCall = true): Replay => ({
   clusterUID,
   subject: clusterUID,
   verdict: "Blocked",
   text: `held ${clusterUID}`,
-  stands: () => stands,
+  stands: Object.assign(() => stands, { forAnyCall }),
 });
 const about = (uid: string, rest = ""): Buffer => Buffer.from(`{"uid":"${uid}","rest":"${rest}"}`);
 
@@ -49,6 +49,8 @@ test("a print that another Cluster has taken over stays with it", () => {
 
 const UNPRINTED = {
   "that do not begin with the uid": [Buffer.concat([Buffer.alloc(4096, " "), about("a")])],
+  "in which another uid comes first": [Buffer.from('{"settings":{"uid":"b"},"uid":"a"}')],
+  "that have the uid elsewhere": [Buffer.from('{"name":"a"}')],
   "whose first piece ends before the uid": [about("a").subarray(0, 4), about("a").subarray(4)],
   "of more than 2 MiB": [about("a"), Buffer.alloc(2 * 1024 * 1024, " ")],
 };
@@ -60,6 +62,14 @@ for (const [what, chunks] of Object.entries(UNPRINTED)) {
     assert.equal(replays.findSubject(held("a"), new WholeBody(chunks), NOW)?.text, "held a");
   });
 }
+
+test("an answer that follows from more than the operation is found by what the call says, not by its bytes", () => {
+  const replays = new Replays();
+  const body = new WholeBody([about("a")]);
+  replays.keep(body, held("a", true, false));
+  assert.equal(replays.find(body, NOW), undefined);
+  assert.equal(replays.findSubject(held("a"), body, NOW)?.text, "held a");
+});
 
 test("only the last bytes about a Cluster are expected again, and none once the answer does not stand", () => {
   const replays = new Replays();
