@@ -62,7 +62,10 @@ test("every page of docs/ is linked from README.md, every recipe from their list
 
 test("each test that a page names is there: it proves what the page says", () => {
   const named = PAGES.flatMap((page) =>
-    [...proseOf(page).matchAll(/`(?:[^`]* )?([^` ]+\.test\.ts)`/g)].map(([, file = ""]) => ({ page, file })),
+    [...proseOf(page).matchAll(/`(?:[^`]*[ =])?([^` =]+\.test\.ts)`/g)].map(([, file = ""]) => ({
+      page,
+      file,
+    })),
   );
   assert.ok(named.length > 60);
   const missing = named.filter(({ file }) => !existsSync(join(ROOT, file)));
