@@ -14,7 +14,8 @@ import type { KubeClient } from "./kubeclient.ts";
 import { pause, withDeadline } from "./deadline.ts";
 import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kubeerror.ts";
 import { microTime } from "./microtime.ts";
-import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+import type { KubeObject, ObjectKey } from "./resource.ts";
+import { LEASES } from "./resources.ts";
 
 /** What work that needs a leader checks before each write. */
 export interface Leadership {
@@ -45,14 +46,6 @@ export interface LeaseTuning {
 
 /** client-go's. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
-
-const LEASES: Resource = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  plural: "leases",
-  kind: "Lease",
-  namespaced: true,
-};
 
 /** For a process without leader election. */
 export const ALWAYS_LEADING: Leadership = { leading: () => true };

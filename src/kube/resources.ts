@@ -100,3 +100,14 @@ export const SUBJECT_REVIEWS: Resource = {
   kind: "SubjectAccessReview",
   namespaced: false,
 };
+
+export const LEASES: Resource = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  plural: "leases",
+  kind: "Lease",
+  namespaced: true,
+};
+
+/** The name of the Lease that the leading replica renews. */
+export const LEADER_LEASE = "hookpolicy";

@@ -78,7 +78,11 @@ async function get(flags: Flags, program: string): Promise<void> {
       if (view.unread !== undefined) {
         stderr.line(`warning: ${view.unread}: what ClusterHookPolicies hold is not shown`);
       }
-      if (flags.watch !== true) return await print(view, namespace, { flags, program });
+      if (flags.watch !== true) {
+        const { operatorSeen } = await import("./operatorseen.ts");
+        const seen = await operatorSeen(client);
+        return await print({ ...view, ...(seen && { seen }) }, namespace, { flags, program });
+      }
       const { followHeld } = await import("./followheld.ts");
       const scope = { cluster: view.unread === undefined, ...(namespace !== undefined && { namespace }) };
       const stop = new AbortController();
@@ -105,10 +109,14 @@ function viewFor({ flags, program }: Place): HeldView {
   };
 }
 
-async function print({ policies }: PolicyView, namespace: string | undefined, place: Place): Promise<void> {
+async function print(
+  { policies, seen }: Pick<PolicyView, "policies"> & { readonly seen?: Date },
+  namespace: string | undefined,
+  place: Place,
+): Promise<void> {
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
-  const fleet = heldBy(policies, namespace);
+  const fleet = { ...heldBy(policies, namespace), ...(seen && { operatorSeen: seen }) };
   if (place.flags.output === "json") stdout.document(heldJson(fleet, new Date()));
   else {
     if (isEmpty(fleet)) stderr.line(`nothing is held${inNamespace(namespace)}`);

@@ -22,6 +22,8 @@ export interface HeldFleet {
   readonly wouldBlock: number;
   /** When the operator is going to write the status of a policy again, at the latest. */
   readonly due: readonly Due[];
+  /** The operator's last sign of life; absent: not known. */
+  readonly operatorSeen?: Date;
 }
 
 export interface Due {
@@ -29,8 +31,15 @@ export interface Due {
   readonly since: string;
 }
 
-/** A status is written soon after an instant that it names. */
+/** A status is written soon after an instant that it names, and the leader renews its Lease every few seconds. */
 const OVERDUE_MS = 60_000;
+
+/** Since when nothing shows that the operator runs, neither its Lease nor a row; `undefined`: not known, or it runs. */
+export function silentSince({ operatorSeen, held }: HeldFleet, now: Date): Date | undefined {
+  if (operatorSeen === undefined) return undefined;
+  const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
+  return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
+}
 
 /** Policies whose status the operator should have written, and has not: their rows can be out of date. */
 export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {

@@ -1,9 +1,10 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { type Colour, width } from "../terminal/colour.ts";
-import { type Due, type Held, type HeldFleet, overdue } from "./held.ts";
+import { type Due, type Held, type HeldFleet, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
@@ -155,8 +156,9 @@ function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[
 /** What the rows do not show. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
+  const silent = silentSince(fleet, now);
   return [
-    ...overdueNote(overdue(fleet, now), now),
+    ...(silent === undefined ? overdueNote(overdue(fleet, now), now) : [silentNote(silent, now)]),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
     ),
@@ -164,6 +166,10 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
       ? []
       : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
   ];
+}
+
+function silentNote(silent: Date, now: Date): string {
+  return `the operator's last sign of life is ${ageText(now.getTime() - silent.getTime())} old: it seems not to run, and these rows are as of then; see 'hookpolicy doctor'`;
 }
 
 /** The first instant that was missed: what has happened since then is in no row. */
@@ -177,7 +183,14 @@ function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
 
 export function heldJson(fleet: HeldFleet, now: Date): string {
   const { held, omitted, wouldBlock } = fleet;
-  const report = { held: held.map(heldObject), omitted, wouldBlock, overdue: overdue(fleet, now) };
+  const { operatorSeen } = fleet;
+  const report = {
+    held: held.map(heldObject),
+    omitted,
+    wouldBlock,
+    overdue: overdue(fleet, now),
+    ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),
+  };
   return `${JSON.stringify(report, null, 2)}\n`;
 }
 

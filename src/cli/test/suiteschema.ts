@@ -2,6 +2,7 @@
 
 import { RE2JS } from "@bufbuild/re2";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
@@ -10,6 +11,7 @@ import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { parseInstant } from "../../policy/window/moment.ts";
 import { REQUESTS } from "../fleet/requestnames.ts";
+import { toType } from "../validate/suggestion.ts";
 import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
@@ -333,7 +335,16 @@ export function checkSuite(
   const errors = (validate.errors ?? []).filter(
     ({ keyword, schemaPath }) => keyword !== "if" && !/(?:anyOf|oneOf)\/\d/.test(schemaPath),
   );
-  return { errors: errors.map((error) => ({ path: pathOf(error), message: describe(error) })) };
+  return { errors: errors.map(fieldError) };
+}
+
+function fieldError(error: ErrorObject): FieldError {
+  const [path, message] = [pathOf(error), describe(error)];
+  const { keyword, data, parentSchema, params } = error;
+  const wrongValue = keyword === "format" || (keyword === "type" && !Array.isArray(params["type"]));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part of SUITE_SCHEMA, which has no other keywords that toType() reads
+  const hint = wrongValue ? toType(parentSchema as CrdSchema, data, path) : undefined;
+  return { path, message: hint === undefined ? message : `${message}; ${hint}` };
 }
 
 const FORMATS: Readonly<Record<string, string>> = {

@@ -101,12 +101,17 @@ function clusterOf({ world }: Session, key: string): Cluster {
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
 
+function insteadOf(wrong: (typeof VERSIONS)[number], hook: HookCall["hook"]): string {
+  const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
+  return wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
+}
+
 /** What the call does not say is as Cluster API would call, as far as the Cluster shows it. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);
   const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
-  if (wrong !== undefined) throw new SuiteError(`${hook} has no such field`, wrong);
+  if (wrong !== undefined) throw new SuiteError(`${hook} has no such field${insteadOf(wrong, hook)}`, wrong);
   return {
     ...expectedCall(hook, cluster),
     ...Object.fromEntries(said.map((field) => [field, spec[field]])),

@@ -4,6 +4,7 @@ import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
@@ -12,7 +13,8 @@ import { stepsOf, valueAt } from "./valueat.ts";
 /** `undefined`: nothing is certain enough. */
 export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {
   const value = valueAt(object, path);
-  const odd = lookalike(typeof value === "string" ? value : path);
+  // The value, or the field's own name.
+  const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
   if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
@@ -30,7 +32,8 @@ function labelOf(root: CrdSchema, path: string, value: unknown): string | undefi
   return `write matchLabels: { ${steps.at(-1)}: ${quoted(value)} }`;
 }
 
-function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
+/** The value in the type that the schema wants. */
+export function toType(schema: CrdSchema, value: unknown, path: string): string | undefined {
   switch (schema.type) {
     case "integer":
       return typeof value === "string" ? wholeNumber(value, path) : undefined;
@@ -39,7 +42,7 @@ function toType(schema: CrdSchema, value: unknown, path: string): string | undef
     case "string":
       return textOf(schema, value, path);
     case "array":
-      return listOf(value);
+      return listOf(schema, value);
     case "object":
       return mapOf(schema, value);
     default:
@@ -97,7 +100,7 @@ function textOf(schema: CrdSchema, value: unknown, path: string): string | undef
     return `write one word: ${schema.enum.join(", ")}`;
   }
   if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
-  return isDuration(path) ? duration(value) : undefined;
+  return schema.format === "duration" || isDuration(path) ? duration(value) : undefined;
 }
 
 function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
@@ -146,7 +149,7 @@ function duration(value: unknown): string | undefined {
   if (/^\d+$/.test(text)) return `write its unit: ${text}h, ${text}m or ${text}s`;
   const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
   const hours = HOURS[unit.toLowerCase()] ?? (unit.toLowerCase() === "h" ? 1 : undefined);
-  if (hours !== undefined) return writeMinutes(Number(count) * hours * 60);
+  if (hours !== undefined) return writeMinutes(Number(count) * hours * 60, text);
   const compact = text
     .toLowerCase()
     .replaceAll(/\s+/g, "")
@@ -154,10 +157,11 @@ function duration(value: unknown): string | undefined {
   return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
 }
 
-function writeMinutes(minutes: number): string | undefined {
+/** Nothing where that is what it says: something else is wrong with it. */
+function writeMinutes(minutes: number, said: string): string | undefined {
   const [whole, rest] = [Math.floor(minutes / 60), Math.round(minutes % 60)];
   const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
-  return parseDuration(text) === undefined ? undefined : `write ${text}`;
+  return text === said || parseDuration(text) === undefined ? undefined : `write ${text}`;
 }
 
 /** A date in another order or with other signs, and a day that no month has. */
@@ -183,9 +187,11 @@ function moment(value: unknown): string | undefined {
 /** Words that need no quotes in a list or map in brackets. */
 const PLAIN = /^[A-Za-z][\w./:=-]*$/;
 
-function listOf(value: unknown): string | undefined {
+function listOf({ items }: CrdSchema, value: unknown): string | undefined {
   if (isFields(value)) return 'write a list: begin each item with "- "';
-  return typeof value === "string" && PLAIN.test(value) ? `write a list: [${value}]` : undefined;
+  if (typeof value !== "string" || !PLAIN.test(value)) return undefined;
+  const words = items?.enum?.filter((word) => typeof word === "string") ?? [];
+  return `write a list: [${nearest(value, words) ?? value}]`;
 }
 
 function mapOf(

@@ -3,7 +3,7 @@
 import { pathKey, pathText } from "./guards.ts";
 import { CONVERSIONS, displayName } from "./calls.ts";
 import { fits, isJson, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
-import type { Call, Expr } from "./syntax.ts";
+import { type Call, type Expr, stringLiteral } from "./syntax.ts";
 
 /** From which types the function named like the wanted type converts. */
 const CONVERTS: Readonly<Record<string, readonly string[]>> = {
@@ -113,6 +113,7 @@ function usefulness(misfit: Misfit, { target, args }: Given): number {
     (type) => type !== misfit.given,
   );
   return (
+    16 * Number(numberInQuotes(misfit) !== undefined) +
     8 * Number(conversion(kind, misfit.wanted.kind) !== undefined) +
     4 * Number(pathKey(misfit.expr) !== undefined) +
     Number(misfit.wanted.kind === "timestamp") +
@@ -132,7 +133,15 @@ function advice(misfit: Misfit, { function: name }: Call): string {
     : `: ${write(misfit)}`;
 }
 
+/** Compared with a number, it is meant as one. */
+function numberInQuotes({ expr, wanted }: Pick<Misfit, "expr" | "wanted">): string | undefined {
+  const text = ["int", "uint", "double"].includes(wanted.kind) ? stringLiteral(expr) : undefined;
+  return text !== undefined && /^-?\d+$/.test(text) ? text : undefined;
+}
+
 function write({ expr, wanted }: Misfit): string {
+  const number = numberInQuotes({ expr, wanted });
+  if (number !== undefined) return `write ${number}, without quotes`;
   return pathKey(expr) === undefined
     ? `convert it with ${wanted.kind}(…)`
     : `write ${wanted.kind}(${pathText(expr)})`;

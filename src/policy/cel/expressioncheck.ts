@@ -69,6 +69,8 @@ const MAX_UINT = 2n ** 64n - 1n;
 
 export class Checker {
   readonly problems: Finding[] = [];
+  /** What is compared as it stands. */
+  readonly #compared = new Set<Expr>();
   readonly warnings: Suspicion[] = [];
   /** Weight of all patterns so far. */
   patternWeight = 0;
@@ -123,7 +125,10 @@ export class Checker {
   #identifier(expr: Expr, name: string, { scope }: Place): Type {
     if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
     if (TYPE_NAMES.has(name)) return { kind: "type" };
-    return this.#problem(expr, `unknown variable ${found(name)}, ${oneOf(Object.keys(scope), name)}`);
+    const choice = oneOf(Object.keys(scope), name);
+    const isText = this.#compared.has(expr) && /^[A-Za-z]\w*$/.test(name) && !choice.includes("; ");
+    const hint = isText ? `; a text needs quotes: '${name}'` : "";
+    return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
   }
 
   #select(expr: Expr, place: Place): Type {
@@ -147,7 +152,9 @@ export class Checker {
   #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
     const field = fieldOf(of, name);
     if (field === undefined) {
-      return this.#problem(expr, `${pathText(expr)}: unknown field, ${oneOf(Object.keys(of.fields), name)}`);
+      const choice = oneOf(Object.keys(of.fields), name);
+      const hint = choice.includes("; ") ? "" : placeBelow(expr, of, name);
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
     }
     if (isHas(expr)) return BOOL;
     if (field.optional) this.#expectField(expr, place);
@@ -197,6 +204,7 @@ export class Checker {
       case "_[_]":
         return this.#index(expr, [a, b], place);
       default:
+        if (COMPARISONS.has(name)) for (const arg of args) this.#compared.add(arg);
         return this.#function(expr, call, target, place);
     }
   }
@@ -306,6 +314,21 @@ function unknownHook({ function: name, args }: Call): string | undefined {
   const meant = nearest(word, HOOK_NAMES);
   const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
   return `request.hook is never ${found(word)}, which is no hook${hint}`;
+}
+
+const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
+
+/** cluster.metadata.labels for cluster.labels */
+function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: string): string {
+  const { exprKind } = expr;
+  const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
+  const places = Object.entries(fields).filter(
+    ([, { type }]) => type.kind === "object" && Object.hasOwn(type.fields, name),
+  );
+  const [place] = places;
+  return parent === undefined || place === undefined || places.length > 1
+    ? ""
+    : `; did you mean ${JSON.stringify(`${parent}.${place[0]}.${name}`)}?`;
 }
 
 function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {

@@ -136,6 +136,7 @@ export function qualifiedName(expr: Expr | undefined): string | undefined {
 }
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
+  [/\{\{/, "{{ … }} is a template, render it first"],
   [/[\u2018-\u201F]/, "curly quotes are no quotes, write ' or \""],
   [/[\u00A0\u2000-\u200B\u202F\u3000\uFEFF]/, "there is a no-break or other wide space, write a space"],
   [/(^|[^.\w])namespace\b/, "namespace is a reserved word, the Namespace is namespaceObject"],

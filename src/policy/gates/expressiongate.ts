@@ -44,7 +44,8 @@ export function quoted(source: string): string {
   return `expression ${truncate(oneLine(source), MAX_QUOTED)}`;
 }
 
-function inFull(source: string): Pick<GateResult, "wantedInFull"> {
+/** What quoted() has cut. */
+export function inFull(source: string): Pick<GateResult, "wantedInFull"> {
   const line = oneLine(source);
   return line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
 }

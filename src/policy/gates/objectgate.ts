@@ -3,7 +3,7 @@
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
-import { quoted } from "./expressiongate.ts";
+import { inFull, quoted } from "./expressiongate.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./objectcount.ts";
 import { compilePlaces, findObjects, type Places } from "./objectplace.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
@@ -29,6 +29,8 @@ interface CompiledObjectGate {
   readonly lookSteps: number;
   /** What the gate waits for, without names that depend on the Cluster. */
   readonly condition: string;
+  /** The same in full, where that is longer. */
+  readonly conditionInFull?: string;
 }
 
 /** The spec has been checked (semantics.ts). */
@@ -45,7 +47,7 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
     ...(gate.selectsNamespaces && { selectsNamespaces: true }),
     queries: (world, call, now) => queries(gate, { world, call, now }),
     evaluate: (world, call, now) => ({
-      ...evaluate(gate, { world, call, now }),
+      ...withWhole(gate, evaluate(gate, { world, call, now })),
       ...(usesNow && { changesAt: "Unknown" }),
     }),
     ...(usesNow && { usesNow, opensAt: () => "Unknown" }),
@@ -73,7 +75,18 @@ function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    condition: spec.expression === undefined ? "" : ` with ${quoted(spec.expression)}`,
+    ...conditionOf(spec),
+  };
+}
+
+function conditionOf({
+  expression,
+}: ObjectGateSpec): Pick<CompiledObjectGate, "condition" | "conditionInFull"> {
+  if (expression === undefined) return { condition: "" };
+  const { wantedInFull } = inFull(expression);
+  return {
+    condition: ` with ${quoted(expression)}`,
+    ...(wantedInFull !== undefined && { conditionInFull: ` with ${wantedInFull}` }),
   };
 }
 
@@ -138,6 +151,11 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   if (!afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
   const candidates = objects.filter((object) => isMeant(gate, name, object));
   return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
+}
+
+function withWhole({ condition, conditionInFull }: CompiledObjectGate, result: GateResult): GateResult {
+  if (conditionInFull === undefined) return result;
+  return { ...result, wantedInFull: result.wanted.replace(condition, () => conditionInFull) };
 }
 
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */

@@ -32,6 +32,15 @@ const { spec }: { spec: { readonly groups: readonly Group[] } } = parse(
 );
 const rules = spec.groups.flatMap((group) => group.rules);
 
+/** promtool looks at no metric without a sample, as those about policies are where there is none. */
+function withSamples(text: string): string {
+  return text.replaceAll(/^# TYPE (\S+) (\S+)$/gm, (line, name: string, type: string) => {
+    if (new RegExp(`^${name}(?:_bucket)?[ {]`, "m").test(text)) return line;
+    const series = type === "histogram" ? ['_bucket{le="+Inf"} 0', "_sum 0", "_count 0"] : [" 0"];
+    return [line, ...series.map((each) => `${name}${each}`)].join("\n");
+  });
+}
+
 describe("the alerts", () => {
   let folder: string;
   let promtool: string;
@@ -55,7 +64,7 @@ describe("the alerts", () => {
 
   test("can rely on metrics that promtool takes for good ones", async () => {
     const checked = run(promtool, ["check", "metrics"]);
-    checked.child.stdin?.end(await createMetrics({ capiVersion: "1.14" }).text());
+    checked.child.stdin?.end(withSamples(await createMetrics({ capiVersion: "1.14" }).text()));
     assert.deepEqual(await checked, { stdout: "", stderr: "" });
   });
 

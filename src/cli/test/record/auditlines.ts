@@ -1,22 +1,30 @@
-/** Reads the answers of an audit log (schemas/output/audit.json). */
+/** Reads the answers and refusals of an audit log (schemas/output/audit.json). */
 
-import type { AuditEntry } from "../../../audit/auditentry.ts";
+import type { AuditEntry, AuditRefusal } from "../../../audit/auditentry.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import { HOOK_NAMES } from "../../../api/runtimehooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
+import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../../fleet/requestnames.ts";
 
-/** An answer that rests on a decision. */
-export type Answered = AuditEntry & {
+interface Decided {
   readonly verdict: Verdict;
   readonly decision: NonNullable<AuditEntry["decision"]>;
-};
+}
+
+/** An answer to a hook, or a refusal at admission, that rests on a decision. */
+export type Answered = (AuditEntry & Decided) | (AuditRefusal & Decided);
+
+/** The request that was refused; `undefined`: Cluster API has asked. */
+export function requestOf({ kind, hook }: Answered): RequestName | undefined {
+  return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
+}
 
 export interface AuditLines {
   /** In the order of time, of all replicas. */
   readonly answers: readonly Answered[];
-  /** Answers without a decision, such as NotConfirmed. */
+  /** Lines without a decision, such as NotConfirmed. */
   readonly undecided: number;
-  /** Lines that are no answers of an audit log. */
+  /** Lines that are neither answers nor refusals of an audit log. */
   readonly others: number;
 }
 
@@ -35,7 +43,7 @@ export function readAuditLines(text: string): AuditLines {
 }
 
 /** A torn line, or one of the ordinary log, is none. */
-function parseEntry(line: string): AuditEntry | undefined {
+function parseEntry(line: string): AuditEntry | AuditRefusal | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -45,17 +53,23 @@ function parseEntry(line: string): AuditEntry | undefined {
   return isEntry(value) ? value : undefined;
 }
 
-function isEntry(value: unknown): value is AuditEntry {
-  if (!isFields(value) || value["kind"] !== "Answer") return false;
-  const { apiVersion, time, hook, verdict } = value;
+function isEntry(value: unknown): value is AuditEntry | AuditRefusal {
+  if (!isFields(value)) return false;
+  const { apiVersion, kind, time, hook, verdict } = value;
   const { namespace, name } = fieldsOf(value["cluster"]);
+  const hooks = HOOKS[String(kind)] ?? [];
   return (
     apiVersion === "audit.hookpolicy.dev/v1alpha1" &&
     [time, verdict, namespace, name].every((each) => typeof each === "string") &&
     !Number.isNaN(Date.parse(String(time))) &&
-    HOOK_NAMES.some((known) => known === hook)
+    hooks.some((known) => known === hook)
   );
 }
+
+const HOOKS: Readonly<Record<string, readonly string[]>> = {
+  Answer: HOOK_NAMES,
+  Refusal: REQUESTS.map((request) => REQUEST_HOOKS[request]),
+};
 
 const DECIDED: ReadonlySet<string> = new Set<Verdict>([
   "Allowed",
@@ -66,7 +80,7 @@ const DECIDED: ReadonlySet<string> = new Set<Verdict>([
 ]);
 
 /** The file comes from elsewhere: whatever is read of it must be there. */
-function isAnswered(entry: AuditEntry): entry is Answered {
+function isAnswered(entry: AuditEntry | AuditRefusal): entry is Answered {
   const decision = fieldsOf(entry.decision);
   const { overrides } = fieldsOf(decision["inputs"]);
   return (

@@ -1,4 +1,7 @@
-/** Makes a suite of the answers in an audit log: their times, what must have changed before each, and its verdict. */
+/**
+ * Makes a suite of the answers and refusals in an audit log: their times, what must have changed before each, and its
+ * verdict.
+ */
 
 import { type Fields, fieldsOf, listOf } from "../../../api/fields.ts";
 import type { Cluster } from "../../../api/meta.ts";
@@ -8,8 +11,17 @@ import { parseDuration } from "../../../policy/duration.ts";
 import { policyName } from "../../../policy/policyref.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
 import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
-import type { AskedSpec, CallSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.ts";
-import type { Answered } from "./auditlines.ts";
+import { callText } from "../result.ts";
+import type {
+  AskedSpec,
+  CallSpec,
+  ExpectSpec,
+  RequestSpec,
+  StepSpec,
+  SuiteSpec,
+  TimersSpec,
+} from "../spec.ts";
+import { type Answered, requestOf } from "./auditlines.ts";
 import { type Mark, marksOf } from "./marks.ts";
 
 export interface Recorded {
@@ -32,7 +44,7 @@ export function record(
   return { spec: { at, ...(asked.length > 0 && { asked }), steps }, answers: kept };
 }
 
-/** Two replicas say the same, or one of them after a restart. */
+/** Two replicas say the same, or one of them after a restart, or to a user who tries again. */
 function withoutRepeats(answers: readonly Answered[]): Answered[] {
   const last = new Map<string, string>();
   return answers.filter((answer) => {
@@ -43,8 +55,19 @@ function withoutRepeats(answers: readonly Answered[]): Answered[] {
   });
 }
 
-function operationOf({ cluster, hook, targetVersion }: Answered): string {
-  return [cluster.namespace, cluster.name, hook, targetVersion].join(" ");
+function operationOf({ kind, cluster, hook, targetVersion }: Answered): string {
+  return [kind, cluster.namespace, cluster.name, hook, targetVersion].join(" ");
+}
+
+/** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
+export function answerText(answer: Answered): string {
+  const { namespace, name } = answer.cluster;
+  const admission = requestOf(answer);
+  return callText({
+    hook: answer.hook,
+    cluster: `${namespace}/${name}`,
+    ...(admission !== undefined && { admission }),
+  });
 }
 
 function reasonsOf({ verdict, decision }: Answered): string {
@@ -69,24 +92,24 @@ class Recorder {
   }
 
   step(answer: Answered): StepSpec {
-    const call = callOf(answer);
     const cluster = this.#clusterOf(answer);
-    const marks = cluster === undefined ? [] : this.#newMarks(answer, cluster, call);
+    const marks = cluster === undefined ? [] : this.#newMarks(answer, cluster, callOf(answer));
     const patch = [...deletion(answer, this.#deleted), ...patchesOf(marks, answer)];
     const create = answer.decision.inputs.overrides.flatMap(({ name }) => this.#takeOverride(name));
     return {
-      name: `${answer.time} ${call.hook} ${call.cluster}`,
+      name: `${answer.time} ${answerText(answer)}`,
       at: answer.time,
       ...(create.length > 0 && { create }),
       ...(patch.length > 0 && { patch }),
-      call,
+      call: requestSpecOf(answer) ?? callOf(answer),
       expect: expectationOf(answer),
     };
   }
 
   /** Operations that began before the log, with the deadlines that the answers tell. */
   askedBefore(at: string, answers: readonly Answered[]): AskedSpec[] {
-    const firsts = new Map(answers.toReversed().map((answer) => [operationOf(answer), answer]));
+    const calls = answers.filter(({ kind }) => kind === "Answer");
+    const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
     return [...firsts.values()].toReversed().flatMap((answer): AskedSpec[] => {
       const { firstAsked } = answer.decision;
       const isEarlier = firstAsked !== undefined && Date.parse(firstAsked) < Date.parse(at);
@@ -151,11 +174,22 @@ function callOf({ hook, cluster: { namespace, name }, targetVersion }: Answered)
   return { ...about({ hook }, targetVersion), cluster: `${namespace}/${name}` };
 }
 
+function requestSpecOf(answer: Answered): RequestSpec | undefined {
+  const admission = requestOf(answer);
+  if (admission === undefined) return undefined;
+  const { hook: _, ...request } = callOf(answer);
+  return { admission, ...request };
+}
+
 /** The Cluster's deletion began when its operation did. */
-function deletion({ hook, cluster, decision: { firstAsked } }: Answered, known: Set<string>): RawObject[] {
+function deletion(
+  { kind, hook, cluster, decision: { firstAsked } }: Answered,
+  known: Set<string>,
+): RawObject[] {
   const { namespace, name } = cluster;
   const key = `${namespace}/${name}`;
-  if (hook !== "BeforeClusterDelete" || firstAsked === undefined || known.has(key)) return [];
+  const begins = kind === "Answer" && hook === "BeforeClusterDelete";
+  if (!begins || firstAsked === undefined || known.has(key)) return [];
   known.add(key);
   return [{ kind: "Cluster", metadata: { namespace, name, deletionTimestamp: firstAsked } }];
 }
@@ -173,15 +207,17 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Ans
 }
 
 /** What decides: the first rule that holds, blocked before not evaluable, and its first gate that does not. */
-function expectationOf({ verdict, decision }: Answered): ExpectSpec {
+function expectationOf(answer: Answered): ExpectSpec {
+  const { verdict, decision } = answer;
+  const expected = requestOf(answer) === undefined ? verdict : "Denied";
   if (verdict === "Allowed" || verdict === "Observed") return { verdict };
   const policy = decision.policies.find((each) => each.verdict === verdict);
   const rules = policy?.rules.filter(({ holds }) => holds) ?? [];
   const rule = rules.find((each) => each.verdict === "Blocked") ?? rules[0];
-  if (policy === undefined || rule === undefined) return { verdict };
+  if (policy === undefined || rule === undefined) return { verdict: expected };
   const gate = rule.gates.find(({ holds }) => holds !== true);
   return {
-    verdict,
+    verdict: expected,
     policy: policyName(policy),
     rule: rule.rule,
     ...(gate !== undefined && { gate: gate.gate, reason: gate.reason }),

@@ -23,8 +23,8 @@ import type { StepSpec, SuiteSpec } from "../spec.ts";
 import { SuiteError } from "../suiteerror.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";
-import { type Answered, readAuditLines } from "./auditlines.ts";
-import { record } from "./recording.ts";
+import { type Answered, readAuditLines, requestOf } from "./auditlines.ts";
+import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
 export interface RecordFlags {
@@ -61,7 +61,10 @@ export async function recordSuite(
       `left out ${rollouts} HookRollout${rollouts === 1 ? "" : "s"}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
     );
   if (meant.length === 0) {
-    throw new CommandError(USAGE, `${log} holds no answer about a Cluster of ${paths.join(", ")}`);
+    throw new CommandError(
+      USAGE,
+      `${log} holds neither an answer nor a refusal about a Cluster of ${paths.join(", ")}`,
+    );
   }
   const recorded = record(meant, fleet, objects);
   const { spec } = recorded;
@@ -78,7 +81,7 @@ export async function recordSuite(
     problemOf: (expect) => nameProblem(() => checkNames(expect, policies)),
   });
   for (const { answer, why } of unrepeated)
-    stderr.line(`${answer.time} ${answer.hook} ${nameOf(answer)} is not repeated: ${why}`);
+    stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
   if (steps.length === 0)
     throw new CommandError(FAILED, "no answer of the log is repeated: nothing is recorded");
   await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), write);
@@ -105,7 +108,8 @@ function nameOf({ cluster: { namespace, name } }: Answered): string {
 
 /** A Cluster of Git has the uid of the log. It is not deleted yet: the answers tell when it is. */
 function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
-  const uids = new Map(answers.map((answer) => [nameOf(answer), answer.cluster.uid]));
+  const stored = answers.filter((answer) => requestOf(answer) !== "Create");
+  const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
   return objects.map((object) => {
     const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
     if (!isCluster(object)) return { ...object, metadata: own };
@@ -116,9 +120,13 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
   });
 }
 
-function isOf(fleet: Fleet, { cluster: { namespace, name, uid } }: Answered): boolean {
+/** A creation that was refused had a uid that no Cluster has; admission is also about Clusters without a topology. */
+function isOf(fleet: Fleet, answer: Answered): boolean {
+  const { namespace, name, uid } = answer.cluster;
   const cluster = fleet.cluster(namespace, name);
-  return cluster?.metadata.uid === uid && cluster.topology !== undefined;
+  const request = requestOf(answer);
+  if (cluster === undefined || (request === undefined && cluster.topology === undefined)) return false;
+  return request === "Create" || cluster.metadata.uid === uid;
 }
 
 function tellLeftOut(left: {
@@ -129,7 +137,7 @@ function tellLeftOut(left: {
   const told = [
     [left.foreign, "about other Clusters than the given ones, or without spec.topology"],
     [left.undecided, "that rest on no decision, such as NotConfirmed"],
-    [left.others, "that are no answers"],
+    [left.others, "that are neither answers nor refusals"],
   ] as const;
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }

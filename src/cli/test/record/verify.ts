@@ -53,17 +53,22 @@ export async function verify(recorded: Recorded, { run, problemOf }: Verifier): 
       if (problem !== undefined) return [giveUp(pair, problem.message)];
       if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
       if (broken === undefined || !isLike(pair.step, broken)) return [pair];
-      // What cannot be called once cannot be called again.
-      giveUp(pair, broken.problem?.message ?? "it cannot be run");
-      return [];
+      const kept = giveUp(pair, broken.problem?.message ?? "it cannot be run");
+      return withoutRequest(kept);
     });
   }
   return { steps: [], unrepeated };
 }
 
-function isLike({ call }: StepSpec, broken: StepResult): boolean {
-  const hook = call !== undefined && "hook" in call ? call.hook : undefined;
-  return hook === broken.call?.hook && call?.cluster === broken.call?.cluster;
+/** What cannot be called once cannot be called again; a request can be possible at another time. */
+function isLike({ name, call }: StepSpec, broken: StepResult): boolean {
+  if (call === undefined || "admission" in call) return name === broken.name;
+  return call.hook === broken.call?.hook && call.cluster === broken.call.cluster;
+}
+
+/** Nothing is left of a call; of a request, what it tells of the gates. */
+function withoutRequest({ step: { call, ...step } }: Pair): Pair[] {
+  return call !== undefined && "admission" in call ? [{ step }] : [];
 }
 
 function whyFailed({ compared }: StepResult): string {

@@ -118,10 +118,21 @@ test("an operation that is released proceeds within the time that its rules tell
 test("an expression is shown whole, because its end can decide", async (t) => {
   const names = Array.from({ length: 20 }, (_, i) => `'cluster-${i}'`).join(", ");
   const listed = { name: "listed", expression: `cluster.metadata.name in [${names}, 'the-last-one']` };
-  const objects = [cluster(DELETING), policy("protect", [deletion([listed])])];
+  const config = { apiVersion: "v1", kind: "ConfigMap" };
+  const object = {
+    ...config,
+    selector: {},
+    expression: `object.metadata.name in [${names}, 'the-last-map']`,
+  };
+  const policies = [policy("protect", [deletion([listed, { name: "map", object }])])];
+  const objects = [
+    cluster(DELETING),
+    ...policies,
+    { ...config, metadata: { namespace: "team-a", name: "a" } },
+  ];
   const [head = "", tree = ""] = (await explained(t, objects)).split("\n\n");
-  assert.match(head, /'the-last-one'\]/);
-  assert.match(tree, /wanted +expression .*'the-last-one'\]/);
+  assert.match(head, /'the-last-one'\](?:.|\n)*'the-last-map'\]/);
+  assert.match(tree, /wanted +expression .*'the-last-one'\](?:.|\n)*wanted +ConfigMap .*'the-last-map'\]/);
   assert.match(await explained(t, objects, "-o", "json"), /"wanted": "expression .*'the-last-one'\]"/);
 });
 

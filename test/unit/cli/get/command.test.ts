@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { answering } from "../apiserver.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
@@ -19,3 +20,30 @@ for (const [name, { args, says }] of Object.entries(WRONG)) {
     assert.match(stderr, says);
   });
 }
+
+test("get tells the operator's last sign of life by the Lease of its leader, if it may be read", async (t) => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const policies = {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(),
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
+  };
+  const lease = (name: string, renewTime: string): object => ({
+    metadata: { namespace: "hookpolicy-system", name, resourceVersion: "1" },
+    spec: { renewTime },
+  });
+  const leases = list(
+    lease("hookpolicy", "2020-01-01T00:00:00.000000Z"),
+    lease("hookpolicy", "2020-01-02T00:00:00.000000Z"),
+    { metadata: { name: "hookpolicy", resourceVersion: "1" } },
+  );
+  const known = await answering(t, { ...policies, "GET /apis/coordination.k8s.io/v1/leases": leases });
+  const args = ["get", "-A", "--kubeconfig"];
+  const { code, stdout } = await hookpolicy([...args, known.kubeconfig]);
+  assert.equal(code, 0);
+  assert.match(stdout, /the operator's last sign of life is \S+ old/);
+  const json = await hookpolicy([...args, known.kubeconfig, "-o", "json"]);
+  const report = JSON.parse(json.stdout);
+  assert.equal(report.operatorSeen, "2020-01-02T00:00:00Z");
+  const { kubeconfig } = await answering(t, policies);
+  assert.doesNotMatch((await hookpolicy([...args, kubeconfig])).stdout, /sign of life/);
+});

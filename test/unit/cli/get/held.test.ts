@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
-import { heldBy } from "../../../../src/cli/get/held.ts";
+import { heldBy, type HeldFleet } from "../../../../src/cli/get/held.ts";
 import { ageText, until } from "../../../../src/cli/terminal/age.ts";
 import { heldJson, type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
 import { HeldStream } from "../../../../src/cli/get/heldstream.ts";
@@ -90,6 +90,25 @@ test("rows are out of date where the operator has missed what was due, and only 
     assert.doesNotMatch(heldText(inTime, view()), /operator/);
     assert.deepEqual(JSON.parse(heldJson(inTime, NOW)).overdue, []);
   }
+});
+
+test("rows are out of date where the operator has shown no sign of life since", () => {
+  const seen = (operatorSeen: string, rows = [row("c1")]): HeldFleet => ({
+    ...heldBy([policy("a", rows, {}, { nextTransitionTime: "2026-11-21T11:00:00Z" })]),
+    operatorSeen: new Date(operatorSeen),
+  });
+  const silent = seen("2026-11-21T11:30:00Z");
+  assert.match(
+    heldText(silent, view()),
+    /^the operator's last sign of life is 30m old: it seems not to run, and these rows are as of then; .*doctor'$/m,
+  );
+  assert.doesNotMatch(heldText(silent, view()), /should have updated/);
+  assert.equal(JSON.parse(heldJson(silent, NOW)).operatorSeen, "2026-11-21T11:30:00Z");
+  for (const alive of [
+    seen("2026-11-21T11:59:30Z"),
+    seen("2020-01-01T00:00:00Z", [row("c1", { since: "2026-11-21T11:59:30Z" })]),
+  ])
+    assert.doesNotMatch(heldText(alive, view()), /sign of life/);
 });
 
 test("of a namespace, only its Clusters are told", () => {

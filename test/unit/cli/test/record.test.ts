@@ -5,9 +5,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import type { HookOverride } from "../../../../src/api/hookpolicy.ts";
+import type { Cluster } from "../../../../src/api/meta.ts";
 import type { HookCall } from "../../../../src/api/runtimehooks.ts";
 import { AuditLog } from "../../../../src/audit/auditlog.ts";
 import type { PolicyObject } from "../../../../src/controller/policyset.ts";
+import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
 import { DELETE, hookOverride, hookPolicy, NOW, UPGRADE } from "../../builders.ts";
 import { passTo, silent, storeWith } from "../../controller/fixtures.ts";
@@ -35,10 +37,10 @@ class Operator {
   });
 
   constructor(policies: readonly PolicyObject[]) {
-    this.#fixture = storeWith({ policies: [...policies], clusters: [this.#cluster()] });
+    this.#fixture = storeWith({ policies: [...policies], clusters: [this.cluster] });
   }
 
-  #cluster() {
+  get cluster() {
     const metadata = { ...this.#metadata, resourceVersion: String(this.#version) };
     return viewCluster({ ...CLUSTER, metadata, status: { conditions: [HELD] } });
   }
@@ -46,7 +48,7 @@ class Operator {
   change(metadata: object): this {
     this.#version += 1;
     this.#metadata = { ...this.#metadata, ...metadata };
-    this.#fixture.setCluster(this.#cluster());
+    this.#fixture.setCluster(this.cluster);
     return this;
   }
 
@@ -63,7 +65,7 @@ class Operator {
 
   ask(call: HookCall): this {
     const { now } = this.#fixture.clock;
-    const request = { call, cluster: this.#cluster() };
+    const request = { call, cluster: this.cluster };
     const decision = this.#fixture.store.answers.ask(request, now);
     const { verdict, retryAfterSeconds, message } = decision;
     this.#audit.record(
@@ -71,6 +73,22 @@ class Operator {
       { verdict, answer: { status: "Success", retryAfterSeconds, message }, decision },
       now,
     );
+    return this;
+  }
+
+  /** A request at admission, if a policy refuses it. */
+  try(change: (cluster: Cluster) => Change): this {
+    const { now } = this.#fixture.clock;
+    const asked = change(this.cluster);
+    const attempt = attemptOf(asked);
+    assert.ok(attempt);
+    const decision = this.#fixture.store.answers.refusal({ ...attempt, admission: true }, now);
+    if (decision === undefined) return this;
+    const { verdict } = decision;
+    assert.ok(verdict === "Blocked" || verdict === "NotEvaluable");
+    const denial = { code: 403, reason: "Forbidden", message: "cannot be deleted yet" } as const;
+    const review = { uid: "r", username: "jane", dryRun: false, change: asked };
+    this.#audit.refused({ review, attempt, outcome: { verdict, denial, warnings: [], decision } }, now);
     return this;
   }
 
@@ -107,6 +125,14 @@ async function recorded(
   return { cwd, ...(await hookpolicy(args, { cwd })) };
 }
 
+const DELETION = (before: Cluster): Change => ({ before });
+const upgradeTo =
+  (version: string) =>
+  (before: Cluster): Change => ({
+    before,
+    after: { ...before, ...(before.topology && { topology: { ...before.topology, version } }) },
+  });
+
 const STORIES: Readonly<
   Record<string, readonly [policy: PolicyObject, steps: number, log: (operator: Operator) => Operator]>
 > = {
@@ -136,6 +162,38 @@ const STORIES: Readonly<
     ruled([APPROVED], { deadline: { after: "2h", onExpiry: "Allow" } }),
     2,
     (operator) => operator.ask(UPGRADE).pass(60).ask(UPGRADE).pass(90).ask(UPGRADE),
+  ],
+  "a deletion that was refused, and approved": [
+    ruled([APPROVED], { admission: "Deny" }),
+    3,
+    (operator) =>
+      operator
+        .try(DELETION)
+        .pass(1)
+        .try(DELETION)
+        .try(upgradeTo("v1.36.0"))
+        .pass(5)
+        .change(APPROVAL)
+        .try(DELETION)
+        .change({ ...APPROVAL, deletionTimestamp: NOW.toISOString() })
+        .ask(DELETE),
+  ],
+  "a creation that was refused": [
+    hookPolicy({
+      rules: [
+        {
+          name: "r",
+          hooks: ["BeforeClusterCreate"],
+          admission: "Deny",
+          until: [{ name: "owned", label: { key: "owner" } }],
+        },
+      ],
+    }),
+    1,
+    (operator) =>
+      operator.try((cluster) => ({
+        after: { ...cluster, metadata: { ...cluster.metadata, uid: "refused" } },
+      })),
   ],
   "a policy in mode Audit": [
     hookPolicy({ ...ruled([APPROVED]).spec, mode: "Audit" }),
@@ -245,9 +303,22 @@ test("answers of two replicas that say the same are one step, and lines that are
     stderr,
     `left out 1 of the lines: about other Clusters than the given ones, or without spec.topology
 left out 1 of the lines: that rest on no decision, such as NotConfirmed
-left out 2 of the lines: that are no answers
+left out 2 of the lines: that are neither answers nor refusals
 wrote tests/r.yaml
 `,
+  );
+  assert.match((await hookpolicy(["test", "tests/r.yaml"], { cwd })).stdout, /^1 passed; 1 suite$/m);
+});
+
+test("a request that the given Cluster cannot make any more is left out, and the others stay", async (t) => {
+  const policy = ruled([APPROVED], { admission: "Deny" });
+  const { log } = new Operator([policy]).try(upgradeTo("v1.36.0")).pass(1).try(DELETION);
+  const after = { ...CLUSTER, spec: { topology: { ...CLUSTER.spec.topology, version: "v1.36.0" } } };
+  const { cwd, code, stderr } = await recorded(t, policy, log, { "fleet/c.yaml": JSON.stringify(after) });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^\S+Z admission: Upgrade team-a\/prod-1 is not repeated: .*has the version v1\.36\.0 already$/m,
   );
   assert.match((await hookpolicy(["test", "tests/r.yaml"], { cwd })).stdout, /^1 passed; 1 suite$/m);
 });
@@ -294,6 +365,8 @@ test("a line that lacks what an answer has is none, whatever it lacks", () => {
     withPolicy({ ...policy, rules: [{ ...rule, gates: [{}] }] }),
     { ...whole, time: "soon" },
     { ...whole, hook: "BeforeLunch" },
+    { ...whole, kind: "Refusal", hook: "AfterClusterUpgrade" },
+    { ...whole, kind: "Other" },
     { ...whole, cluster: "c" },
     [],
   ])
@@ -305,7 +378,10 @@ test("a log without the Clusters, a missing log, and a file that is there are er
   const { log } = new Operator([ruled([APPROVED])]).ask(UPGRADE);
   const foreign = await recorded(t, ruled([APPROVED]), log.replaceAll("prod-1", "prod-9"));
   assert.equal(foreign.code, 2);
-  assert.match(foreign.stderr, /audit\.log holds no answer about a Cluster of policies, fleet/);
+  assert.match(
+    foreign.stderr,
+    /audit\.log holds neither an answer nor a refusal about a Cluster of policies, fleet/,
+  );
   const { cwd } = await recorded(t, ruled([APPROVED]), log);
   const again = await hookpolicy(
     ["test", "--record", "audit.log", "--write", "tests/r.yaml", "policies", "fleet"],

@@ -81,7 +81,18 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
     step({ at: "2026-11-22T12:00:00Z", advance: "1h" }),
     /`at` and `advance` both move the clock/,
   ],
-  "days as a duration": [step({ advance: "7d" }), /steps\[0\]\.advance: found "7d", expected a duration/],
+  "days as a duration": [
+    step({ advance: "7d" }),
+    /steps\[0\]\.advance: found "7d", expected a duration .*; write 168h$/,
+  ],
+  "an object in the place of a list": [
+    step({ delete: { kind: "Cluster" } }),
+    /steps\[0\]\.delete: found an object, expected a list; write a list: begin each item with "- "$/,
+  ],
+  "a number in quotes": [
+    step({ expect: { retryAfterSeconds: "10" } }),
+    /retryAfterSeconds: found "10", expected an integer; write 10, without quotes$/,
+  ],
   "a message that is no regular expression": [
     step({ expect: { message: "(" } }),
     /expect\.message: found "\(", expected a regular expression \(RE2\)/,

@@ -23,6 +23,12 @@ const WRONG: Readonly<Record<string, string>> = {
   "cluster['topolgy'].version == 'a'":
     '1:8 cluster["topolgy"]: unknown field, expected one of metadata, status, topology; did you mean "topology"?',
   "has(cluster.spec)": "1:1 cluster.spec: unknown field, expected one of metadata, status, topology",
+  "cluster.labels['tier'] == 'a'":
+    '1:8 cluster.labels: unknown field, expected one of metadata, status, topology; did you mean "cluster.metadata.labels"?',
+  "cluster.metadata.labels['tier'] == production":
+    "1:36 unknown variable \"production\", expected one of cluster, namespaceObject, now, request; a text needs quotes: 'production'",
+  "now.getHours() >= '8'":
+    "1:15 the right side of >= is a string, and >= takes an int there: write 8, without quotes",
   "cluster.metadata.name.first == 'a'":
     "1:22 cluster.metadata.name.first: a value of type string has no fields",
   "cluster.metadata.name.startWith('a')": '1:22 unknown function "startWith"; did you mean "startsWith"?',
@@ -104,6 +110,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   "cluster.metadata.labels.`a/b` == ''": 'fields in backticks are not supported, write ["field"]',
   "namespace.metadata.name == 'a'": "namespace is a reserved word, the Namespace is namespaceObject",
   "true and false": "write &&, || and ! instead of and, or and not",
+  "{{ .Values.x }}": "{{ … }} is a template, render it first",
   "true & false": "& is not an operator, write &&",
   "size((1, 2)": "not a CEL expression: ( is not closed: write )",
   "has(cluster.topology) && true)": "not a CEL expression: ) closes nothing: remove it",
