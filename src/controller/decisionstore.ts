@@ -13,7 +13,6 @@ import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
-import { hasEnded } from "../operations/ended.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
 import { AskSet } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
@@ -95,10 +94,11 @@ export class DecisionStore {
 
   #load(): void {
     this.#loaded = true;
-    for (const cluster of this.#options.clusters.list()) this.#begin(cluster);
+    const { clusters, served, now, onDirty } = this.#options;
+    for (const cluster of clusters.list()) this.#asks.begin(cluster, { now: now(), served });
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
-    for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
-    for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
+    for (const cluster of clusters.list()) this.clusterChanged(undefined, cluster);
+    for (const entry of this.policies.entries()) onDirty(entry.key);
   }
 
   stop(): void {
@@ -185,15 +185,11 @@ export class DecisionStore {
 
   /** Operations begin and end as the Cluster shows it, and are re-evaluated. */
   #follow(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid))
-      if (hasEnded(ask, cluster, this.#options.served)) this.#end(ask);
-    if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
-    this.#evaluator.evaluateCluster(cluster);
-  }
-
-  #begin(cluster: Cluster): boolean {
     const { served, now } = this.#options;
-    return this.#asks.begin(cluster, served.blocking, { now: now(), served });
+    const { ended, hasBegun } = this.#asks.follow(cluster, { now: now(), served });
+    for (const ask of ended) this.#ended(ask);
+    if (hasBegun) this.#evaluator.adoptRowsOf(cluster);
+    this.#evaluator.evaluateCluster(cluster);
   }
 
   /** The labels of a Namespace select policies, and gates may look at it, and at the objects in it. */
@@ -321,8 +317,8 @@ export class DecisionStore {
 
   /** The Cluster is gone, or another Cluster has its name. */
   #forget(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
     const { uid, namespace = "" } = cluster.metadata;
+    for (const ask of this.#asks.forget(uid)) this.#ended(ask);
     const key = clusterKey(cluster);
     for (const entry of this.policies.candidates(namespace).entries) {
       if (entry.forget(uid, key)) this.#options.onDirty(entry.key);
@@ -330,8 +326,7 @@ export class DecisionStore {
     this.#clusterGone(uid);
   }
 
-  #end(ask: Ask): void {
-    this.#asks.delete(ask);
+  #ended(ask: Ask): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     this.#schedule.set(ofAsk("ask", ask), undefined);
     for (const entry of this.policies.candidates(ask.namespace).entries) {

@@ -7,13 +7,15 @@ import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { decide, matches } from "../policy/decide.ts";
+import { matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../operations/forecast.ts";
 import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
-import { notAhead, remember } from "../operations/timers.ts";
+import { lookAt } from "../operations/timeline.ts";
+import { notAhead } from "../operations/timers.ts";
 import { adoptRow } from "../operations/adoptrow.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { type Ask, askKey } from "../operations/operation.ts";
@@ -23,7 +25,7 @@ import type { StoreOptions } from "./ports.ts";
 import { ofAsk } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { note } from "./noted.ts";
-import { nextStep } from "./transitions.ts";
+import { nextDeadlineStep } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
@@ -166,14 +168,15 @@ export class Evaluator {
     const now = this.#options.now();
     const ask = notAhead(remembered, now);
     const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
-    const next = remember(ask, candidates.compiled, decision.trace);
-    this.#memory.asks.put(next);
-    this.#report(next, candidates, decision, now);
+    const world = worldOf(this.#memory, cluster);
+    const operation = { policies: candidates.compiled, world, call: this.#callOf(ask), asked: ask };
+    const { asked, decision } = lookAt(operation, now);
+    this.#memory.asks.put(asked);
+    this.#report(asked, candidates, decision, now);
   }
 
   /** Records what each policy holds now, and reports what is new. */
-  #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
+  #report(ask: Ask, { entries, compiled }: Candidates, decision: Decision, now: Date): void {
     const key = askKey(ask.clusterUID, ask.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
@@ -187,17 +190,14 @@ export class Evaluator {
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
     }
-    this.#wakeFor(ask, entries, decision, now);
+    this.#wakeFor(ask, compiled, decision, now);
   }
 
   /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
-  #wakeFor(ask: Ask, entries: readonly PolicyEntry[], { trace }: Decision, now: Date): void {
+  #wakeFor(ask: Ask, policies: readonly CompiledPolicy[], { trace }: Decision, now: Date): void {
     const { schedule } = this.#memory;
     const due = ofAsk("ask", ask);
-    const edges = trace.flatMap((policy, index) => [
-      policy.changesAt,
-      entries[index] && nextStep(entries[index].compiled, policy, now),
-    ]);
+    const edges = [...trace.map(({ changesAt }) => changesAt), nextDeadlineStep(policies, trace, now)];
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
     const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) schedule.set(due, next);

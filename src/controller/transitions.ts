@@ -154,9 +154,17 @@ function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): r
   ];
 }
 
-/** The next instant at which a deadline of the trace passes a step. */
-export function nextStep(policy: CompiledPolicy, trace: PolicyTrace, now: Date): Date | undefined {
-  const steps = running(policy, trace).flatMap(stepsOf);
+/** The next instant at which a deadline passes a step. `policies`: in the order of the trace. */
+export function nextDeadlineStep(
+  policies: readonly CompiledPolicy[],
+  trace: readonly PolicyTrace[],
+  now: Date,
+): Date | undefined {
+  const deadlines = policies.flatMap((policy, index) => {
+    const said = trace[index];
+    return said === undefined ? [] : running(policy, said);
+  });
+  const steps = deadlines.flatMap(stepsOf);
   const next = earliest(steps.map(({ at }) => at).filter((at) => at > now));
   return next instanceof Date ? next : undefined;
 }

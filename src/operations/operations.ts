@@ -1,13 +1,26 @@
 /** Every operation that Cluster API waits for, or is going to, by Cluster and hook. */
 
-import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import { isDeepStrictEqual } from "node:util";
 
+import type { ServedHooks } from "../api/hookcatalog.ts";
+import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { shownSince } from "./call.ts";
-import { type Ask, shownAsk, type ShownContext } from "./operation.ts";
+import { hasEnded } from "./ended.ts";
+import { type Ask, shownAsk } from "./operation.ts";
 import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
+
+export interface FollowContext {
+  readonly now: Date;
+  readonly served: Pick<ServedHooks, "blocking" | "marksUpgrades">;
+}
+
+/** How a change of a Cluster has changed its operations. */
+export interface Followed {
+  readonly ended: readonly Ask[];
+  readonly hasBegun: boolean;
+}
 
 export class AskSet {
   /** By Cluster uid, then hook. */
@@ -55,14 +68,28 @@ export class AskSet {
     if (asks?.size === 0) this.#asks.delete(clusterUID);
   }
 
+  /** The Cluster is gone: forgets its operations, and returns them. */
+  forget(clusterUID: string): readonly Ask[] {
+    const asks = this.of(clusterUID);
+    this.#asks.delete(clusterUID);
+    return asks;
+  }
+
+  /** The Cluster has changed, so operations of it may have ended or begun. */
+  follow(cluster: Cluster, context: FollowContext): Followed {
+    const ended = this.of(cluster.metadata.uid).filter((ask) => hasEnded(ask, cluster, context.served));
+    for (const ask of ended) this.delete(ask);
+    return { ended, hasBegun: this.begin(cluster, context) };
+  }
+
   /** Begins what the Cluster shows, unless it has begun before. Returns whether something has begun. */
-  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
+  begin(cluster: Cluster, context: FollowContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
-    for (const hook of hooks) {
+    for (const hook of context.served.blocking) {
       const known = this.get(uid, hook);
       if (known !== undefined && known.hearsay !== true) {
-        this.#follow(known, cluster);
+        this.#update(known, cluster);
         continue;
       }
       const shown = shownAsk(hook, cluster, context);
@@ -75,7 +102,7 @@ export class AskSet {
   }
 
   /** Takes over what the Cluster shows by now of the same step. */
-  #follow(ask: Ask, cluster: Cluster): void {
+  #update(ask: Ask, cluster: Cluster): void {
     const call = shownSince(ask.call, cluster);
     if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
   }

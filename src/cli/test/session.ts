@@ -2,15 +2,13 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
-import { nextStep } from "../../controller/transitions.ts";
+import { nextDeadlineStep } from "../../controller/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type Ask, newAsk } from "../../operations/operation.ts";
 import { AskSet } from "../../operations/operations.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
-import { earliest } from "../../policy/instant.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
@@ -73,13 +71,12 @@ export class Session {
     for (const before of this.#clusters) {
       const { uid } = before.metadata;
       this.reported?.clusterChanged(before, byUID.get(uid));
-      if (!byUID.has(uid)) for (const ask of this.#asks.of(uid)) this.#end(ask);
+      if (!byUID.has(uid)) for (const ask of this.#asks.forget(uid)) this.reported?.ended(ask);
     }
     this.#clusters = clusters;
     for (const cluster of clusters) {
-      for (const ask of this.#asks.of(cluster.metadata.uid))
-        if (hasEnded(ask, cluster, this.served)) this.#end(ask);
-      this.#asks.begin(cluster, this.served.blocking, { now: this.#now, served: this.served });
+      const { ended } = this.#asks.follow(cluster, { now: this.#now, served: this.served });
+      for (const ask of ended) this.reported?.ended(ask);
     }
     for (const operation of this.#operations()) this.#put(lookAt(operation, this.#now));
   }
@@ -109,7 +106,8 @@ export class Session {
     this.coverage.see(look.decision);
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
     if (waits && !hasEnded(ask, cluster, this.served)) {
-      if (before !== undefined && targetVersion(before.call) !== targetVersion(call)) this.#end(before);
+      if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
+        this.reported?.ended(before);
       this.#put(look);
     }
     return look.decision;
@@ -141,11 +139,6 @@ export class Session {
     this.reported?.decided(asked, decision, at);
   }
 
-  #end(ask: Ask): void {
-    this.#asks.delete(ask);
-    this.reported?.ended(ask);
-  }
-
   #operations(): Operation<Ask>[] {
     return this.world.fleet
       .clusters()
@@ -161,7 +154,9 @@ export class Session {
       call: { settings: {}, ...ask.call },
       asked: ask,
       ...(usesNow && { lookAgain: asOftenAsAsked }),
-      ...(this.reported !== undefined && { alsoAt: (look: Look) => deadlineStep(policies, look) }),
+      ...(this.reported !== undefined && {
+        alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),
+      }),
     };
   }
 }
@@ -171,15 +166,4 @@ const LOOK_AGAIN_SECONDS = 60;
 
 function asOftenAsAsked({ retryAfterSeconds }: Decision): number {
   return retryAfterSeconds || LOOK_AGAIN_SECONDS;
-}
-
-/** `policies`: in the order of the trace. */
-function deadlineStep(policies: readonly CompiledPolicy[], { at, decision }: Look): Date | undefined {
-  const next = earliest(
-    policies.map((policy, index) => {
-      const trace = decision.trace[index];
-      return trace && nextStep(policy, trace, at);
-    }),
-  );
-  return next instanceof Date ? next : undefined;
 }
