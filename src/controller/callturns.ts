@@ -4,7 +4,7 @@
  */
 
 import type { Answers } from "./answers.ts";
-import type { AskRequest } from "./ports.ts";
+import type { DecisionRequest } from "./ports.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
 /** The namespace and Cluster whose turn a call uses. */
@@ -20,7 +20,7 @@ const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 export function shareOf(
-  { cluster, admission, fromApiServer }: Omit<AskRequest, "call">,
+  { cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">,
   answers: Pick<Answers, "knows">,
 ): CallShare {
   const { namespace = "", name } = cluster.metadata;

@@ -15,7 +15,7 @@ import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 /** The content of a hook request, or of a review. */
-export interface AskRequest {
+export interface DecisionRequest {
   readonly call: HookCall;
   readonly cluster: Cluster;
   /**

@@ -16,7 +16,7 @@ export function standing(
   cluster: Cluster,
   { decision, hook, at }: { readonly decision: Decision; readonly hook: HookName; readonly at: Date },
 ): Standing | undefined {
-  const { policies, overrides, asks, clusters, namespaces } = memory;
+  const { policies, overrides, operations, clusters, namespaces } = memory;
   const { namespace = "", uid } = cluster.metadata;
   const key = clusterKey(cluster);
   const { compiled } = policies.candidates(namespace);
@@ -24,7 +24,7 @@ export function standing(
   if (until === undefined) return undefined;
   const before = {
     overrides: overrides.ofCluster(cluster),
-    ask: asks.get(uid, hook),
+    operation: operations.get(uid, hook),
     cluster: clusters.get(key),
     namespace: namespaces.get(namespace),
   };
@@ -33,7 +33,7 @@ export function standing(
     (until === "Never" || now < until) &&
     policies.candidates(namespace).compiled === compiled &&
     overrides.ofCluster(cluster) === before.overrides &&
-    asks.get(uid, hook) === before.ask &&
+    operations.get(uid, hook) === before.operation &&
     clusters.get(key) === before.cluster &&
     namespaces.get(namespace) === before.namespace;
 }

@@ -8,10 +8,10 @@ import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerVerdict } from "./answerlog.ts";
 import type { ReceivedRequest } from "./codec.ts";
 
-type Asked = Pick<ReceivedRequest, "clusterUID" | "subject">;
+type Subject = Pick<ReceivedRequest, "clusterUID" | "subject">;
 
 /** The parts of a request that identify what it is about. */
-export interface Replay extends Asked {
+export interface Replay extends Subject {
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
   readonly text: string;
@@ -47,7 +47,7 @@ export class Replays {
   }
 
   /** Finds the answer to the same request in other bytes, and expects those bytes from now on. */
-  findSubject({ clusterUID, subject }: Asked, body: WholeBody, now: Date): Replay | undefined {
+  findSubject({ clusterUID, subject }: Subject, body: WholeBody, now: Date): Replay | undefined {
     const kept = this.#kept.get(clusterUID);
     if (kept?.replay.subject !== subject) return undefined;
     const replay = this.#standing(kept.replay, now);

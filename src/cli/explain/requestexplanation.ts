@@ -1,7 +1,7 @@
 /** Explains what admission answers to a request about a Cluster. */
 
 import type { Attempt } from "../../operations/attempt.ts";
-import { newAsk } from "../../operations/operation.ts";
+import { newOperation } from "../../operations/operation.ts";
 import { type Admitted, denying, warning } from "../../policy/admission.ts";
 import { matches } from "../../policy/decide.ts";
 import type { PolicyTrace, Verdict } from "../../policy/decision.ts";
@@ -30,7 +30,7 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
   const world = fleet.world(cluster);
   const [refusing, warned] = [denying(all), warning(all)];
   const policies = admission === "Denied" ? refusing : warned;
-  const situation = { fleet, world, call, at, policies, before: newAsk(call, cluster, at, undefined) };
+  const situation = { fleet, world, call, at, policies, before: newOperation(call, cluster, at, undefined) };
   const denials = saidBy(refusing, found.denial.trace);
   const warnings = saidBy(warned, found.warning.trace);
   return {

@@ -1,4 +1,4 @@
-/** What HookRollouts say about an operation that every policy releases, as far as their stored status tells. */
+/** Explains what HookRollouts say about an operation that every policy releases, as far as their status shows it. */
 
 import { CONDITION } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";

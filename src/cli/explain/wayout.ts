@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { forecast } from "../../operations/forecast.ts";
-import type { Ask } from "../../operations/operation.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { timerKey, type World } from "../../policy/world.ts";
@@ -32,7 +32,7 @@ export interface Situation {
   /** In the order of the trace. */
   readonly policies: readonly CompiledPolicy[];
   /** The state that was known before now. */
-  readonly before: Ask;
+  readonly before: PendingOperation;
 }
 
 export interface WayOut {

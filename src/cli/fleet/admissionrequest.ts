@@ -19,7 +19,7 @@ interface Versions {
 }
 
 /** Why the API server does not ask: a text that follows the name of the Cluster. */
-interface Unasked {
+interface NotReviewed {
   readonly why: string;
 }
 
@@ -27,10 +27,10 @@ export function requestOf(
   name: RequestName,
   cluster: Cluster,
   { to = "", from }: Versions = {},
-): Attempt | Unasked {
+): Attempt | NotReviewed {
   const change = changeOf(name, cluster, to);
   const attempt = attemptOf(change);
-  if (attempt === undefined) return { why: whyUnasked(change) };
+  if (attempt === undefined) return { why: whyNotReviewed(change) };
   return { ...attempt, call: comingFrom(attempt.call, from) };
 }
 
@@ -53,7 +53,7 @@ function newborn(cluster: Cluster): Cluster {
   };
 }
 
-function whyUnasked({ before, after }: Change): string {
+function whyNotReviewed({ before, after }: Change): string {
   const cluster = after ?? before;
   if (cluster?.metadata.deletionTimestamp !== undefined)
     return "is being deleted already, so admission is not asked again";

@@ -8,7 +8,7 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 
-/** What each line stands for. */
+/** One line for each operation, policy or Cluster. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 export interface HeldView {

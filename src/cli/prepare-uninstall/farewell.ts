@@ -1,4 +1,4 @@
-/** Tells in the statuses of policies and rollouts that no operator keeps them any more: they would say Ready for ever. */
+/** Writes into the statuses of policies and rollouts that no operator updates them any more: they would stay Ready. */
 
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";

@@ -10,7 +10,7 @@ import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../controller/roll
 import { Rollouts } from "../../controller/rollouts.ts";
 import { rolloutTransitions } from "../../controller/rollouttransitions.ts";
 import { about } from "../../operations/call.ts";
-import { isAsked, isPossible } from "../../operations/shows.ts";
+import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
@@ -166,7 +166,7 @@ export class SuiteRollouts {
         `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
         "hook",
       );
-    if (!isAsked(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
+    if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
   }
 
   /** An earlier call was held. */

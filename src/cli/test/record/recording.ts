@@ -172,7 +172,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Ans
   });
 }
 
-/** What decides: the first rule that holds, blocked before not evaluable, and its first gate that does not. */
+/** What decides is the first rule that holds, blocked before not evaluable, and its first gate that does not hold. */
 function expectationOf({ verdict, decision }: Answered): ExpectSpec {
   if (verdict === "Allowed" || verdict === "Observed") return { verdict };
   const policy = decision.policies.find((each) => each.verdict === verdict);
