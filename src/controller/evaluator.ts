@@ -176,7 +176,12 @@ export class Evaluator {
   }
 
   /** Records what each policy holds now, and reports what is new. */
-  #report(operation: PendingOperation, { entries, compiled }: Candidates, decision: Decision, now: Date): void {
+  #report(
+    operation: PendingOperation,
+    { entries, compiled }: Candidates,
+    decision: Decision,
+    now: Date,
+  ): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
@@ -194,7 +199,12 @@ export class Evaluator {
   }
 
   /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
-  #wakeFor(operation: PendingOperation, policies: readonly CompiledPolicy[], { trace }: Decision, now: Date): void {
+  #wakeFor(
+    operation: PendingOperation,
+    policies: readonly CompiledPolicy[],
+    { trace }: Decision,
+    now: Date,
+  ): void {
     const { schedule } = this.#memory;
     const due = ofOperation("operation", operation);
     const edges = [...trace.map(({ changesAt }) => changesAt), nextDeadlineStep(policies, trace, now)];
@@ -205,7 +215,7 @@ export class Evaluator {
 
   /**
    * Forecasts now, or when the work is due in the schedule: one decision can change the rows of thousands of policies. No
-   * decision depends on a forecast, so it may come late; the status waits for it for a while (reconciler.ts).
+   * decision depends on a forecast, so it may come late; the status waits for it for a while (policyreconciler.ts).
    */
   #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
@@ -225,7 +235,8 @@ export class Evaluator {
         entry.foresee(key, row, this.#forecast(entry, operation, row, this.#options.now()));
         this.#options.onDirty(entry.key);
       }
-      if (this.#turn.isOver()) return this.#memory.schedule.set(ofOperation("forecast", operation), this.#options.now());
+      if (this.#turn.isOver())
+        return this.#memory.schedule.set(ofOperation("forecast", operation), this.#options.now());
     }
   }
 
@@ -244,7 +255,12 @@ export class Evaluator {
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
-  #logChange(entry: PolicyEntry, operation: PendingOperation, before: HeldRow | undefined, row: HeldRow | undefined): void {
+  #logChange(
+    entry: PolicyEntry,
+    operation: PendingOperation,
+    before: HeldRow | undefined,
+    row: HeldRow | undefined,
+  ): void {
     const from = before?.verdict ?? "Allowed";
     const to = row?.verdict ?? "Allowed";
     if (from === to && before?.rule === row?.rule) return;

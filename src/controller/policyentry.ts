@@ -56,7 +56,7 @@ export class PolicyEntry {
   readonly held = new Map<string, HeldRow>();
   /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
-  /** What this replica knew when it last computed the status. */
+  /** This replica's knowledge when it last computed the status. */
   known: Known = NOTHING_KNOWN;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
@@ -89,7 +89,8 @@ export class PolicyEntry {
   /** The compiled spec has changed. */
   specChanged(): void {
     // These timers follow from the old spec: a restart must not find them under the new one, which is evaluated in turns.
-    for (const [operation, { timers, ...row }] of this.held) if (timers !== undefined) this.held.set(operation, row);
+    for (const [operation, { timers, ...row }] of this.held)
+      if (timers !== undefined) this.held.set(operation, row);
     // A window that an edit opens or closes is not an edge.
     this.windows = new Map();
   }
@@ -150,7 +151,7 @@ export class PolicyEntry {
     this.held.set(operation, { ...row, ...forecast });
   }
 
-  /** The status waits for the forecast for a while (reconciler.ts). */
+  /** The status waits for the forecast for a while (policyreconciler.ts). */
   foreseeLater(operation: string): void {
     if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
     this.unforeseen.add(operation);

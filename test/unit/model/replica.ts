@@ -9,7 +9,7 @@ import type { HookName } from "../../../src/api/runtimehooks.ts";
 import { PendingOperations } from "../../../src/operations/operations.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { Reconciler } from "../../../src/controller/reconciler.ts";
+import { PolicyReconciler } from "../../../src/controller/policyreconciler.ts";
 import { DecisionStore } from "../../../src/controller/decisionstore.ts";
 import { AnswerLog } from "../../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hookhandler.ts";
@@ -116,7 +116,7 @@ export class Replica {
   readonly #watches: Watches;
   readonly #store: DecisionStore;
   readonly #asks: PendingOperations;
-  readonly #reconciler: Reconciler;
+  readonly #reconciler: PolicyReconciler;
   readonly #handler: HookHandler;
   readonly #reconciles: boolean;
   readonly #ready = new Set<string>();
@@ -158,7 +158,7 @@ export class Replica {
       onDemands: () => undefined,
     });
     this.#asks = asksOf(this.#store, hook, clock.now);
-    this.#reconciler = new Reconciler({
+    this.#reconciler = new PolicyReconciler({
       ...common,
       store: this.#store,
       writer: adapter,
