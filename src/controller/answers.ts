@@ -64,7 +64,7 @@ export class Answers {
     return decision.holds ? { ...decision, basis: { source: "Memory", world, policies } } : undefined;
   }
 
-  /** What policies say of a request that none refuses. */
+  /** The policies' warnings about a request that none refuses. */
   warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
     const policies = warning(this.#candidates(cluster).compiled);
     return decide(policies, worldOf(this.#memory, cluster), call, now);
@@ -88,7 +88,8 @@ export class Answers {
     const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
     if (decision.rollout !== undefined) return undefined;
     // Only a remembered operation stays identical from one call to the next.
-    if (known === undefined || operation === undefined || decision.basis?.world.asked !== operation) return undefined;
+    if (known === undefined || operation === undefined || decision.basis?.world.asked !== operation)
+      return undefined;
     return standing(this.#memory, known, { decision, hook: call.hook, at });
   }
 

@@ -46,7 +46,7 @@ export class CallTurns {
 
   /**
    * Decides at once if nothing waits and this turn of the event loop has time left. If too many calls of the share wait,
-   * `refuse` gives the result; without `refuse` the call waits all the same.
+   * `refuse` gives the result; without `refuse` the call waits nevertheless.
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();

@@ -146,7 +146,10 @@ export class Confirmer {
   }
 
   /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */
-  async #allNamespaces(underWay: ConfirmationUnderWay, needed: boolean): Promise<Pick<LiveWorld, "namespaces">> {
+  async #allNamespaces(
+    underWay: ConfirmationUnderWay,
+    needed: boolean,
+  ): Promise<Pick<LiveWorld, "namespaces">> {
     if (!needed) return {};
     try {
       const read = await this.#reads.allNamespaces(underWay);

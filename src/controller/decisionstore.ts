@@ -251,7 +251,8 @@ export class DecisionStore {
     if (!this.#loaded) return;
     const now = this.#options.now();
     for (const { metadata } of this.#options.clusters.byNamespace(namespace))
-      for (const operation of this.#operations.of(metadata.uid)) this.#schedule.set(ofOperation("operation", operation), now);
+      for (const operation of this.#operations.of(metadata.uid))
+        this.#schedule.set(ofOperation("operation", operation), now);
     // Whether the objects can be read at all is part of the status.
     for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
       if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
@@ -281,7 +282,8 @@ export class DecisionStore {
     passed: ({ clusterUID, namespace }) => this.#passed.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
-    operation: ({ clusterUID, hook }) => this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.evaluateOperation(operation)),
+    operation: ({ clusterUID, hook }) =>
+      this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.evaluateOperation(operation)),
     forecast: ({ clusterUID, hook }) =>
       this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.foreseeRest(operation)),
   };

@@ -19,7 +19,7 @@ export interface Memory {
   readonly objects: ObjectReader;
 }
 
-/** What a decision about any Cluster looks at. */
+/** The inputs of a decision about any Cluster. */
 export interface Surroundings extends Pick<Memory, "overrides" | "objects"> {
   readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
 }

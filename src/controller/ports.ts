@@ -1,4 +1,4 @@
-/** The ports of the controller: the API server, its informers, and the listeners that are told of changes. */
+/** The ports of the controller: the API server, its informers, and the listeners to its changes. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hookpolicy.ts";

@@ -1,5 +1,5 @@
 /**
- * Records what becomes of operations that proceed, for every policy that spoke about one and for overrides; and which
+ * Records the results of operations that proceed, for every policy that spoke about one and for overrides; and which
  * requests were refused.
  */
 

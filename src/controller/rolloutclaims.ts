@@ -104,7 +104,7 @@ export class RolloutClaims {
     return requests;
   }
 
-  /** Who renews its claim does not wait for the list: it may have taken longer than Cluster API waits. */
+  /** A renewal does not wait for the list, which can take longer than Cluster API waits. */
   async #round(name: string, requests: readonly ClaimRequest[]): Promise<void> {
     const { true: renewing = [], false: others = [] } = Object.groupBy(requests, ({ renews }) => `${renews}`);
     if (renewing.length > 0) await this.#take(name, renewing);
@@ -118,7 +118,11 @@ export class RolloutClaims {
    * Cluster that was claimed since, and one that begins without a claim could begin after any list. Without a list only
    * claims that are there can be renewed.
    */
-  async #take(name: string, requests: readonly ClaimRequest[], listed?: readonly ObjectMeta[]): Promise<void> {
+  async #take(
+    name: string,
+    requests: readonly ClaimRequest[],
+    listed?: readonly ObjectMeta[],
+  ): Promise<void> {
     const { api } = this.#options;
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
@@ -141,7 +145,7 @@ export class RolloutClaims {
     }
   }
 
-  /** What is to be stored, and those who then begin. The others are answered: they wait for no write. */
+  /** Returns what to store, and the claims that then begin. The others are answered at once: they wait for no write. */
   #judge(
     rollout: CompiledRollout,
     stored: HookRolloutStatus | undefined,

@@ -38,7 +38,7 @@ export interface KnownMember {
   readonly cluster: Cluster;
 }
 
-/** What follows from one copy of a Cluster. */
+/** Facts that follow from one copy of a Cluster. */
 interface Remembered {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */

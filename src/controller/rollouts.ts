@@ -106,7 +106,7 @@ export class Rollouts {
     }
   }
 
-  /** What memory says after every policy: a hold costs no read. */
+  /** The decision from memory after every policy: a hold costs no read. */
   ask(request: DecisionRequest, decision: Decision): Decision {
     if (decision.holds || this.#entries.size === 0) return decision;
     const hold = decision.basis && this.#holdFromMemory(request, decision.basis.world);

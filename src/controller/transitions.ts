@@ -170,7 +170,12 @@ export function nextDeadlineStep(
 }
 
 /** Returns the steps that were passed since the last look, and remembers them in the entry. */
-export function deadlineSteps(entry: PolicyEntry, operation: PendingOperation, trace: PolicyTrace, now: Date): Transition[] {
+export function deadlineSteps(
+  entry: PolicyEntry,
+  operation: PendingOperation,
+  trace: PolicyTrace,
+  now: Date,
+): Transition[] {
   const key = operationKey(operation.clusterUID, operation.call.hook);
   const before = entry.deadlines.get(key);
   const deadlines = running(entry.compiled, trace).map(({ warnBeforeMs, ...deadline }) => {

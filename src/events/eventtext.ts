@@ -156,7 +156,9 @@ function deadlineStep({
     ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
     : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
   return {
-    identity: [policyUID, rule, operationKey(operation.clusterUID, hook), deadlineAt.getTime(), step].join(" "),
+    identity: [policyUID, rule, operationKey(operation.clusterUID, hook), deadlineAt.getTime(), step].join(
+      " ",
+    ),
     type: "Warning",
     reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
     action: hook,

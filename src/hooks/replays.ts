@@ -20,7 +20,7 @@ export interface Replay extends Subject {
 
 interface Kept {
   readonly replay: Replay;
-  /** Of the last request; older ones are of no use. */
+  /** The print of the last request; older ones are useless. */
   readonly print: number | undefined;
   /** The beginning of its body, with the uid of the Cluster. */
   readonly head: string;
@@ -38,7 +38,7 @@ export class Replays {
 
   /**
    * Bytes of the same print may differ, by chance or because a client wants it; those with the same head are about the
-   * same Cluster all the same, and to hold it is all that an answer from here can do.
+   * same Cluster nevertheless, and an answer from here can only hold it.
    */
   find(body: WholeBody, now: Date): Replay | undefined {
     const print = body.print();

@@ -1,4 +1,4 @@
-/** Reads what a row of a policy's status tells of an operation; rows.ts wrote it, here or at another replica. */
+/** Reads from a row of a policy's status what it records of an operation; rows.ts wrote it, here or at another replica. */
 
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";

@@ -18,7 +18,7 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
   const { hook } = operation.call;
   if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
   const version = shownVersion(hook, cluster);
-  // A condition that tells of an error shows no version, so it does not show another one either.
+  // A condition about an error shows no version, so it does not show another one either.
   if (version !== undefined && version !== targetVersion(operation.call)) return true;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return SHOWS_END[hook](operation, cluster, served);
@@ -26,7 +26,8 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
 
 type ShowsEnd = (operation: PendingOperation, cluster: Cluster, served: Served) => boolean;
 
-const markIsGone: ShowsEnd = (operation, cluster) => operation.marked && !isPending(cluster, markOf(operation.call.hook));
+const markIsGone: ShowsEnd = (operation, cluster) =>
+  operation.marked && !isPending(cluster, markOf(operation.call.hook));
 
 const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
   BeforeClusterCreate: (_, cluster) => cluster.created,

@@ -26,7 +26,12 @@ export function operationKey(clusterUID: string, hook: HookName): string {
 }
 
 /** Another target is another operation, and its clocks start again. */
-export function newOperation(call: HookCall, cluster: Cluster, now: Date, before: PendingOperation | undefined): PendingOperation {
+export function newOperation(
+  call: HookCall,
+  cluster: Cluster,
+  now: Date,
+  before: PendingOperation | undefined,
+): PendingOperation {
   const { uid, name, namespace, deletionTimestamp } = cluster.metadata;
   const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
   const begun = call.hook === "BeforeClusterDelete" ? readTimestamp(deletionTimestamp) : undefined;
@@ -44,8 +49,14 @@ export function newOperation(call: HookCall, cluster: Cluster, now: Date, before
 }
 
 /** A call that is not about the remembered operation is decided like a first call. */
-export function answering(operation: PendingOperation | undefined, call: HookCall, now: Date): OperationState {
-  return operation !== undefined && isAbout(operation, call) ? operation : { firstAsked: now, rules: new Map() };
+export function answering(
+  operation: PendingOperation | undefined,
+  call: HookCall,
+  now: Date,
+): OperationState {
+  return operation !== undefined && isAbout(operation, call)
+    ? operation
+    : { firstAsked: now, rules: new Map() };
 }
 
 /** The version in a call is the caller's word: a wrong one only makes the caller miss what is remembered. */
@@ -61,9 +72,13 @@ export interface ShownContext {
 
 /**
  * The operation for which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
- * sees that by itself, also after a restart. Calls do not change it.
+ * sees that without the others, also after a restart. Calls do not change it.
  */
-export function shownOperation(hook: HookName, cluster: Cluster, { now, served }: ShownContext): PendingOperation | undefined {
+export function shownOperation(
+  hook: HookName,
+  cluster: Cluster,
+  { now, served }: ShownContext,
+): PendingOperation | undefined {
   return isAwaited(hook, cluster, served)
     ? newOperation(shownCall(hook, cluster), cluster, now, undefined)
     : undefined;

@@ -58,7 +58,8 @@ export class PendingOperations {
   policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
     const edit = editOf(before, now);
     for (const operations of this.#operations.values()) {
-      for (const [hook, operation] of operations) operations.set(hook, forgetEdited(operation, policyUID, edit));
+      for (const [hook, operation] of operations)
+        operations.set(hook, forgetEdited(operation, policyUID, edit));
     }
   }
 
@@ -77,7 +78,9 @@ export class PendingOperations {
 
   /** The Cluster has changed, so operations of it may have ended or begun. */
   follow(cluster: Cluster, context: FollowContext): Followed {
-    const ended = this.of(cluster.metadata.uid).filter((operation) => hasEnded(operation, cluster, context.served));
+    const ended = this.of(cluster.metadata.uid).filter((operation) =>
+      hasEnded(operation, cluster, context.served),
+    );
     for (const operation of ended) this.delete(operation);
     return { ended, hasBegun: this.begin(cluster, context) };
   }

@@ -65,7 +65,7 @@ export function heldRow(
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
 }
 
-/** A rule whose name is too long or unprintable is not evaluable, and is shown all the same. */
+/** A rule whose name is too long or unprintable is not evaluable, but is still shown. */
 function shownName(name: string): string {
   return truncate(printable(name), MAX_NAME);
 }
@@ -202,7 +202,7 @@ function namedBy({
   };
 }
 
-/** What users need to judge a policy by that has not held the operation. */
+/** The facts by which users judge a policy that has not held the operation. */
 function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
   const rule = decidingRule(trace);
   if (rule === undefined) return {};

@@ -8,7 +8,7 @@ import { lookup } from "../policy/selector.ts";
 import { isPending } from "./marks.ts";
 import { isOfEarlierStep, STEPS } from "./step.ts";
 
-/** What the marks of this version of Cluster API mean. */
+/** The meaning of the marks of this version of Cluster API. */
 export type Served = Pick<ServedHooks, "marksUpgrades">;
 
 /**

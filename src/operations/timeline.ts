@@ -12,7 +12,7 @@ export interface OperationInputs<T extends OperationState = OperationState> {
   readonly world: World;
   readonly call: HookCall;
   readonly asked: T;
-  /** The seconds until the next look, for expressions that look at the clock: edges alone do not tell of those. */
+  /** The seconds until the next look, for expressions that look at the clock: edges alone do not show when those change. */
   readonly lookAgain?: (decision: Decision) => number;
   /** Another instant to look at, where something passes that changes no decision. */
   readonly alsoAt?: (look: Look) => Date | undefined;
@@ -31,13 +31,20 @@ export class TooManyChanges extends Error {
 
 const MAX_LOOKS = 100_000;
 
-export function lookAt<T extends OperationState>({ policies, world, call, asked }: OperationInputs<T>, at: Date): Look<T> {
+export function lookAt<T extends OperationState>(
+  { policies, world, call, asked }: OperationInputs<T>,
+  at: Date,
+): Look<T> {
   const decision = decide(policies, { ...world, asked }, call, at);
   return { at, decision, asked: remember(asked, policies, decision.trace) };
 }
 
 /** Looks at `from`, then wherever something can change before `to`. */
-export function* walk<T extends OperationState>(operation: OperationInputs<T>, from: Date, to: Date): Generator<Look<T>> {
+export function* walk<T extends OperationState>(
+  operation: OperationInputs<T>,
+  from: Date,
+  to: Date,
+): Generator<Look<T>> {
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {
     yield look;

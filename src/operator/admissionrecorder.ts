@@ -52,7 +52,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
   };
 }
 
-/** What is kept of a refusal beyond a log line: only for reviews of the API server, because others may be invented. */
+/** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
 function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
   for (const recorder of audit) recorder.refused(request, now());

@@ -30,7 +30,10 @@ export interface OperationState {
 }
 
 /** The first call as it counts for one policy; `undefined`: this is the first call. */
-export function firstAskedBy({ firstAsked, saidBy, hearsay }: OperationState, policyUID: string): Date | undefined {
+export function firstAskedBy(
+  { firstAsked, saidBy, hearsay }: OperationState,
+  policyUID: string,
+): Date | undefined {
   return saidBy?.get(policyUID) ?? (hearsay === true ? undefined : firstAsked);
 }
 

@@ -45,7 +45,7 @@ export interface Approval extends GateRef {
 
 /** A gate or rule that holds the operation despite the approval. */
 export interface Obstacle extends GateRef {
-  /** What it waits for, or why that is unknown. */
+  /** Says what the gate waits for, or why that is unknown. */
   readonly text: string;
   /** When time alone releases what the policy holds. */
   readonly release?: Date;
@@ -143,7 +143,10 @@ function otherOperations(
   const future = HOOK_NAMES.filter((hook) => !known.has(hook))
     .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
     .filter(({ call }) => !hasEnded(newOperation(call, cluster, now, undefined), cluster, fleet.served));
-  return [...waiting.filter((each) => !chosen.some((operation) => operation.pending === each.pending)), ...future];
+  return [
+    ...waiting.filter((each) => !chosen.some((operation) => operation.pending === each.pending)),
+    ...future,
+  ];
 }
 
 /** Whether time alone releases it with the marks, and earlier than without them. */

@@ -23,7 +23,7 @@ import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-/** What Cluster API does once the operation is released (its topology reconcilers). */
+/** Tells what Cluster API does once the operation is released (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
   AfterControlPlaneInitialized: () => "continues with the new Cluster",
@@ -77,7 +77,9 @@ function operationLines(
   { now, colour, columns }: PlanView,
 ): string[] {
   const asked =
-    pending === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - pending.firstAsked.getTime())}`;
+    pending === undefined
+      ? "not asked for yet"
+      : `held for ${ageText(now.getTime() - pending.firstAsked.getTime())}`;
   const details: readonly Detail[] = [
     { label: "then", text: `Cluster API ${effectOf(call)}` },
     ...approvals.flatMap(({ mark, ...gate }) => [

@@ -27,13 +27,20 @@ import { isOf } from "./rolloutturn.ts";
 import type { StatusContext, Unread } from "./storedstatus.ts";
 import { wayOut, type WayOut } from "./wayout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { type Look, lookAt, type OperationInputs, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import {
+  type Look,
+  lookAt,
+  type OperationInputs,
+  type Span,
+  spansOf,
+  walk,
+} from "../../operations/timeline.ts";
 
 export interface ExplainOptions {
   readonly cluster: Cluster;
   /** Absent, with `request`: the operations that wait now. */
   readonly hook?: HookName;
-  /** What a user would ask the API server for. */
+  /** The request that a user would send to the API server. */
   readonly request?: RequestName;
   readonly now: Date;
   /** An instant other than now. */
@@ -57,7 +64,7 @@ export interface ExplainedOperation extends WayOut {
   readonly hook: HookName;
   /** A request to the API server; absent: a call of the hook. */
   readonly request?: RequestName;
-  /** What admission answers to the request that would begin the operation; absent: no rule says anything there. */
+  /** Admission's answer to the request that would begin the operation; absent: no rule speaks there. */
   readonly admission?: Admitted["verdict"];
   readonly targetVersion?: string;
   /** Absent: Cluster API is not calling now. */
@@ -165,7 +172,10 @@ function requested(request: RequestName, options: ExplainOptions): readonly Subj
   return [{ attempt, call, asked: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
 }
 
-function notReviewedNote(request: RequestName, { cluster, toVersion: to }: ExplainOptions): string | undefined {
+function notReviewedNote(
+  request: RequestName,
+  { cluster, toVersion: to }: ExplainOptions,
+): string | undefined {
   const attempt = requestOf(request, cluster, { to });
   return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
 }
@@ -255,7 +265,11 @@ function statusContext(
 }
 
 /** The timers of waits and deadlines at that instant, computed like the operator does. */
-function lookAhead(operation: OperationInputs<PendingOperation>, now: Date, at: Date): Look<PendingOperation> {
+function lookAhead(
+  operation: OperationInputs<PendingOperation>,
+  now: Date,
+  at: Date,
+): Look<PendingOperation> {
   let { asked } = operation;
   for (const look of walk(operation, now, at)) ({ asked } = look);
   return lookAt({ ...operation, asked }, at);

@@ -215,7 +215,7 @@ function outlook(
   ];
 }
 
-/** A refused request is not repeated by itself. */
+/** Clients do not repeat a refused request. */
 function atAdmission(
   { request, admission, hook, release, policies }: ExplainedOperation,
   name: string,

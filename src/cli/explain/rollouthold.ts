@@ -25,7 +25,7 @@ export interface ExplainedRollout {
   readonly retryAfterSeconds: number;
   /** If it holds: as Cluster API shows it. */
   readonly message: string;
-  /** What the status says besides. */
+  /** Further lines from the status. */
   readonly because: readonly string[];
 }
 

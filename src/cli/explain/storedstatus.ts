@@ -7,7 +7,7 @@ import { heldRow } from "../../operations/rows.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 
-/** What the operator can read and the user cannot. */
+/** Something that the operator can read and the user cannot. */
 export interface Unread {
   readonly text: string;
   /** Whether policies are missing: a release by the others then proves nothing. */

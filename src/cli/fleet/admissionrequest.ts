@@ -12,13 +12,13 @@ import type { Fleet } from "./fleet.ts";
 import type { RequestName } from "./requestnames.ts";
 
 interface Versions {
-  /** What an upgrade goes to. */
+  /** The version that an upgrade goes to. */
   readonly to?: string | undefined;
-  /** What it comes from; default: what the Cluster shows. */
+  /** The version that it comes from; default: the one that the Cluster shows. */
   readonly from?: string | undefined;
 }
 
-/** Why the API server does not ask: a text that follows the name of the Cluster. */
+/** The API server sends no review; `why` follows the name of the Cluster. */
 interface NotReviewed {
   readonly why: string;
 }
@@ -64,12 +64,12 @@ function whyNotReviewed({ before, after }: Change): string {
   return `has the version ${before.topology.version} already`;
 }
 
-/** What a user of kubectl sees. */
+/** The answer as a user of kubectl sees it. */
 export interface AdmissionAnswer {
   readonly verdict: Admitted["verdict"];
   /** The API server's refusal, or the warnings; empty if the request passes in silence. */
   readonly message: string;
-  /** What the verdict comes from. */
+  /** The decision that gives the verdict. */
   readonly decision: Decision;
 }
 

@@ -54,14 +54,14 @@ export interface FleetOptions {
   readonly objects?: ObjectReader;
 }
 
-/** A policy, and what its status records of the past. */
+/** A policy, and the past that its status records. */
 export interface FleetPolicy {
   readonly compiled: CompiledPolicy;
   readonly status: Partial<HookPolicyStatus>;
   readonly raw: RawObject;
 }
 
-/** A rollout, and what the operator has written of it. */
+/** A rollout, and the status that the operator has written. */
 export interface FleetRollout {
   readonly compiled: CompiledRollout;
   readonly status: HookRolloutStatus;
@@ -120,7 +120,7 @@ export class Fleet {
     this.#objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
-  /** What object gates look at. */
+  /** The objects that gates look at. */
   get objects(): ObjectReader {
     return this.#objects;
   }
@@ -180,7 +180,9 @@ export class Fleet {
         if (operation !== undefined) operations.set(row.hook, operation);
       }
     }
-    return [...operations.values()].filter((operation) => !hasEnded(operation, cluster, this.served)).map(firstOfAll);
+    return [...operations.values()]
+      .filter((operation) => !hasEnded(operation, cluster, this.served))
+      .map(firstOfAll);
   }
 }
 

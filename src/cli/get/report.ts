@@ -152,7 +152,7 @@ function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[
   return heldNotes(fleet, now).flatMap((note) => wrapped(note, columns, "  "));
 }
 
-/** What the rows do not show. */
+/** Names what the rows leave out. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
   return [

@@ -56,7 +56,7 @@ export function overrideProblems(override: NewOverride): readonly string[] {
   return validatePolicy("HookOverride", override).map(({ path, message }) => `${path}: ${message}`);
 }
 
-/** What an override lifts at one hook. */
+/** The effect of an override at one hook. */
 export interface Lifted {
   readonly call: HookCall;
   /** Whether Cluster API is known to have called. */

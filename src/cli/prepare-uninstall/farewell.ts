@@ -19,7 +19,7 @@ export function claims(object: KubeObject): boolean {
   return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
 }
 
-/** What it held stays: another operator needs it to go on where this one ended. */
+/** The rows stay: another operator continues from them. */
 export async function sayGone(
   client: Pick<KubeClient, "get" | "replaceStatus">,
   resource: Resource,

@@ -1,4 +1,4 @@
-/** What the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
+/** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
 import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";

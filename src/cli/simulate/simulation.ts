@@ -104,7 +104,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
-/** What rollouts hold at the beginning, by hook and Cluster. */
+/** The holds of rollouts at the beginning, by hook and Cluster. */
 function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Holds {
   const hooks = options.hooks.filter((hook) =>
     fleet.rollouts.some(({ compiled }) => BEGINS[compiled.operation] === hook),
@@ -114,7 +114,11 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
       const { namespace = "", name } = each.metadata;
       const cluster = fleet.cluster(namespace, name);
       if (cluster === undefined) return [];
-      const operation = operationOf({ fleet, cluster, asked: fleet.pendingOperations(cluster) }, hook, options);
+      const operation = operationOf(
+        { fleet, cluster, asked: fleet.pendingOperations(cluster) },
+        hook,
+        options,
+      );
       const { decision } = lookAt(operation, options.from);
       const { firstAsked } = operation.asked;
       return [{ cluster, call: operation.call, firstAsked, released: !decision.holds }];
@@ -189,14 +193,22 @@ function sidesOf(
   const asked = before.pendingOperations(known);
   return {
     before: { fleet: before, cluster: known, asked, walks: walks.before },
-    after: { fleet: after, cluster, asked: asked.map((operation) => edited(operation, edits)), walks: walks.after },
+    after: {
+      fleet: after,
+      cluster,
+      asked: asked.map((operation) => edited(operation, edits)),
+      walks: walks.after,
+    },
     sameWorld,
   };
 }
 
 /** An edit resets clocks, as in the operator. */
 function edited(operation: PendingOperation, edits: readonly PolicyEdit[]): PendingOperation {
-  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)), operation);
+  return edits.reduce(
+    (rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)),
+    operation,
+  );
 }
 
 /** If no changed policy applies, there is only one answer, and its future does not matter. */

@@ -15,7 +15,7 @@ export interface Turn<T> {
   readonly answer: T;
   /** The same for the same answer. */
   readonly key: string;
-  /** What was remembered before the look. */
+  /** The state of the operation before the look. */
   readonly asked: OperationState;
 }
 
@@ -59,7 +59,7 @@ export class Walks<T> {
   }
 }
 
-/** What another operation with the same turns sees at one of them. */
+/** The decision about another operation with the same turns at one of them. */
 export function decisionAt(operation: OperationInputs, { at, asked }: Turn<unknown>): Decision {
   return lookAt({ ...operation, asked: { ...operation.asked, rules: asked.rules } }, at).decision;
 }

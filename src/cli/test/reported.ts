@@ -1,4 +1,4 @@
-/** What the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
+/** Computes what the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
@@ -41,14 +41,18 @@ export class Reported {
   readonly #policies = new PolicySet();
   readonly #overrides: OverrideSet;
   readonly #passed: PassedOperations;
-  /** What the entries and overrides were made from. */
+  /** The sources of the entries and overrides. */
   readonly #sources = new Map<string, unknown>();
   #events: ReportedEvent[] = [];
   #now: Date;
 
   constructor(
     world: SuiteWorld,
-    { operations, served, now }: { readonly operations: PendingOperations; readonly served: ServedHooks; readonly now: Date },
+    {
+      operations,
+      served,
+      now,
+    }: { readonly operations: PendingOperations; readonly served: ServedHooks; readonly now: Date },
   ) {
     this.#world = world;
     this.#now = now;
@@ -159,7 +163,7 @@ export class Reported {
     for (const entry of this.#policies.entries()) entry.forget(before.metadata.uid, clusterKey(before));
   }
 
-  /** What the policies say of a pending operation. */
+  /** Records what the policies say of a pending operation. */
   decided(operation: PendingOperation, { trace }: Decision, at: Date): void {
     for (const each of trace) {
       const entry = this.#policies.get(keyOf(each.policy));
@@ -171,7 +175,8 @@ export class Reported {
   }
 
   ended(operation: PendingOperation): void {
-    for (const entry of this.#policies.entries()) entry.end(operationKey(operation.clusterUID, operation.call.hook));
+    for (const entry of this.#policies.entries())
+      entry.end(operationKey(operation.clusterUID, operation.call.hook));
   }
 
   emit(transitions: readonly Transition[], at: Date): void {

@@ -13,7 +13,14 @@ import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
 import { editsBetween } from "../fleet/edits.ts";
-import { type Look, lookAt, type OperationInputs, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import {
+  type Look,
+  lookAt,
+  type OperationInputs,
+  type Span,
+  spansOf,
+  walk,
+} from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
 import { Reported } from "./reported.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
@@ -84,7 +91,8 @@ export class Session {
   #policiesChanged(): void {
     const now = this.world.fleet.policies;
     for (const { compiled } of this.#policies) {
-      if (!now.some((policy) => policy.compiled.uid === compiled.uid)) this.#pending.forgetPolicy(compiled.uid);
+      if (!now.some((policy) => policy.compiled.uid === compiled.uid))
+        this.#pending.forgetPolicy(compiled.uid);
     }
     for (const { uid, before, after } of editsBetween(this.#policies, now)) {
       this.#pending.policyEdited(uid, before, after);
@@ -113,7 +121,7 @@ export class Session {
     return look.decision;
   }
 
-  /** What a request would be answered; changes no state. */
+  /** The answer to a request; changes no state. */
   admit(attempt: Attempt): AdmissionAnswer {
     const found = admitted(this.world.fleet, attempt, this.#now);
     this.coverage.seeAtAdmission(found);
@@ -122,7 +130,12 @@ export class Session {
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const operation = newOperation(call, cluster, this.#now, this.#pending.get(cluster.metadata.uid, call.hook));
+    const operation = newOperation(
+      call,
+      cluster,
+      this.#now,
+      this.#pending.get(cluster.metadata.uid, call.hook),
+    );
     return spansOf(this.#seen(walk(this.#inputs(cluster, operation), this.#now, to)), to);
   }
 
@@ -142,7 +155,9 @@ export class Session {
   #allInputs(): OperationInputs<PendingOperation>[] {
     return this.world.fleet
       .clusters()
-      .flatMap((cluster) => this.#pending.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)));
+      .flatMap((cluster) =>
+        this.#pending.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),
+      );
   }
 
   #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
@@ -151,7 +166,7 @@ export class Session {
     return {
       policies,
       world: fleet.world(cluster),
-      call: { settings: {}, ...ask.call },
+      call: { settings: {}, ...operation.call },
       asked: operation,
       ...(usesNow && { lookAgain: asOftenAsCalled }),
       ...(this.reported !== undefined && {

@@ -41,7 +41,7 @@ export class SuiteRollouts {
   readonly #reconciler: RolloutReconciler;
   /** The calls that were held, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
-  /** What policies last said of them. */
+  /** The last decisions of policies about them. */
   #waiting: readonly Waiting[] = [];
   #changedAt: Date;
 
@@ -102,7 +102,7 @@ export class SuiteRollouts {
     return operation !== undefined && this.#selecting(cluster, operation).length > 0;
   }
 
-  /** Objects have changed: brings statuses up to date, and lets begin what may begin at this instant. */
+  /** Objects have changed: brings statuses up to date, and begins what may begin at this instant. */
   async settle(): Promise<void> {
     this.#changedAt = this.#session.now;
     await this.#settle();
@@ -298,7 +298,7 @@ function withoutBasis({ basis: _, ...decision }: Decision): Decision {
   return decision;
 }
 
-/** What runs, or an upgrade that has ended: it can become unhealthy, or healthy again. */
+/** The running operation, or an upgrade that has ended: it can become unhealthy, or healthy again. */
 function runningOperation({ metadata, progress }: Cluster): Operation | undefined {
   const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, metadata));
   return running ?? (progress?.reconciled === true ? "Upgrade" : undefined);

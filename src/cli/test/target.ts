@@ -101,7 +101,7 @@ function clusterOf({ world }: Session, key: string): Cluster {
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
 
-/** What the call does not say is as Cluster API would call, as far as the Cluster shows it. */
+/** Fields that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);

@@ -55,7 +55,7 @@ class Recorder {
   readonly #fleet: Fleet;
   /** Those that no answer has known yet, by name. */
   readonly #overrides: Map<string, RawObject>;
-  /** What the steps before have set, by object, field and key. */
+  /** The values that earlier steps have set, by object, field and key. */
   readonly #marks = new Map<string, string | null>();
   readonly #deleted = new Set<string>();
 

@@ -100,7 +100,8 @@ function ofStore(objects: PolicyObject[]): Told {
           fixture.store.wake();
         }
       }
-      if (!("call" in told) || !isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS)) return undefined;
+      if (!("call" in told) || !isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS))
+        return undefined;
       const request = { call: told.call, cluster: viewCluster(raw.object) };
       const { basis: _, ...decision } = fixture.store.answers.ask(request, fixture.clock.now);
       return decision;
