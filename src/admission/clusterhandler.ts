@@ -26,7 +26,7 @@ export interface ClusterDecisions {
   refusal(request: AdmissionRequest, now: Date): Decision | undefined;
   /** Decides from a fresh read. Never rejects. */
   confirm(request: AdmissionRequest): Promise<Confirmation>;
-  /** What policies say of a request that none refuses. */
+  /** The policies' warnings about a request that none refuses. */
   warnings(request: AdmissionRequest, now: Date): Decision;
 }
 

@@ -12,7 +12,7 @@ import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import { describe } from "./reviewtext.ts";
 
-/** What a review is about, as far as refusals name it. */
+/** The subject of a review, as far as refusals name it. */
 export interface Subject {
   readonly kind: (HookPolicy | ClusterHookPolicy | HookOverride | HookRollout)["kind"];
   readonly metadata: { readonly namespace?: string; readonly name: string };

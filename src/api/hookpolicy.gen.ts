@@ -17,7 +17,7 @@ export interface MatchCondition {
   expression: string;
 }
 /**
- * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+ * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
  * it is a confirmation, not an authorisation.
  */
 export interface AnnotationGateSpec {
@@ -42,7 +42,7 @@ export interface AnnotationGateSpec {
   valueFrom?: "ClusterName" | "ClusterUID" | "TargetVersion";
 }
 /**
- * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+ * Met while the Cluster or its Namespace has a label. Everyone who can edit the Cluster can set it:
  * it is a confirmation, not an authorisation.
  */
 export interface LabelGateSpec {
@@ -100,7 +100,7 @@ export interface WindowGateSpec {
    */
   timeZone?: string;
   /**
-   * The times at which operations may go on.
+   * The times at which operations may proceed.
    *
    * @minItems 1
    * @maxItems 16
@@ -109,7 +109,7 @@ export interface WindowGateSpec {
    */
   allow?: WindowEntry[];
   /**
-   * The times at which no operation goes on, whatever allow says.
+   * The times at which no operation proceeds, whatever allow says.
    *
    * @minItems 1
    * @maxItems 32
@@ -199,12 +199,12 @@ export interface AnyOfGateSpec {
    */
   name: string;
   /**
-   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   annotation?: AnnotationGateSpec;
   /**
-   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has a label. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   label?: LabelGateSpec;
@@ -237,12 +237,12 @@ export interface GateSpec {
    */
   name: string;
   /**
-   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   annotation?: AnnotationGateSpec;
   /**
-   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has a label. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   label?: LabelGateSpec;
@@ -289,7 +289,7 @@ export interface DeadlineSpec {
    */
   after: string;
   /**
-   * Allow lets the operation go on when the time is up, whatever the gates say. KeepBlocking goes on holding it,
+   * Allow releases the operation when the time is up, whatever the gates say. KeepBlocking continues to hold it,
    * and the events and metrics tell.
    */
   onExpiry: "Allow" | "KeepBlocking";
@@ -361,13 +361,13 @@ export interface RuleSpec {
  */
 export interface ClusterHookPolicySpec {
   /**
-   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
+   * Enforce holds Clusters. Audit releases every operation, and records in the status what Enforce would
    * have held: use it to try a policy out.
    */
   mode?: "Enforce" | "Audit";
   /**
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
+   * operation, Ignore releases it. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /**
@@ -381,7 +381,7 @@ export interface ClusterHookPolicySpec {
   clusterSelector?: LabelSelector;
   /**
    * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation goes on.
+   * before the operation proceeds.
    *
    * @minItems 1
    * @maxItems 16
@@ -435,7 +435,7 @@ export interface DecisionRow {
   gate?: string;
   /**
    * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
-   * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline lets it go on,
+   * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline releases it,
    * and Cluster API has not asked again yet.
    */
   verdict: "Blocked" | "WouldBlock" | "NotEvaluable" | "Allowed";
@@ -489,7 +489,7 @@ export interface RecentResult {
    */
   targetVersion?: string;
   /**
-   * Allowed: the operation was let go on. Observed: only rules without gates were about it. WouldBlock:
+   * Allowed: the operation was released. Observed: only rules without gates were about it. WouldBlock:
    * it went on because the mode is Audit. NotEvaluable: it went on although a rule could not be evaluated,
    * because failurePolicy is Ignore. Refused: the API server was told to refuse the request for it; the first
    * such request for the Cluster and the rule.
@@ -513,11 +513,11 @@ export interface RecentResult {
    */
   message?: string;
   /**
-   * The HookOverride that let the operation go on, if one did.
+   * The HookOverride that released the operation, if one did.
    */
   override?: string;
   /**
-   * When the operation was let go on, or the request refused.
+   * When the operation was released, or the request refused.
    */
   time: string;
 }
@@ -531,7 +531,7 @@ export interface HookPolicyStatus {
   observedGeneration?: number;
   /**
    * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
-   * Stalled: it cannot be, until somebody edits it. Restrictive: no passing of time alone releases what it holds.
+   * Stalled: it cannot be, until a user edits it. Restrictive: no passing of time alone releases what it holds.
    *
    * @maxItems 16
    */
@@ -581,13 +581,13 @@ export interface HookPolicyStatus {
  */
 export interface HookPolicySpec {
   /**
-   * Enforce holds Clusters. Audit lets every operation go on, and records in the status what Enforce would
+   * Enforce holds Clusters. Audit releases every operation, and records in the status what Enforce would
    * have held: use it to try a policy out.
    */
   mode?: "Enforce" | "Audit";
   /**
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
-   * operation, Ignore lets it go on. It concerns that rule and its hooks only, never the whole policy.
+   * operation, Ignore releases it. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /**
@@ -596,7 +596,7 @@ export interface HookPolicySpec {
   clusterSelector?: LabelSelector;
   /**
    * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation goes on.
+   * before the operation proceeds.
    *
    * @minItems 1
    * @maxItems 16
@@ -640,7 +640,7 @@ export interface PolicyRefSpec {
   namespace?: string;
 }
 /**
- * Which operations are let go on, why and until when. It cannot be changed, except for an earlier expiresAt.
+ * Which operations are released, why and until when. It cannot be changed, except for an earlier expiresAt.
  */
 export interface HookOverrideSpec {
   /**
@@ -664,7 +664,7 @@ export interface HookOverrideSpec {
    */
   policyRefs?: PolicyRefSpec[];
   /**
-   * Why, for whoever looks into it later. One line.
+   * Why, for those who look into it later. One line.
    */
   reason: string;
   /**
@@ -686,7 +686,7 @@ export interface OverrideUse {
    */
   targetVersion?: string;
   /**
-   * When the operation was let go on.
+   * When the operation was released.
    */
   time: string;
   /**
@@ -757,12 +757,12 @@ export interface StageGateSpec {
    */
   name: string;
   /**
-   * Met while the Cluster or its Namespace has an annotation. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   annotation?: AnnotationGateSpec;
   /**
-   * Met while the Cluster or its Namespace has a label. Whoever may edit the Cluster may set it:
+   * Met while the Cluster or its Namespace has a label. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
   label?: LabelGateSpec;

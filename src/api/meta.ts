@@ -56,7 +56,7 @@ export interface Cluster {
   readonly progress?: TopologyProgress;
 }
 
-/** What Cluster API's status shows about the hooks that it waits for and the steps of an upgrade. */
+/** The part of Cluster API's status that shows the hooks that it waits for and the steps of an upgrade. */
 export interface TopologyProgress {
   /** The hook that holds the Cluster, as named by the condition TopologyReconciled of the present generation. */
   readonly heldAt?: HookName;

@@ -1,4 +1,4 @@
-/** Of a step that may have taken long; other steps are cheap. */
+/** Set by a step that may have taken long; other steps are cheap. */
 export const COSTLY = "costly";
 
 /** Work that can be interrupted after each step. */

@@ -41,11 +41,11 @@ export interface AuditEntry extends AuditSubject {
 export interface AuditRefusal extends AuditSubject {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: "Refusal";
-  /** Who sent it, as the API server says. */
+  /** The user who sent it, as the API server reports. */
   readonly user: string;
   readonly dryRun: boolean;
   readonly verdict: AdmissionVerdict;
-  /** What the user was told. */
+  /** The message that the user got. */
   readonly message: string;
   readonly decision?: AuditDecision;
 }

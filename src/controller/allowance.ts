@@ -28,7 +28,7 @@ export class Allowance {
     this.#clock = clock;
   }
 
-  /** The owner "" stands for no namespace and is not limited: administrators wrote what belongs to it. */
+  /** The owner "" means no namespace and is not limited: administrators wrote its policies. */
   spend(owner: string, ms: number): void {
     if (owner === "") return;
     const account = this.#refilled(owner) ?? { used: 0, at: this.#clock() };

@@ -15,7 +15,7 @@ import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../pol
 import type { LiveWorld } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { Candidates } from "./policyset.ts";
-import type { AskRequest } from "./ports.ts";
+import type { DecisionRequest } from "./ports.ts";
 import type { Standing } from "../policy/standing.ts";
 import { standing } from "./standingdecision.ts";
 
@@ -35,19 +35,19 @@ export class Answers {
 
   /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
   firstAsked(clusterUID: string, hook: HookName): Date | undefined {
-    return this.#memory.asks.get(clusterUID, hook)?.firstAsked;
+    return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
   /**
    * The decision from memory, which it does not change. The request tells the operation, and describes the Cluster only
    * where memory has no such Cluster.
    */
-  ask({ call, cluster: requested }: AskRequest, now: Date): Decision {
+  ask({ call, cluster: requested }: DecisionRequest, now: Date): Decision {
     const known = this.#known(requested);
     const cluster = known ?? asRequested(requested);
     const { compiled } = this.#candidates(cluster);
-    const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
-    const world = worldOf(this.#memory, cluster, answering(ask, call, now));
+    const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
+    const world = worldOf(this.#memory, cluster, answering(operation, call, now));
     const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
     return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
   }
@@ -56,7 +56,7 @@ export class Answers {
    * The refusal of a request, if its object alone is reason enough: whatever else memory knows may be out of date.
    * `undefined`: a confirmation decides.
    */
-  refusal({ call, cluster }: AskRequest, now: Date): Decision | undefined {
+  refusal({ call, cluster }: DecisionRequest, now: Date): Decision | undefined {
     const policies = denying(this.#candidates(cluster).compiled);
     const world = worldOf(this.#memory, cluster);
     const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
@@ -65,8 +65,8 @@ export class Answers {
     return decision.holds ? { ...decision, basis: { source: "Memory", world, policies } } : undefined;
   }
 
-  /** What policies say of a request that none refuses. */
-  warnings({ call, cluster }: AskRequest, now: Date): Decision {
+  /** The policies' warnings about a request that none refuses. */
+  warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
     const policies = warning(this.#candidates(cluster).compiled);
     return decide(policies, worldOf(this.#memory, cluster), call, now);
   }
@@ -84,12 +84,13 @@ export class Answers {
    * Tells whether ask() would decide the same again: it would if all inputs of `decision` are still identical.
    * `undefined`: unknown.
    */
-  standing({ call, cluster }: AskRequest, decision: Decision, at: Date): Standing | undefined {
+  standing({ call, cluster }: DecisionRequest, decision: Decision, at: Date): Standing | undefined {
     const known = this.#known(cluster);
-    const ask = known && this.#memory.asks.get(known.metadata.uid, call.hook);
+    const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
     if (decision.rollout !== undefined) return undefined;
     // Only a remembered operation stays identical from one call to the next.
-    if (known === undefined || ask === undefined || decision.basis?.world.asked !== ask) return undefined;
+    if (known === undefined || operation === undefined || decision.basis?.world.asked !== operation)
+      return undefined;
     return standing(this.#memory, known, { decision, call, at });
   }
 
@@ -98,15 +99,15 @@ export class Answers {
    * remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is stored,
    * because a caller chooses when these reads are made.
    */
-  decideLive({ call, admission }: AskRequest, live: LiveWorld, now: Date): Decision {
+  decideLive({ call, admission }: DecisionRequest, live: LiveWorld, now: Date): Decision {
     const { clusters, namespaces, objects } = this.#memory;
     const namespace = live.cluster.metadata.namespace ?? "";
     const { compiled: all } = this.#candidates(live.cluster);
     const compiled = admission === true ? denying(all) : all;
-    const remembered = this.#memory.asks.get(live.cluster.metadata.uid, call.hook);
+    const remembered = this.#memory.operations.get(live.cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#served);
-    const ask = isOver ? undefined : remembered;
-    const asked = answering(ask, call, now);
+    const operation = isOver ? undefined : remembered;
+    const asked = answering(operation, call, now);
     const world = { ...live, asked };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
@@ -138,18 +139,18 @@ export class Answers {
    * The objects that policies which may hold the operation look at; Audit policies hold nothing, so theirs are left out.
    * Throws if the search takes too many steps, and then nothing is confirmed.
    */
-  objectQueries(request: AskRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+  objectQueries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
     const queries = objectQueries(this.#holding(request, world), world, request.call, now);
     if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
     return queries;
   }
 
   /** Whether those policies look into selected namespaces, so that all Namespaces have to be read. */
-  selectsNamespaces(request: AskRequest, world: LiveWorld): boolean {
+  selectsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
     return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
   }
 
-  #holding({ admission }: AskRequest, world: LiveWorld): readonly CompiledPolicy[] {
+  #holding({ admission }: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {
     const { compiled } = this.#candidates(world.cluster);
     const speaking = admission === true ? denying(compiled) : compiled;
     return speaking.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");

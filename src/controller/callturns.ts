@@ -4,7 +4,7 @@
  */
 
 import type { Answers } from "./answers.ts";
-import type { AskRequest } from "./ports.ts";
+import type { DecisionRequest } from "./ports.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 
 /** The namespace and Cluster whose turn a call uses. */
@@ -20,7 +20,7 @@ const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 export function shareOf(
-  { cluster, admission, fromApiServer }: Omit<AskRequest, "call">,
+  { cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">,
   answers: Pick<Answers, "knows">,
 ): CallShare {
   const { namespace = "", name } = cluster.metadata;
@@ -46,7 +46,7 @@ export class CallTurns {
 
   /**
    * Decides at once if nothing waits and this turn of the event loop has time left. If too many calls of the share wait,
-   * `refuse` gives the result; without `refuse` the call waits all the same.
+   * `refuse` gives the result; without `refuse` the call waits nevertheless.
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();

@@ -1,4 +1,4 @@
-/** Compiles specs turn by turn, because the largest take longer than calls can wait. */
+/** Compiles specs over several turns of the event loop, because the largest take longer than calls can wait. */
 
 import type { Steps } from "../api/steps.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

@@ -20,19 +20,19 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
-import { type Asker, LiveReads } from "./livereads.ts";
+import { type ConfirmationUnderWay, LiveReads } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
 import { confirmedWithin } from "./timebudget.ts";
 import type { DecisionStore } from "./decisionstore.ts";
-import type { AskRequest, LiveReader } from "./ports.ts";
+import type { DecisionRequest, LiveReader } from "./ports.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 
 export interface ConfirmationOptions {
   readonly store: DecisionStore;
   readonly reader: LiveReader;
   /** The objects that must be read besides those of policies. */
-  readonly alsoReads?: (request: AskRequest, world: LiveWorld) => readonly ObjectQuery[];
+  readonly alsoReads?: (request: DecisionRequest, world: LiveWorld) => readonly ObjectQuery[];
   /** Absent: the operator decides at once on what it has read. */
   readonly turns?: CallTurns;
   readonly log: Logger;
@@ -57,20 +57,20 @@ export class Confirmer {
   }
 
   /** Never rejects: the operator does not release what it cannot confirm. */
-  async confirm(request: AskRequest): Promise<Confirmation> {
+  async confirm(request: DecisionRequest): Promise<Confirmation> {
     const { reader, log, budgetMs = BUDGET_MS } = this.#options;
-    const asker = this.#askerFor(request);
+    const underWay = this.#underWayFor(request);
     try {
-      return await confirmedWithin(budgetMs, () => this.#confirm(request, asker));
+      return await confirmedWithin(budgetMs, () => this.#confirm(request, underWay));
     } catch (error) {
       log.debug("Failed to read the present state", { error });
       return { ok: false, reason: reader.reasonOf(error) };
     } finally {
-      asker.over = true;
+      underWay.over = true;
     }
   }
 
-  #askerFor(request: AskRequest): Asker {
+  #underWayFor(request: DecisionRequest): ConfirmationUnderWay {
     return { share: shareOf(request, this.#options.store.answers), over: false };
   }
 
@@ -81,14 +81,14 @@ export class Confirmer {
    * overrides decide, the Cluster is read twice, too: they and it may never have been true at the same time. So are all
    * Namespaces, where gates select some of them. Not detected: a policy that is created and deleted in between, and objects that change one against the other.
    */
-  async #confirm(request: AskRequest, asker: Asker): Promise<Confirmation> {
+  async #confirm(request: DecisionRequest, underWay: ConfirmationUnderWay): Promise<Confirmation> {
     const { store, reader, now } = this.#options;
     const began = performance.now();
     const { namespace = "", name, uid } = request.cluster.metadata;
     const before = this.#known(namespace);
     const [policies, ns] = await Promise.all([
-      this.#policiesOf(asker, namespace),
-      this.#reads.namespace(asker, namespace),
+      this.#policiesOf(underWay, namespace),
+      this.#reads.namespace(underWay, namespace),
     ]);
     // This comes before the reads for their gates, because memory tells which objects those are.
     const unknown = policies.filter((policy) => !this.#isKnown(policy, before));
@@ -101,27 +101,27 @@ export class Confirmer {
       return { ok: false, reason: "PolicyNotInMemory" };
     }
     const isRead = request.admission !== true;
-    const cluster = isRead ? await this.#reads.cluster(asker, namespace, name) : request.cluster;
+    const cluster = isRead ? await this.#reads.cluster(underWay, namespace, name) : request.cluster;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const overrides = await this.#overrides(asker, cluster);
+    const overrides = await this.#overrides(underWay, cluster);
     const unread = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
     const selecting = store.answers.selectsNamespaces(request, unread);
-    const world = { ...unread, ...(await this.#allNamespaces(asker, selecting)) };
+    const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
     const queries = [
       ...store.answers.objectQueries(request, world, now()),
       ...(this.#options.alsoReads?.(request, world) ?? []),
     ];
-    const objects = await this.#objects(asker, queries);
+    const objects = await this.#objects(underWay, queries);
     const decidesAlone = !isRead || (queries.length === 0 && overrides.length === 0);
     const [again, nsAgain, clusterAgain, namespacesAgain] = await Promise.all([
-      this.#policiesOf(asker, namespace),
-      this.#reads.namespace(asker, namespace),
-      decidesAlone ? cluster : this.#reads.cluster(asker, namespace, name),
-      this.#allNamespaces(asker, selecting),
+      this.#policiesOf(underWay, namespace),
+      this.#reads.namespace(underWay, namespace),
+      decidesAlone ? cluster : this.#reads.cluster(underWay, namespace, name),
+      this.#allNamespaces(underWay, selecting),
     ]);
     const worldAgain = { ...unread, ...namespacesAgain };
     const decide = (): Confirmation => {
-      if (asker.over) return { ok: false, reason: "Timeout" };
+      if (underWay.over) return { ok: false, reason: "Timeout" };
       if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
       // Memory as it is now decides about these policies, and about all that it knew before.
       const areKnown = again.every((policy) => this.#isKnown(policy, before));
@@ -142,14 +142,17 @@ export class Confirmer {
       return { ok: true, decision };
     };
     const { turns } = this.#options;
-    return turns === undefined ? decide() : await turns.run(asker.share, decide);
+    return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
   /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */
-  async #allNamespaces(asker: Asker, needed: boolean): Promise<Pick<LiveWorld, "namespaces">> {
+  async #allNamespaces(
+    underWay: ConfirmationUnderWay,
+    needed: boolean,
+  ): Promise<Pick<LiveWorld, "namespaces">> {
     if (!needed) return {};
     try {
-      const read = await this.#reads.allNamespaces(asker);
+      const read = await this.#reads.allNamespaces(underWay);
       return { namespaces: () => read };
     } catch (error) {
       this.#options.log.debug("Failed to read the Namespaces", { error });
@@ -158,22 +161,22 @@ export class Confirmer {
   }
 
   /** The overrides in memory that still exist unchanged: one that memory does not have could only release. */
-  async #overrides(asker: Asker, cluster: Cluster): Promise<readonly Override[]> {
+  async #overrides(underWay: ConfirmationUnderWay, cluster: Cluster): Promise<readonly Override[]> {
     const known = this.#options.store.overrides.ofCluster(cluster);
     if (known.length === 0) return known;
-    const live = await this.#reads.overrides(asker);
+    const live = await this.#reads.overrides(underWay);
     return known.filter(({ uid, generation }) =>
       live.some((override) => override.uid === uid && override.generation === generation),
     );
   }
 
-  async #objects(asker: Asker, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
+  async #objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
     const read = new Map<string, FoundObjects[]>();
     const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
     await Promise.all(
       [...unique.values()].map(async (query) => {
         const found = await this.#reads
-          .objects(asker, query)
+          .objects(underWay, query)
           .catch((error: unknown) => this.#unreadable(query, error));
         const key = placeOf(query.kind, query.namespace);
         read.set(key, [...(read.get(key) ?? []), found]);
@@ -218,10 +221,10 @@ export class Confirmer {
   }
 
   /** All policies that could apply to Clusters of the namespace. */
-  async #policiesOf(asker: Asker, namespace: string): Promise<readonly LivePolicy[]> {
+  async #policiesOf(underWay: ConfirmationUnderWay, namespace: string): Promise<readonly LivePolicy[]> {
     const [own, clusterWide] = await Promise.all([
-      this.#reads.hookPolicies(asker, namespace),
-      this.#reads.clusterHookPolicies(asker),
+      this.#reads.hookPolicies(underWay, namespace),
+      this.#reads.clusterHookPolicies(underWay),
     ]);
     return [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
   }

@@ -13,9 +13,8 @@ import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
-import { hasEnded } from "../operations/ended.ts";
-import { type Ask, askKey } from "../operations/operation.ts";
-import { AskSet } from "../operations/operations.ts";
+import { type PendingOperation, operationKey } from "../operations/operation.ts";
+import { PendingOperations } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";
 import { Evaluator } from "./evaluator.ts";
@@ -25,8 +24,8 @@ import { parsePolicyKey, type PolicyObject, PolicySet } from "./policyset.ts";
 import { PassedOperations } from "./passed.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
-import type { AskRequest, StoreOptions } from "./ports.ts";
-import { ofAsk, perform, Schedule, type Works } from "./schedule.ts";
+import type { DecisionRequest, StoreOptions } from "./ports.ts";
+import { ofOperation, perform, Schedule, type Works } from "./schedule.ts";
 import { Answers } from "./answers.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
@@ -35,7 +34,7 @@ export class DecisionStore {
   readonly overrides: OverrideSet;
   readonly answers: Answers;
   readonly #options: StoreOptions;
-  readonly #asks = new AskSet();
+  readonly #operations = new PendingOperations();
   readonly #schedule: Schedule;
   readonly #evaluator: Evaluator;
   readonly #passed: PassedOperations;
@@ -56,9 +55,9 @@ export class DecisionStore {
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, served } = options;
-    const asks = this.#asks;
+    const operations = this.#operations;
     const schedule = this.#schedule;
-    const memory = { policies, overrides, asks, clusters, namespaces, objects, schedule };
+    const memory = { policies, overrides, operations, clusters, namespaces, objects, schedule };
     this.#evaluator = new Evaluator(memory, options);
     this.#passed = new PassedOperations(memory, this.#evaluator, options);
     this.answers = new Answers(memory, served);
@@ -95,10 +94,11 @@ export class DecisionStore {
 
   #load(): void {
     this.#loaded = true;
-    for (const cluster of this.#options.clusters.list()) this.#begin(cluster);
+    const { clusters, served, now, onDirty } = this.#options;
+    for (const cluster of clusters.list()) this.#operations.begin(cluster, { now: now(), served });
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
-    for (const cluster of this.#options.clusters.list()) this.clusterChanged(undefined, cluster);
-    for (const entry of this.policies.entries()) this.#options.onDirty(entry.key);
+    for (const cluster of clusters.list()) this.clusterChanged(undefined, cluster);
+    for (const entry of this.policies.entries()) onDirty(entry.key);
   }
 
   stop(): void {
@@ -118,7 +118,7 @@ export class DecisionStore {
     const { onDirty, onStatusWritten } = this.#options;
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
-      this.#asks.forgetPolicy(before.compiled.uid);
+      this.#operations.forgetPolicy(before.compiled.uid);
     }
     if (object === undefined) return this.#policyGone(key);
     if (this.#compiling.isNewer(key, object)) return;
@@ -161,7 +161,7 @@ export class DecisionStore {
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
     const before = this.policies.get(key);
     const demands = before?.demands;
-    if (before !== undefined) this.#asks.policyEdited(compiled.uid, before.object.spec, object.spec);
+    if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     entry.specChanged();
@@ -185,15 +185,11 @@ export class DecisionStore {
 
   /** Operations begin and end as the Cluster shows it, and are re-evaluated. */
   #follow(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid))
-      if (hasEnded(ask, cluster, this.#options.served)) this.#end(ask);
-    if (this.#begin(cluster)) this.#evaluator.adoptRowsOf(cluster);
-    this.#evaluator.evaluateCluster(cluster);
-  }
-
-  #begin(cluster: Cluster): boolean {
     const { served, now } = this.#options;
-    return this.#asks.begin(cluster, served.blocking, { now: now(), served });
+    const { ended, hasBegun } = this.#operations.follow(cluster, { now: now(), served });
+    for (const operation of ended) this.#ended(operation);
+    if (hasBegun) this.#evaluator.adoptRowsOf(cluster);
+    this.#evaluator.evaluateCluster(cluster);
   }
 
   /** The labels of a Namespace select policies, and gates may look at it, and at the objects in it. */
@@ -218,7 +214,7 @@ export class DecisionStore {
    * The API server was told to refuse a request. A new Cluster is not recorded: no object shows the Events about it, and
    * each attempt has another uid.
    */
-  requestRefused(request: AskRequest, decision: Decision): void {
+  requestRefused(request: DecisionRequest, decision: Decision): void {
     if (this.answers.knows(request.cluster)) this.#passed.refused(request, decision);
   }
 
@@ -255,7 +251,8 @@ export class DecisionStore {
     if (!this.#loaded) return;
     const now = this.#options.now();
     for (const { metadata } of this.#options.clusters.byNamespace(namespace))
-      for (const ask of this.#asks.of(metadata.uid)) this.#schedule.set(ofAsk("ask", ask), now);
+      for (const operation of this.#operations.of(metadata.uid))
+        this.#schedule.set(ofOperation("operation", operation), now);
     // Whether the objects can be read at all is part of the status.
     for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
       if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
@@ -270,7 +267,7 @@ export class DecisionStore {
   /** Evaluates every pending operation while this turn has time, and the rest in later turns. */
   #evaluateAll(): void {
     for (const cluster of this.#options.clusters.list())
-      if (this.#asks.has(cluster.metadata.uid))
+      if (this.#operations.has(cluster.metadata.uid))
         this.#schedule.set({ what: "cluster", cluster: clusterKey(cluster) }, this.#options.now());
   }
 
@@ -285,14 +282,15 @@ export class DecisionStore {
     passed: ({ clusterUID, namespace }) => this.#passed.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
-    ask: ({ clusterUID, hook }) => this.#forAsk(clusterUID, hook, (ask) => this.#evaluator.evaluateAsk(ask)),
+    operation: ({ clusterUID, hook }) =>
+      this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.evaluateOperation(operation)),
     forecast: ({ clusterUID, hook }) =>
-      this.#forAsk(clusterUID, hook, (ask) => this.#evaluator.foreseeRest(ask)),
+      this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.foreseeRest(operation)),
   };
 
-  #forAsk(clusterUID: string, hook: HookName, work: (ask: Ask) => void): void {
-    const ask = this.#asks.get(clusterUID, hook);
-    if (ask !== undefined) work(ask);
+  #forOperation(clusterUID: string, hook: HookName, work: (operation: PendingOperation) => void): void {
+    const operation = this.#operations.get(clusterUID, hook);
+    if (operation !== undefined) work(operation);
   }
 
   /** Windows are the same for every Cluster, so their edges count whether or not an operation waits for them. */
@@ -321,8 +319,8 @@ export class DecisionStore {
 
   /** The Cluster is gone, or another Cluster has its name. */
   #forget(cluster: Cluster): void {
-    for (const ask of this.#asks.of(cluster.metadata.uid)) this.#end(ask);
     const { uid, namespace = "" } = cluster.metadata;
+    for (const operation of this.#operations.forget(uid)) this.#ended(operation);
     const key = clusterKey(cluster);
     for (const entry of this.policies.candidates(namespace).entries) {
       if (entry.forget(uid, key)) this.#options.onDirty(entry.key);
@@ -330,11 +328,10 @@ export class DecisionStore {
     this.#clusterGone(uid);
   }
 
-  #end(ask: Ask): void {
-    this.#asks.delete(ask);
-    const key = askKey(ask.clusterUID, ask.call.hook);
-    this.#schedule.set(ofAsk("ask", ask), undefined);
-    for (const entry of this.policies.candidates(ask.namespace).entries) {
+  #ended(operation: PendingOperation): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
+    this.#schedule.set(ofOperation("operation", operation), undefined);
+    for (const entry of this.policies.candidates(operation.namespace).entries) {
       if (entry.end(key)) this.#options.onDirty(entry.key);
     }
   }

@@ -7,27 +7,29 @@ import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { decide, matches } from "../policy/decide.ts";
+import { matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../operations/forecast.ts";
 import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
-import { notAhead, remember } from "../operations/timers.ts";
+import { lookAt } from "../operations/timeline.ts";
+import { notAhead } from "../operations/timers.ts";
 import { adoptRow } from "../operations/adoptrow.ts";
 import { hasEnded } from "../operations/ended.ts";
-import { type Ask, askKey } from "../operations/operation.ts";
+import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
-import { ofAsk } from "./schedule.ts";
+import { ofOperation } from "./schedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { note } from "./noted.ts";
-import { nextStep } from "./transitions.ts";
+import { nextDeadlineStep } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
-type NamedCluster = Pick<Ask, "namespace" | "cluster" | "clusterUID">;
+type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
 
 /** Inputs that can change at any time trigger nothing, so they are re-evaluated about as often as Cluster API calls. */
 const LOOK_AGAIN_MS = 10_000;
@@ -70,7 +72,7 @@ export class Evaluator {
     return settings === undefined ? call : { ...call, settings };
   }
 
-  #callOf({ call, namespace }: Ask): HookCall {
+  #callOf({ call, namespace }: PendingOperation): HookCall {
     return this.withSettings(call, namespace);
   }
 
@@ -85,20 +87,20 @@ export class Evaluator {
 
   /** Evaluates the pending operations for the policy; the Clusters that it matches have not changed. */
   evaluateMatched(entry: PolicyEntry): void {
-    entry.askAgain();
+    entry.evaluateAgain();
     this.evaluateRest(entry);
   }
 
   /** Evaluates one of them, and more while this turn of the event loop has time; the schedule brings up the rest. */
   evaluateRest(entry: PolicyEntry): void {
-    const { schedule, asks, policies } = this.#memory;
+    const { schedule, operations, policies } = this.#memory;
     const { key, rest } = entry;
     this.#matchRest(entry);
     const sharers = policies.sharers(entry);
     while (entry.unmatched.length === 0) {
       const cluster = this.#options.clusters.get(entry.takeRest() ?? "");
-      for (const ask of cluster === undefined ? [] : asks.of(cluster.metadata.uid)) {
-        if (cluster !== undefined) this.#evaluate(ask, cluster, sharers);
+      for (const operation of cluster === undefined ? [] : operations.of(cluster.metadata.uid)) {
+        if (cluster !== undefined) this.#evaluate(operation, cluster, sharers);
       }
       if (rest.length === 0) return this.#options.onDirty(key);
       if (this.#turn.isOver()) break;
@@ -113,7 +115,7 @@ export class Evaluator {
         const cluster = this.#options.clusters.get(key);
         if (cluster === undefined) continue;
         this.#match(entry, cluster);
-        if (this.#memory.asks.has(cluster.metadata.uid)) entry.askAbout(key);
+        if (this.#memory.operations.has(cluster.metadata.uid)) entry.evaluateFor(key);
       }
       if (this.#turn.isOver()) return;
     }
@@ -129,12 +131,12 @@ export class Evaluator {
   evaluateCluster(cluster: Cluster): void {
     const candidates = this.#candidates(cluster.metadata.namespace);
     for (const entry of candidates.entries) this.#match(entry, cluster);
-    this.#evaluateAsks(cluster, candidates);
+    this.#evaluateOperations(cluster, candidates);
   }
 
-  evaluateAsk(ask: Ask): void {
-    const cluster = this.#clusterNamed(ask);
-    if (cluster !== undefined) this.#evaluate(ask, cluster, this.#candidates(ask.namespace));
+  evaluateOperation(operation: PendingOperation): void {
+    const cluster = this.#clusterNamed(operation);
+    if (cluster !== undefined) this.#evaluate(operation, cluster, this.#candidates(operation.namespace));
   }
 
   #candidates(namespace: string | undefined): Candidates {
@@ -154,50 +156,58 @@ export class Evaluator {
   }
 
   /** Leaves to the schedule what finds no time in this turn of the event loop, so that calls are answered in between. */
-  #evaluateAsks(cluster: Cluster, candidates: Candidates): void {
-    for (const ask of this.#memory.asks.of(cluster.metadata.uid)) {
+  #evaluateOperations(cluster: Cluster, candidates: Candidates): void {
+    for (const operation of this.#memory.operations.of(cluster.metadata.uid)) {
       if (this.#turn.isOver())
-        this.#memory.schedule.set(ofAsk("ask", ask), this.#cause ?? this.#options.now());
-      else this.#evaluate(ask, cluster, candidates);
+        this.#memory.schedule.set(ofOperation("operation", operation), this.#cause ?? this.#options.now());
+      else this.#evaluate(operation, cluster, candidates);
     }
   }
 
-  #evaluate(remembered: Ask, cluster: Cluster, all: Candidates): void {
+  #evaluate(remembered: PendingOperation, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
-    const ask = notAhead(remembered, now);
-    const candidates = knowing(ask, all);
-    const decision = decide(candidates.compiled, worldOf(this.#memory, cluster, ask), this.#callOf(ask), now);
-    const next = remember(ask, candidates.compiled, decision.trace);
-    this.#memory.asks.put(next);
-    this.#report(next, candidates, decision, now);
+    const operation = notAhead(remembered, now);
+    const candidates = knowing(operation, all);
+    const world = worldOf(this.#memory, cluster);
+    const inputs = { policies: candidates.compiled, world, call: this.#callOf(operation), asked: operation };
+    const { asked, decision } = lookAt(inputs, now);
+    this.#memory.operations.put(asked);
+    this.#report(asked, candidates, decision, now);
   }
 
   /** Records what each policy holds now, and reports what is new. */
-  #report(ask: Ask, { entries }: Candidates, decision: Decision, now: Date): void {
-    const key = askKey(ask.clusterUID, ask.call.hook);
+  #report(
+    operation: PendingOperation,
+    { entries, compiled }: Candidates,
+    decision: Decision,
+    now: Date,
+  ): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const [index, trace] of decision.trace.entries()) {
       const entry = entries[index];
       if (entry === undefined) continue;
-      const { before, row, transitions } = note(entry, ask, trace, now);
+      const { before, row, transitions } = note(entry, operation, trace, now);
       for (const transition of transitions) this.#options.onTransition(transition);
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
-      if (row !== undefined) this.#foresee(entry, ask, row);
-      this.#logChange(entry, ask, before, row);
+      if (row !== undefined) this.#foresee(entry, operation, row);
+      this.#logChange(entry, operation, before, row);
       if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
       this.#options.onDirty(entry.key);
     }
-    this.#wakeFor(ask, entries, decision, now);
+    this.#wakeFor(operation, compiled, decision, now);
   }
 
   /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
-  #wakeFor(ask: Ask, entries: readonly PolicyEntry[], { trace }: Decision, now: Date): void {
+  #wakeFor(
+    operation: PendingOperation,
+    policies: readonly CompiledPolicy[],
+    { trace }: Decision,
+    now: Date,
+  ): void {
     const { schedule } = this.#memory;
-    const due = ofAsk("ask", ask);
-    const edges = trace.flatMap((policy, index) => [
-      policy.changesAt,
-      entries[index] && nextStep(entries[index].compiled, policy, now),
-    ]);
+    const due = ofOperation("operation", operation);
+    const edges = [...trace.map(({ changesAt }) => changesAt), nextDeadlineStep(policies, trace, now)];
     const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
     const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
     if (next instanceof Date) schedule.set(due, next);
@@ -205,53 +215,59 @@ export class Evaluator {
 
   /**
    * Forecasts now, or when the work is due in the schedule: one decision can change the rows of thousands of policies. No
-   * decision depends on a forecast, so it may come late; the status waits for it for a while (reconciler.ts).
+   * decision depends on a forecast, so it may come late; the status waits for it for a while (policyreconciler.ts).
    */
-  #foresee(entry: PolicyEntry, ask: Ask, row: HeldRow): void {
-    const key = askKey(ask.clusterUID, ask.call.hook);
+  #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
     const now = this.#options.now();
-    if (!this.#turn.isOver()) return entry.foresee(key, row, this.#forecast(entry, ask, row, now));
+    if (!this.#turn.isOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row, now));
     entry.foreseeLater(key);
-    this.#memory.schedule.set(ofAsk("forecast", ask), now);
+    this.#memory.schedule.set(ofOperation("forecast", operation), now);
   }
 
   /** Forecasts for one of them, and for more while this turn of the event loop has time. */
-  foreseeRest(ask: Ask): void {
-    const key = askKey(ask.clusterUID, ask.call.hook);
-    for (const entry of this.#candidates(ask.namespace).entries) {
+  foreseeRest(operation: PendingOperation): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
+    for (const entry of this.#candidates(operation.namespace).entries) {
       if (!entry.takeUnforeseen(key)) continue;
       const row = entry.held.get(key);
       if (row !== undefined) {
-        entry.foresee(key, row, this.#forecast(entry, ask, row, this.#options.now()));
+        entry.foresee(key, row, this.#forecast(entry, operation, row, this.#options.now()));
         this.#options.onDirty(entry.key);
       }
-      if (this.#turn.isOver()) return this.#memory.schedule.set(ofAsk("forecast", ask), this.#options.now());
+      if (this.#turn.isOver())
+        return this.#memory.schedule.set(ofOperation("forecast", operation), this.#options.now());
     }
   }
 
   /** For an Audit policy, the forecast as if it enforced. A row that holds nothing is not released. */
   #forecast(
     { compiled }: PolicyEntry,
-    ask: Ask,
+    operation: PendingOperation,
     { holds, verdict, reason }: HeldRow,
     now: Date,
   ): Pick<HeldRow, "earliestRelease"> {
-    const cluster = this.#clusterNamed(ask);
+    const cluster = this.#clusterNamed(operation);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
-    const world = worldOf(this.#memory, cluster, ask);
-    const at = forecast([{ ...compiled, mode: "Enforce" }], world, this.#callOf(ask), now);
+    const world = worldOf(this.#memory, cluster, operation);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], world, this.#callOf(operation), now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
-  #logChange(entry: PolicyEntry, ask: Ask, before: HeldRow | undefined, row: HeldRow | undefined): void {
+  #logChange(
+    entry: PolicyEntry,
+    operation: PendingOperation,
+    before: HeldRow | undefined,
+    row: HeldRow | undefined,
+  ): void {
     const from = before?.verdict ?? "Allowed";
     const to = row?.verdict ?? "Allowed";
     if (from === to && before?.rule === row?.rule) return;
     const shown = row ?? before;
     const fields: LogFields = {
-      hook: ask.call.hook,
-      cluster: `${ask.namespace}/${ask.cluster}`,
+      hook: operation.call.hook,
+      cluster: `${operation.namespace}/${operation.cluster}`,
       policy: policyName(entry.compiled.ref),
       rule: shown?.rule,
       from,
@@ -268,7 +284,7 @@ export class Evaluator {
       (uid === undefined || named.clusterUID === uid) &&
       (ref.namespace === undefined || ref.namespace === named.namespace);
     this.#adoptRecent(entry, isOwn);
-    for (const row of oncePerAsk(entry.object.status?.decisions ?? [])) {
+    for (const row of oncePerOperation(entry.object.status?.decisions ?? [])) {
       if (isOwn(row)) this.#adoptOne(entry, row);
     }
   }
@@ -280,7 +296,7 @@ export class Evaluator {
   adoptWritten(entry: PolicyEntry): void {
     const { ref } = entry.compiled;
     this.#adoptRecent(entry, ({ namespace }) => ref.namespace === undefined || ref.namespace === namespace);
-    entry.adoptLater(oncePerAsk(entry.object.status?.decisions ?? []));
+    entry.adoptLater(oncePerOperation(entry.object.status?.decisions ?? []));
     if (entry.rows.length === 0) return;
     if (this.#turn.isOver())
       this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
@@ -316,24 +332,24 @@ export class Evaluator {
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
     if (!this.#options.served.blocking.has(row.hook)) return;
     if (matches(entry.compiled, worldOf(this.#memory, cluster)) === "no") return;
-    const key = askKey(row.clusterUID, row.hook);
+    const key = operationKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always this replica has written the row itself.
     if (mine !== undefined && isDeepStrictEqual(storedRow(mine), row)) return;
-    const ask = adoptRow(row, {
+    const operation = adoptRow(row, {
       cluster,
       policy: entry.compiled,
       status: entry.object.status,
-      known: this.#memory.asks.get(row.clusterUID, row.hook),
+      known: this.#memory.operations.get(row.clusterUID, row.hook),
       now: this.#options.now(),
       served: this.#options.served,
     });
-    if (ask === undefined || hasEnded(ask, cluster, this.#options.served)) return;
+    if (operation === undefined || hasEnded(operation, cluster, this.#options.served)) return;
     entry.adopt(key, row);
     if (this.#turn.isOver()) {
-      this.#memory.asks.put(ask);
-      this.#memory.schedule.set(ofAsk("ask", ask), this.#options.now());
-    } else this.#evaluate(ask, cluster, this.#adopting(entry, mine, row));
+      this.#memory.operations.put(operation);
+      this.#memory.schedule.set(ofOperation("operation", operation), this.#options.now());
+    } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));
   }
 
   /** The policy alone, so that no other policy's clock starts before its own row is read; not if a shared budget ran out. */
@@ -344,14 +360,14 @@ export class Evaluator {
 }
 
 /** The operator writes one row per operation, so further rows about the same operation are ignored. */
-function oncePerAsk(rows: readonly DecisionRow[]): DecisionRow[] {
+function oncePerOperation(rows: readonly DecisionRow[]): DecisionRow[] {
   const keys = new Set<string>();
-  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(askKey(clusterUID, hook)).size);
+  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(operationKey(clusterUID, hook)).size);
 }
 
 /** A row in the status of a policy starts no clock of another policy. */
-function knowing(ask: Ask, all: Candidates): Candidates {
-  if (ask.hearsay !== true) return all;
-  const entries = all.entries.filter(({ compiled }) => ask.saidBy?.has(compiled.uid));
+function knowing(operation: PendingOperation, all: Candidates): Candidates {
+  if (operation.hearsay !== true) return all;
+  const entries = all.entries.filter(({ compiled }) => operation.saidBy?.has(compiled.uid));
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }

@@ -7,7 +7,7 @@ import type { ObjectDemand } from "../policy/policy.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** Of the 50 kinds, this many are reserved for ClusterHookPolicies while those name them. */
+/** Places of the 50 that are reserved for ClusterHookPolicies while those name as many kinds. */
 const CLUSTER_KINDS = 25;
 
 /**

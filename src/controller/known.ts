@@ -1,6 +1,6 @@
 /** The numbers of a status that a replica knows by itself: see mayHideRows() in policystatus.ts. */
 
-import { askKey } from "../operations/operation.ts";
+import { operationKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
 
 export interface Known {
@@ -14,7 +14,7 @@ export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), would
 
 export function knownOf(held: readonly HeldRow[]): Known {
   return {
-    rows: new Set(held.map(({ clusterUID, hook }) => askKey(clusterUID, hook))),
+    rows: new Set(held.map(({ clusterUID, hook }) => operationKey(clusterUID, hook))),
     blocked: uidsOf(held.filter(({ holds }) => holds)),
     wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
   };

@@ -12,7 +12,7 @@ import type { CallShare } from "./callturns.ts";
 import type { LiveReader } from "./ports.ts";
 
 /** A confirmation that is under way. */
-export interface Asker {
+export interface ConfirmationUnderWay {
   readonly share: CallShare;
   /** The caller does not wait for its result any more. */
   over: boolean;
@@ -44,52 +44,52 @@ export class LiveReads {
     this.#objects = new SharedReads(turns);
   }
 
-  clusterHookPolicies(asker: Asker): Promise<readonly ObjectMeta[]> {
+  clusterHookPolicies(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {
     const kind = "ClusterHookPolicy";
-    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
+    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
     return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
   }
 
-  hookPolicies(asker: Asker, namespace: string): Promise<readonly ObjectMeta[]> {
-    const read = { asker, share: shareOf(asker, "HookPolicy"), key: `HookPolicy ${namespace}` };
+  hookPolicies(underWay: ConfirmationUnderWay, namespace: string): Promise<readonly ObjectMeta[]> {
+    const read = { underWay, share: shareOf(underWay, "HookPolicy"), key: `HookPolicy ${namespace}` };
     return this.#policies.read(read, () => this.#reader.policies("HookPolicy", namespace));
   }
 
-  overrides(asker: Asker): Promise<readonly ObjectMeta[]> {
+  overrides(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {
     const kind = "HookOverride";
-    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
+    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
     return this.#policies.read(read, () => this.#reader.overrides());
   }
 
-  namespace(asker: Asker, name: string): Promise<Namespace> {
-    const read = { asker, share: shareOf(asker, "Namespace"), key: name };
+  namespace(underWay: ConfirmationUnderWay, name: string): Promise<Namespace> {
+    const read = { underWay, share: shareOf(underWay, "Namespace"), key: name };
     return this.#namespaces.read(read, () => this.#reader.namespace(name));
   }
 
-  allNamespaces(asker: Asker): Promise<readonly Namespace[]> {
+  allNamespaces(underWay: ConfirmationUnderWay): Promise<readonly Namespace[]> {
     const kind = "Namespace";
-    const read = { asker, share: [ALL_NAMESPACES, kind], key: kind } as const;
+    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
     return this.#allNamespaces.read(read, () => this.#reader.namespaces());
   }
 
-  cluster(asker: Asker, namespace: string, name: string): Promise<Cluster> {
-    const read = { asker, share: shareOf(asker), key: `${namespace}/${name}` };
+  cluster(underWay: ConfirmationUnderWay, namespace: string, name: string): Promise<Cluster> {
+    const read = { underWay, share: shareOf(underWay), key: `${namespace}/${name}` };
     return this.#clusters.read(read, () => this.#reader.cluster(namespace, name));
   }
 
-  objects(asker: Asker, query: ObjectQuery): Promise<FoundObjects> {
-    const read = { asker, share: shareOf(asker), key: JSON.stringify(query) };
+  objects(underWay: ConfirmationUnderWay, query: ObjectQuery): Promise<FoundObjects> {
+    const read = { underWay, share: shareOf(underWay), key: JSON.stringify(query) };
     return this.#objects.read(read, () => this.#reader.objects(query));
   }
 }
 
 /** `kind`: of the reads that all Clusters of the namespace need. No Cluster has capital letters in its name. */
-function shareOf({ share: { namespace, cluster } }: Asker, kind?: string): Share {
+function shareOf({ share: { namespace, cluster } }: ConfirmationUnderWay, kind?: string): Share {
   return [namespace, cluster === "" ? "" : (kind ?? cluster)];
 }
 
 interface Read {
-  readonly asker: Asker;
+  readonly underWay: ConfirmationUnderWay;
   readonly share: Share;
   /** Reads of the same thing have the same key. */
   readonly key: string;
@@ -104,10 +104,10 @@ class SharedReads<T> {
     this.#turns = turns;
   }
 
-  read({ asker, share, key }: Read, start: () => Promise<T>): Promise<T> {
-    if (asker.over) return Promise.reject(new Error("the confirmation is over"));
+  read({ underWay, share, key }: Read, start: () => Promise<T>): Promise<T> {
+    if (underWay.over) return Promise.reject(new Error("the confirmation is over"));
     const waiting = this.#waiting.get(key) ?? this.#wait(key, start);
-    waiting.askers.push(asker);
+    waiting.confirmations.push(underWay);
     this.#turns.queue(...share, waiting);
     return waiting.answer;
   }
@@ -122,7 +122,7 @@ class SharedReads<T> {
 }
 
 class WaitingRead<T> {
-  readonly askers: Asker[] = [];
+  readonly confirmations: ConfirmationUnderWay[] = [];
   readonly drop: () => void;
   readonly #start: () => Promise<T>;
   readonly #answer = Promise.withResolvers<T>();
@@ -137,7 +137,7 @@ class WaitingRead<T> {
     return this.#answer.promise;
   }
 
-  readonly over = (): boolean => this.#begun || this.askers.every(({ over }) => over);
+  readonly over = (): boolean => this.#begun || this.confirmations.every(({ over }) => over);
 
   /** Later requests need another read. */
   readonly begin = (): Promise<T> => {

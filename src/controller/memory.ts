@@ -1,9 +1,9 @@
 /** The state in memory. A change replaces the value as a whole, so an identical value is not a change. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
-import type { AskSet } from "../operations/operations.ts";
+import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
-import type { Asked, World } from "../policy/world.ts";
+import type { OperationState, World } from "../policy/world.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { PolicySet } from "./policyset.ts";
 import type { Lister } from "./ports.ts";
@@ -12,14 +12,14 @@ import type { Schedule } from "./schedule.ts";
 export interface Memory {
   readonly policies: PolicySet;
   readonly overrides: OverrideSet;
-  readonly asks: AskSet;
+  readonly operations: PendingOperations;
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   /** The objects that gates look at. */
   readonly objects: ObjectReader;
 }
 
-/** What a decision about any Cluster looks at. */
+/** The inputs of a decision about any Cluster. */
 export interface Surroundings extends Pick<Memory, "overrides" | "objects"> {
   readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
 }
@@ -31,7 +31,7 @@ export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 export function worldOf(
   { overrides, namespaces, objects }: Surroundings,
   cluster: Cluster,
-  asked?: Asked,
+  asked?: OperationState,
 ): World {
   return {
     cluster,

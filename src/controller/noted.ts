@@ -1,7 +1,7 @@
 /** What a policy says of an operation now, beside what it said before, and what users learn of that. */
 
 import type { PolicyTrace } from "../policy/decision.ts";
-import { type Ask, askKey } from "../operations/operation.ts";
+import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import { beginsToHold, deadlineSteps, type Transition } from "./transitions.ts";
@@ -13,12 +13,12 @@ export interface Noted {
 }
 
 /** Remembers in the entry the hold and the steps of its deadline; the caller sets the row. */
-export function note(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Noted {
-  const key = askKey(ask.clusterUID, ask.call.hook);
+export function note(entry: PolicyEntry, operation: PendingOperation, trace: PolicyTrace, now: Date): Noted {
+  const key = operationKey(operation.clusterUID, operation.call.hook);
   const { ref: policy, uid: policyUID } = entry.compiled;
-  const steps = deadlineSteps(entry, ask, trace, now);
+  const steps = deadlineSteps(entry, operation, trace, now);
   const before = entry.held.get(key);
-  const row = heldRow(ask, { trace, policyUID }, before, now);
+  const row = heldRow(operation, { trace, policyUID }, before, now);
   if (row?.holds === true) entry.noteHold(key);
   const held: readonly Transition[] = beginsToHold(entry, before, row)
     ? [{ type: "Held", policy, policyUID, row }]

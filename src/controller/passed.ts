@@ -1,21 +1,21 @@
 /** Records operations that have proceeded; decides when there is time, on the inputs that were known when it saw them. */
 
 import type { Cluster } from "../api/meta.ts";
-import { answering, askKey } from "../operations/operation.ts";
+import { answering, operationKey } from "../operations/operation.ts";
 import { passedHooks } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
-import type { AskRequest, StoreOptions } from "./ports.ts";
+import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
 const MAX_WAITING = 32;
 
-interface PassedMemory extends Surroundings, Pick<Memory, "asks" | "policies"> {
+interface PassedMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
   readonly schedule: Pick<Schedule, "set">;
 }
 
@@ -43,17 +43,17 @@ export class PassedOperations {
   /** Calls and their answers do not count: the Cluster shows what became of the operation. */
   follow(before: Cluster, now: Cluster | undefined): void {
     const { served } = this.#options;
-    const { asks, policies } = this.#memory;
+    const { operations, policies } = this.#memory;
     const cluster = now ?? before;
     const { namespace = "", uid } = cluster.metadata;
     for (const hook of passedHooks(before, now, served)) {
       if (!served.advertised.has(hook)) continue;
-      const ask = asks.get(uid, hook);
-      const call = this.#evaluator.withSettings(ask?.call ?? passedCall(hook, before), namespace);
+      const operation = operations.get(uid, hook);
+      const call = this.#evaluator.withSettings(operation?.call ?? passedCall(hook, before), namespace);
       const at = this.#options.now();
-      const world = worldOf(this.#memory, cluster, answering(ask, call, at));
+      const world = worldOf(this.#memory, cluster, answering(operation, call, at));
       const { entries, compiled } = policies.candidates(namespace);
-      const held = entries.filter((entry) => entry.takeHold(askKey(uid, hook)));
+      const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
       const heldBy = new Set(held.map(({ key }) => key));
       this.#add(uid, { request: { call, cluster }, policies: compiled, world, at, heldBy });
     }
@@ -61,7 +61,7 @@ export class PassedOperations {
   }
 
   /** A request about a Cluster in memory was refused at admission. */
-  refused(request: AskRequest, decision: Decision): void {
+  refused(request: DecisionRequest, decision: Decision): void {
     this.#results.refused(request, decision, this.#options.now());
   }
 

@@ -44,7 +44,7 @@ export class PolicyEntry {
   unmatched: string[] = [];
   /** Rows of its status that have still to be adopted; the last one comes first. */
   rows: DecisionRow[] = [];
-  /** Rows in `held` whose forecast has still to be made, by askKey. */
+  /** Rows in `held` whose forecast has still to be made, by operationKey. */
   readonly unforeseen = new Set<string>();
   /** Since when there have been any, on the clock of `editedAt`. */
   unforeseenSince = -Infinity;
@@ -52,18 +52,18 @@ export class PolicyEntry {
   demands: ReadonlyMap<string, ObjectDemand>;
   /** Whether one of them looks into selected namespaces. */
   selectsNamespaces: boolean;
-  /** What it holds, would hold or cannot evaluate, by askKey. */
+  /** What it holds, would hold or cannot evaluate, by operationKey. */
   readonly held = new Map<string, HeldRow>();
-  /** Operations that it has held and that have not ended, by askKey: users who saw a hold begin see it end. */
+  /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
-  /** What this replica knew when it last computed the status. */
+  /** This replica's knowledge when it last computed the status. */
   known: Known = NOTHING_KNOWN;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
   readonly recorded = new RecordedResults();
   /** How many operations it would have held, since this replica has known it. */
   readonly wouldHaveHeld = new Map<HookName, number>();
-  /** The step that each running deadline has passed, 0 before the first: by askKey, then rule. */
+  /** The step that each running deadline has passed, 0 before the first: by operationKey, then rule. */
   readonly deadlines = new Map<string, ReadonlyMap<string, DeadlineStep | 0>>();
   /** Whether each window was open at the last look, by rule and gate. */
   windows: ReadonlyMap<string, WindowLook> = new Map();
@@ -89,7 +89,8 @@ export class PolicyEntry {
   /** The compiled spec has changed. */
   specChanged(): void {
     // These timers follow from the old spec: a restart must not find them under the new one, which is evaluated in turns.
-    for (const [ask, { timers, ...row }] of this.held) if (timers !== undefined) this.held.set(ask, row);
+    for (const [operation, { timers, ...row }] of this.held)
+      if (timers !== undefined) this.held.set(operation, row);
     // A window that an edit opens or closes is not an edge.
     this.windows = new Map();
   }
@@ -107,12 +108,12 @@ export class PolicyEntry {
   }
 
   /** It has to be evaluated for a Cluster that was just compared. */
-  askAbout(clusterKey: string): void {
+  evaluateFor(clusterKey: string): void {
     this.rest.push(clusterKey);
   }
 
   /** It has to be re-evaluated for all Clusters that it matches; those that have waited longest come first. */
-  askAgain(): void {
+  evaluateAgain(): void {
     const waiting = new Set(this.rest);
     this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
   }
@@ -130,35 +131,35 @@ export class PolicyEntry {
   }
 
   /** Remembers the hold, so that users learn of its end. */
-  noteHold(ask: string): void {
-    this.hasHeld.add(ask);
+  noteHold(operation: string): void {
+    this.hasHeld.add(operation);
   }
 
   /** The operation has proceeded. Returns whether it was held. */
-  takeHold(ask: string): boolean {
-    return this.hasHeld.delete(ask);
+  takeHold(operation: string): boolean {
+    return this.hasHeld.delete(operation);
   }
 
   /** Sets what it says of the operation now; `undefined`: nothing. */
-  setRow(ask: string, row: HeldRow | undefined): void {
-    this.unforeseen.delete(ask);
-    if (row === undefined) this.held.delete(ask);
-    else this.held.set(ask, row);
+  setRow(operation: string, row: HeldRow | undefined): void {
+    this.unforeseen.delete(operation);
+    if (row === undefined) this.held.delete(operation);
+    else this.held.set(operation, row);
   }
 
-  foresee(ask: string, row: HeldRow, forecast: Pick<HeldRow, "earliestRelease">): void {
-    this.held.set(ask, { ...row, ...forecast });
+  foresee(operation: string, row: HeldRow, forecast: Pick<HeldRow, "earliestRelease">): void {
+    this.held.set(operation, { ...row, ...forecast });
   }
 
-  /** The status waits for the forecast for a while (reconciler.ts). */
-  foreseeLater(ask: string): void {
+  /** The status waits for the forecast for a while (policyreconciler.ts). */
+  foreseeLater(operation: string): void {
     if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
-    this.unforeseen.add(ask);
+    this.unforeseen.add(operation);
   }
 
   /** Returns whether its forecast has still to be made; the caller makes it now. */
-  takeUnforeseen(ask: string): boolean {
-    return this.unforeseen.delete(ask);
+  takeUnforeseen(operation: string): boolean {
+    return this.unforeseen.delete(operation);
   }
 
   adoptLater(rows: readonly DecisionRow[]): void {
@@ -170,12 +171,12 @@ export class PolicyEntry {
   }
 
   /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
-  adopt(ask: string, row: DecisionRow): void {
-    const mine = this.held.get(ask);
+  adopt(operation: string, row: DecisionRow): void {
+    const mine = this.held.get(operation);
     const holds = holdsOperation(row, this.compiled);
-    if (holds) this.hasHeld.add(ask);
-    if (mine === undefined) this.held.set(ask, { ...row, holds, basis: "" });
-    else if (saysTheSame(mine, row)) this.held.set(ask, { ...mine, since: row.since });
+    if (holds) this.hasHeld.add(operation);
+    if (mine === undefined) this.held.set(operation, { ...row, holds, basis: "" });
+    else if (saysTheSame(mine, row)) this.held.set(operation, { ...mine, since: row.since });
   }
 
   /** Returns whether the result is new. */
@@ -188,9 +189,9 @@ export class PolicyEntry {
   }
 
   /** Records the steps that the deadlines of the operation have passed. */
-  setDeadlines(ask: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
-    if (deadlines.length === 0) this.deadlines.delete(ask);
-    else this.deadlines.set(ask, new Map(deadlines.map(({ rule, step }) => [rule, step])));
+  setDeadlines(operation: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
+    if (deadlines.length === 0) this.deadlines.delete(operation);
+    else this.deadlines.set(operation, new Map(deadlines.map(({ rule, step }) => [rule, step])));
   }
 
   /** Returns the previous looks. */
@@ -206,11 +207,11 @@ export class PolicyEntry {
   }
 
   /** The operation has ended. Returns whether that changes the status. */
-  end(ask: string): boolean {
-    this.deadlines.delete(ask);
-    this.hasHeld.delete(ask);
-    this.unforeseen.delete(ask);
-    return this.held.delete(ask);
+  end(operation: string): boolean {
+    this.deadlines.delete(operation);
+    this.hasHeld.delete(operation);
+    this.unforeseen.delete(operation);
+    return this.held.delete(operation);
   }
 
   /** The Cluster is gone. Returns whether the policy matched it. */

@@ -1,4 +1,4 @@
-/** The ports of the controller: the API server, its informers, and the listeners that are told of changes. */
+/** The ports of the controller: the API server, its informers, and the listeners to its changes. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hookpolicy.ts";
@@ -15,7 +15,7 @@ import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 /** The content of a hook request, or of a review. */
-export interface AskRequest {
+export interface DecisionRequest {
   readonly call: HookCall;
   readonly cluster: Cluster;
   /**

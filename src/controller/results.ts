@@ -1,5 +1,5 @@
 /**
- * Records what becomes of operations that proceed, for every policy that spoke about one and for overrides; and which
+ * Records the results of operations that proceed, for every policy that spoke about one and for overrides; and which
  * requests were refused.
  */
 
@@ -11,7 +11,7 @@ import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./memory.ts";
 import { recentResult, refusedResult } from "../operations/rows.ts";
 import { policyKey } from "./policyset.ts";
-import type { AskRequest, StoreOptions } from "./ports.ts";
+import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
@@ -22,7 +22,7 @@ import type { World } from "../policy/world.ts";
  * changes later.
  */
 export interface Passed {
-  readonly request: AskRequest;
+  readonly request: DecisionRequest;
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly at: Date;
@@ -61,7 +61,7 @@ export class Results {
    * A request about a Cluster in memory was refused at admission. Each rule's first refusal counts: a pipeline repeats
    * its request for days.
    */
-  refused({ call, cluster }: AskRequest, { trace, basis }: Decision, now: Date): void {
+  refused({ call, cluster }: DecisionRequest, { trace, basis }: Decision, now: Date): void {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
       if (entry === undefined) continue;
@@ -89,7 +89,7 @@ export class Results {
   }
 
   /** Audit policies hold nothing that an override could release. */
-  #useOverrides({ call, cluster }: AskRequest, { trace }: Decision, now: Date): void {
+  #useOverrides({ call, cluster }: DecisionRequest, { trace }: Decision, now: Date): void {
     const overridden = trace.filter(
       ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
     );

@@ -24,7 +24,7 @@ export type Taken =
   | { readonly begins: true; readonly claim?: RolloutClaim }
   | { readonly begins: false; readonly reason: HoldReason | "NotConfirmed"; readonly stage?: string };
 
-interface Asker {
+interface ClaimRequest {
   /** Memory has its claim: where that is so, no other Cluster has to be read. */
   readonly renews: boolean;
   readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
@@ -49,7 +49,7 @@ const NOT_CONFIRMED = { begins: false, reason: "NotConfirmed" } as const;
 
 export class RolloutClaims {
   readonly #options: RolloutClaimsOptions;
-  readonly #waiting = new Map<string, Asker[]>();
+  readonly #waiting = new Map<string, ClaimRequest[]>();
   readonly #running = new Set<string>();
 
   constructor(options: RolloutClaimsOptions) {
@@ -59,7 +59,7 @@ export class RolloutClaims {
   /**
    * `candidateOf` is given the rollout as it was just read; `undefined`: it does not hold this Cluster. Never rejects.
    */
-  async take(name: string, candidateOf: Asker["candidateOf"], renews = false): Promise<Taken> {
+  async take(name: string, candidateOf: ClaimRequest["candidateOf"], renews = false): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
     this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), { candidateOf, renews, resolve }]);
     void this.#run(name);
@@ -87,26 +87,26 @@ export class RolloutClaims {
   async #run(name: string): Promise<void> {
     if (this.#running.has(name)) return;
     this.#running.add(name);
-    for (let askers = this.#next(name); askers !== undefined; askers = this.#next(name)) {
+    for (let requests = this.#next(name); requests !== undefined; requests = this.#next(name)) {
       try {
-        await this.#round(name, askers);
+        await this.#round(name, requests);
       } catch (error) {
         if (!this.#options.api.isConflict(error)) this.#options.onError(error);
-        for (const { resolve } of askers) resolve(NOT_CONFIRMED);
+        for (const { resolve } of requests) resolve(NOT_CONFIRMED);
       }
     }
     this.#running.delete(name);
   }
 
-  #next(name: string): readonly Asker[] | undefined {
-    const askers = this.#waiting.get(name);
+  #next(name: string): readonly ClaimRequest[] | undefined {
+    const requests = this.#waiting.get(name);
     this.#waiting.delete(name);
-    return askers;
+    return requests;
   }
 
-  /** Who renews its claim does not wait for the list: it may have taken longer than Cluster API waits. */
-  async #round(name: string, askers: readonly Asker[]): Promise<void> {
-    const { true: renewing = [], false: others = [] } = Object.groupBy(askers, ({ renews }) => `${renews}`);
+  /** A renewal does not wait for the list, which can take longer than Cluster API waits. */
+  async #round(name: string, requests: readonly ClaimRequest[]): Promise<void> {
+    const { true: renewing = [], false: others = [] } = Object.groupBy(requests, ({ renews }) => `${renews}`);
     if (renewing.length > 0) await this.#take(name, renewing);
     if (others.length > 0) await this.#take(name, others, await this.#options.api.members());
   }
@@ -118,16 +118,20 @@ export class RolloutClaims {
    * Cluster that was claimed since, and one that begins without a claim could begin after any list. Without a list only
    * claims that are there can be renewed.
    */
-  async #take(name: string, askers: readonly Asker[], listed?: readonly ObjectMeta[]): Promise<void> {
+  async #take(
+    name: string,
+    requests: readonly ClaimRequest[],
+    listed?: readonly ObjectMeta[],
+  ): Promise<void> {
     const { api } = this.#options;
-    let waiting = askers;
+    let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
       const object = await api.getRollout(name);
       // A rollout that is gone holds nothing any more.
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
       const rollout = compileRollout(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
-      const { status, claims } = this.#judge(rollout, object.status, { members, askers: waiting });
+      const { status, claims } = this.#judge(rollout, object.status, { members, requests: waiting });
       waiting = [...claims.keys()];
       try {
         await this.#store(object, status);
@@ -141,34 +145,34 @@ export class RolloutClaims {
     }
   }
 
-  /** What is to be stored, and those who then begin. The others are answered: they wait for no write. */
+  /** Returns what to store, and the claims that then begin. The others are answered at once: they wait for no write. */
   #judge(
     rollout: CompiledRollout,
     stored: HookRolloutStatus | undefined,
     {
       members,
-      askers,
-    }: { readonly members: readonly Member[] | undefined; readonly askers: readonly Asker[] },
+      requests,
+    }: { readonly members: readonly Member[] | undefined; readonly requests: readonly ClaimRequest[] },
   ): {
     readonly status: HookRolloutStatus | undefined;
-    readonly claims: ReadonlyMap<Asker, RolloutClaim | undefined>;
+    readonly claims: ReadonlyMap<ClaimRequest, RolloutClaim | undefined>;
   } {
     const now = this.#options.now();
     const slots = new Slots(rollout, stored ?? {}, members ?? [], now);
-    const claims = new Map<Asker, RolloutClaim | undefined>();
+    const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
     let status = stored;
-    for (const asker of askers) {
-      const candidate = asker.candidateOf(rollout);
+    for (const request of requests) {
+      const candidate = request.candidateOf(rollout);
       const round = { rollout, status, slots, now };
       const result = members === undefined ? renew(round, candidate) : begin(round, candidate);
       if (!result.begins) {
-        asker.resolve(result);
+        request.resolve(result);
         continue;
       }
       status = result.status ?? status;
       const uid = candidate?.metadata.uid;
       claims.set(
-        asker,
+        request,
         result.status?.running?.find((each) => each.uid === uid),
       );
     }

@@ -4,7 +4,7 @@ import type { HookRollout, HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
-import { isAsked } from "../operations/shows.ts";
+import { isAwaited } from "../operations/shows.ts";
 import { graceOf, refusalOf } from "../rollouts/claim.ts";
 import { type Health, healthOf } from "../rollouts/health.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "../rollouts/member.ts";
@@ -38,13 +38,13 @@ export interface KnownMember {
   readonly cluster: Cluster;
 }
 
-/** What follows from one copy of a Cluster. */
+/** Facts that follow from one copy of a Cluster. */
 interface Remembered {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: KnownMember;
   /** Whether it shows that it waits, and then how it does. */
-  asks?: boolean;
+  waits?: boolean;
   waiting?: Waiting;
   health?: Health;
 }
@@ -204,8 +204,8 @@ export class RolloutEntry {
     const { stage, marked, metadata } = member;
     if (stage === undefined || marked || slots.has(metadata.uid)) return undefined;
     const remembered = this.#remembered(cluster);
-    remembered.asks ??= isAsked(this.hook, cluster, this.#world.served);
-    const firstAsked = remembered.asks ? this.#world.firstAsked(metadata.uid, this.hook) : undefined;
+    remembered.waits ??= isAwaited(this.hook, cluster, this.#world.served);
+    const firstAsked = remembered.waits ? this.#world.firstAsked(metadata.uid, this.hook) : undefined;
     const target = targetOf(this.#compiled.operation, cluster);
     if (firstAsked === undefined || !isOpen(stage, target)) return undefined;
     // The same object for as long as nothing changes: the queue sorts what is new.

@@ -1,4 +1,4 @@
-/** What rollouts need from the API server. */
+/** The part of the API server that rollouts need. */
 
 import type { HookRollout, HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";

@@ -19,7 +19,7 @@ export interface Waiting {
   readonly firstAsked: Date;
 }
 
-/** Who has been passed over goes behind for this long. */
+/** A Cluster that was passed over queues behind the others for this long. */
 const BEHIND_MS = 10 * 60_000;
 
 /** By uid; all times are monotonic milliseconds. */
@@ -69,7 +69,7 @@ export class RolloutQueue {
   /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */
   update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
     const graceMs = graceOf(rollout);
-    // The order is told in the status, so it must not depend on which replica was called.
+    // The status shows the order, so it must not depend on which replica was called.
     const ordered = this.#sort(rollout, waiting, nowMs);
     const mayBegin = new Set<string>();
     for (const { member } of ordered) {

@@ -11,7 +11,7 @@ import { healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
-import type { Result } from "./reconciler.ts";
+import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
 import type { RolloutApi } from "./rolloutports.ts";
 import type { Rollouts } from "./rollouts.ts";

@@ -6,7 +6,7 @@
 import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
-import { isAsked } from "../operations/shows.ts";
+import { isAwaited } from "../operations/shows.ts";
 import { clusterKey, compareResourceVersions } from "../policy/cluster.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
@@ -17,7 +17,7 @@ import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
 import { type Hold, holdText } from "../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
-import type { AskRequest } from "./ports.ts";
+import type { DecisionRequest } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
 import type { RolloutApi } from "./rolloutports.ts";
@@ -106,8 +106,8 @@ export class Rollouts {
     }
   }
 
-  /** What memory says after every policy: a hold costs no read. */
-  ask(request: AskRequest, decision: Decision): Decision {
+  /** The decision from memory after every policy: a hold costs no read. */
+  ask(request: DecisionRequest, decision: Decision): Decision {
     if (decision.holds || this.#entries.size === 0) return decision;
     const hold = decision.basis && this.#holdFromMemory(request, decision.basis.world);
     return hold === undefined ? decision : held(decision, hold);
@@ -117,7 +117,7 @@ export class Rollouts {
    * Takes a slot of every rollout that selects the Cluster, after `decision` has just been confirmed. Never rejects: what
    * cannot be stored in time is not released. A slot that is stored too late is there when Cluster API asks again.
    */
-  async confirm(request: AskRequest, decision: Decision): Promise<Confirmation> {
+  async confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
     if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
     if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
     const { reasonOf, budgetMs = BUDGET_MS } = this.#options;
@@ -129,7 +129,7 @@ export class Rollouts {
     }
   }
 
-  async #confirm(request: AskRequest, decision: Decision, world: LiveWorld): Promise<Confirmation> {
+  async #confirm(request: DecisionRequest, decision: Decision, world: LiveWorld): Promise<Confirmation> {
     const { api, onStale } = this.#options;
     const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
     if (!this.#hasAll(await api.rollouts(), before)) {
@@ -154,7 +154,7 @@ export class Rollouts {
     });
   }
 
-  #holdFromMemory({ call, cluster: requested }: AskRequest, world: World): Hold | undefined {
+  #holdFromMemory({ call, cluster: requested }: DecisionRequest, world: World): Hold | undefined {
     const cluster = this.#options.clusters.get(clusterKey(requested));
     if (cluster === undefined || cluster.metadata.uid !== requested.metadata.uid) return undefined;
     for (const entry of this.#holding(call.hook, cluster, world.overrides)) {
@@ -181,13 +181,13 @@ export class Rollouts {
     const stage = member.stage?.name;
     if (ownClaim({ rollout, status, now: now() }, { metadata: member.metadata, target }) !== undefined)
       return undefined;
-    if (!isAsked(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
+    if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
     entry.refresh();
     return queue.mayBegin(uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
   }
 
   /** `undefined`: it may begin. */
-  async #take({ call }: AskRequest, live: LiveWorld): Promise<Hold | undefined> {
+  async #take({ call }: DecisionRequest, live: LiveWorld): Promise<Hold | undefined> {
     const operation = operationOf(call.hook);
     if (operation === undefined) return undefined;
     const { cluster, namespace, overrides } = live;
@@ -232,7 +232,7 @@ export class Rollouts {
     if (rollout.mode === "Audit") return true;
     const member = memberOf(rollout, cluster.metadata, namespace);
     const { served } = this.#options;
-    return member === undefined || member.marked || isAsked(BEGINS[rollout.operation], cluster, served);
+    return member === undefined || member.marked || isAwaited(BEGINS[rollout.operation], cluster, served);
   }
 
   async #giveBack(taken: ReadonlyMap<string, RolloutClaim>): Promise<void> {
@@ -240,7 +240,7 @@ export class Rollouts {
   }
 
   /** The objects that the gates of stages look at for this Cluster. */
-  queries({ call }: AskRequest, world: LiveWorld): readonly ObjectQuery[] {
+  queries({ call }: DecisionRequest, world: LiveWorld): readonly ObjectQuery[] {
     const { cluster, namespace, overrides } = world;
     return this.#holding(call.hook, cluster, overrides).flatMap(({ rollout }) => {
       const { stage } = memberOf(rollout, cluster.metadata, namespace) ?? {};
@@ -256,7 +256,7 @@ export class Rollouts {
   }
 
   #holding(
-    hook: AskRequest["call"]["hook"],
+    hook: DecisionRequest["call"]["hook"],
     cluster: Cluster,
     overrides: readonly Override[],
   ): readonly RolloutEntry[] {

@@ -276,7 +276,7 @@ function stagesOf(
   });
 }
 
-/** An empty stage passes only if it says so: its Clusters may come later. */
+/** An empty stage passes only if its spec allows it: its Clusters may come later. */
 function needsNone({ minSucceeded }: CompiledStage): boolean {
   return minSucceeded === 0 || minSucceeded === "0%" || minSucceeded === "0";
 }

@@ -1,7 +1,7 @@
 /** The work that memory has to do later, and what each piece of it is about. */
 
 import type { HookName } from "../api/runtimehooks.ts";
-import type { Ask } from "../operations/operation.ts";
+import type { PendingOperation } from "../operations/operation.ts";
 import { Alarm } from "./alarm.ts";
 import type { TimeAllowance } from "./allowance.ts";
 import { parsePolicyKey } from "./policyset.ts";
@@ -11,7 +11,7 @@ interface OfPolicy {
   readonly policy: string;
 }
 
-interface OfAsk {
+interface OfOperation {
   readonly clusterUID: string;
   readonly hook: HookName;
   readonly namespace: string;
@@ -34,9 +34,9 @@ interface Subjects {
   readonly rows: OfPolicy;
   /** A clusterKey(). */
   readonly cluster: { readonly cluster: string };
-  readonly ask: OfAsk;
+  readonly operation: OfOperation;
   /** Some policies have not forecast yet when they release the operation. */
-  readonly forecast: OfAsk;
+  readonly forecast: OfOperation;
   /** Operations of the Cluster that have proceeded have not been recorded yet. */
   readonly passed: { readonly clusterUID: string; readonly namespace: string };
   /** The override expires. */
@@ -56,10 +56,10 @@ export function perform<W extends What>(works: Works, due: Due<W>): void {
 }
 
 /** The work for the operation, or for its forecast. */
-export function ofAsk<W extends "ask" | "forecast">(
+export function ofOperation<W extends "operation" | "forecast">(
   what: W,
-  { clusterUID, namespace, call: { hook } }: Ask,
-): { readonly what: W } & OfAsk {
+  { clusterUID, namespace, call: { hook } }: PendingOperation,
+): { readonly what: W } & OfOperation {
   return { what, clusterUID, hook, namespace };
 }
 

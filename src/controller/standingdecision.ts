@@ -14,7 +14,7 @@ export function standing(
   cluster: Cluster,
   { decision, call, at }: { readonly decision: Decision; readonly call: HookCall; readonly at: Date },
 ): Standing | undefined {
-  const { policies, overrides, asks, clusters, namespaces } = memory;
+  const { policies, overrides, operations, clusters, namespaces } = memory;
   const { namespace = "", uid } = cluster.metadata;
   const { hook } = call;
   const key = clusterKey(cluster);
@@ -23,7 +23,7 @@ export function standing(
   if (until === undefined) return undefined;
   const before = {
     overrides: overrides.ofCluster(cluster),
-    ask: asks.get(uid, hook),
+    operation: operations.get(uid, hook),
     cluster: clusters.get(key),
     namespace: namespaces.get(namespace),
   };
@@ -32,7 +32,7 @@ export function standing(
     (until === "Never" || now < until) &&
     policies.candidates(namespace).compiled === compiled &&
     overrides.ofCluster(cluster) === before.overrides &&
-    asks.get(uid, hook) === before.ask &&
+    operations.get(uid, hook) === before.operation &&
     clusters.get(key) === before.cluster &&
     namespaces.get(namespace) === before.namespace;
   const isShown = before.ask !== undefined && targetVersion(before.ask.call) === targetVersion(call);

@@ -20,37 +20,20 @@ interface StoredObject {
 }
 
 export function viewPolicy(kind: PolicyKind, raw: StoredObject): PolicyObject {
-  const view = {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind,
-    metadata: viewMetadata(raw.metadata),
-    spec: raw.spec,
-    status: raw.status,
-  };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks the spec
-  return view as HookPolicy | ClusterHookPolicy;
+  return view(kind, raw) as HookPolicy | ClusterHookPolicy;
 }
 
 export function viewRollout(raw: StoredObject): HookRollout {
-  const view = {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind: "HookRollout",
-    metadata: viewMetadata(raw.metadata),
-    spec: raw.spec,
-    status: raw.status,
-  };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileRollout checks the spec
-  return view as HookRollout;
+  return view("HookRollout", raw) as HookRollout;
 }
 
 export function viewOverride(raw: StoredObject): HookOverride {
-  const view = {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind: "HookOverride",
-    metadata: viewMetadata(raw.metadata),
-    spec: raw.spec,
-    status: raw.status,
-  };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks the spec
-  return view as HookOverride;
+  return view("HookOverride", raw) as HookOverride;
+}
+
+function view(kind: string, { metadata, spec, status }: StoredObject): object {
+  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: viewMetadata(metadata), spec, status };
 }

@@ -8,7 +8,7 @@ import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
-import { type Ask, askKey } from "../operations/operation.ts";
+import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyentry.ts";
 import type { RolloutTransition } from "./rollouttransitions.ts";
@@ -48,7 +48,7 @@ export type Transition =
       readonly policy: PolicyRef;
       readonly policyUID: string;
       readonly rule: string;
-      readonly ask: Ask;
+      readonly operation: PendingOperation;
       readonly step: DeadlineStep;
       readonly deadlineAt: Date;
       /** Whether the operation then proceeds. */
@@ -154,16 +154,29 @@ function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): r
   ];
 }
 
-/** The next instant at which a deadline of the trace passes a step. */
-export function nextStep(policy: CompiledPolicy, trace: PolicyTrace, now: Date): Date | undefined {
-  const steps = running(policy, trace).flatMap(stepsOf);
+/** The next instant at which a deadline passes a step. `policies`: in the order of the trace. */
+export function nextDeadlineStep(
+  policies: readonly CompiledPolicy[],
+  trace: readonly PolicyTrace[],
+  now: Date,
+): Date | undefined {
+  const deadlines = policies.flatMap((policy, index) => {
+    const said = trace[index];
+    return said === undefined ? [] : running(policy, said);
+  });
+  const steps = deadlines.flatMap(stepsOf);
   const next = earliest(steps.map(({ at }) => at).filter((at) => at > now));
   return next instanceof Date ? next : undefined;
 }
 
 /** Returns the steps that were passed since the last look, and remembers them in the entry. */
-export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, now: Date): Transition[] {
-  const key = askKey(ask.clusterUID, ask.call.hook);
+export function deadlineSteps(
+  entry: PolicyEntry,
+  operation: PendingOperation,
+  trace: PolicyTrace,
+  now: Date,
+): Transition[] {
+  const key = operationKey(operation.clusterUID, operation.call.hook);
   const before = entry.deadlines.get(key);
   const deadlines = running(entry.compiled, trace).map(({ warnBeforeMs, ...deadline }) => {
     const last = stepsOf({ ...deadline, warnBeforeMs }).findLast(({ at }) => at <= now);
@@ -175,7 +188,7 @@ export function deadlineSteps(entry: PolicyEntry, ask: Ask, trace: PolicyTrace, 
     if (last === undefined) return [];
     const { step, at } = last;
     if (STEPS.indexOf(step) <= STEPS.indexOf(before?.get(rule) ?? 0) || now > after(at, LATE_MS)) return [];
-    return [{ type: "DeadlineStep", policy, policyUID, rule, ask, step, deadlineAt, releases }];
+    return [{ type: "DeadlineStep", policy, policyUID, rule, operation, step, deadlineAt, releases }];
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
-import { askKey } from "../operations/operation.ts";
+import { operationKey } from "../operations/operation.ts";
 import type { Transition } from "../controller/transitions.ts";
 import { timestamp } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
@@ -75,7 +75,7 @@ function held({ policy, policyUID, row }: Of<"Held">): EventText {
     targetVersion = "",
   } = row;
   return {
-    identity: ["Held", policyUID, askKey(clusterUID, hook), targetVersion, step, rule].join(" "),
+    identity: ["Held", policyUID, operationKey(clusterUID, hook), targetVersion, step, rule].join(" "),
     type: verdict === "NotEvaluable" ? "Warning" : "Normal",
     reason: "Held",
     action: hook,
@@ -89,7 +89,7 @@ function held({ policy, policyUID, row }: Of<"Held">): EventText {
 function released({ policy, policyUID, result }: Of<"Released">): EventText {
   const { namespace, cluster, clusterUID, hook, reason, targetVersion = "" } = result;
   return {
-    identity: ["Released", policyUID, askKey(clusterUID, hook), targetVersion].join(" "),
+    identity: ["Released", policyUID, operationKey(clusterUID, hook), targetVersion].join(" "),
     type: "Normal",
     reason: "Released",
     action: hook,
@@ -107,7 +107,7 @@ function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
   const about = failed ? `although ${by} could not be evaluated` : `which ${by} would hold in mode Enforce`;
   const brief = failed ? "although it could not be evaluated" : "which it would hold in mode Enforce";
   return {
-    identity: ["NotHeld", policyUID, askKey(clusterUID, hook), targetVersion, verdict].join(" "),
+    identity: ["NotHeld", policyUID, operationKey(clusterUID, hook), targetVersion, verdict].join(" "),
     type: failed ? "Warning" : "Normal",
     reason: verdict,
     action: hook,
@@ -123,7 +123,7 @@ function refused({ policy, policyUID, result }: Of<"Refused">): EventText {
   const request =
     hook === "BeforeClusterDelete" ? "deletion" : `upgrade to ${targetVersion ?? "its version"}`;
   return {
-    identity: ["Refused", policyUID, askKey(clusterUID, hook), targetVersion ?? "", rule].join(" "),
+    identity: ["Refused", policyUID, operationKey(clusterUID, hook), targetVersion ?? "", rule].join(" "),
     type: "Normal",
     reason: "Refused",
     action: hook,
@@ -138,12 +138,12 @@ function deadlineStep({
   policy,
   policyUID,
   rule,
-  ask,
+  operation,
   step,
   deadlineAt,
   releases,
 }: Of<"DeadlineStep">): EventText {
-  const { hook } = ask.call;
+  const { hook } = operation.call;
   const expired = step === 100;
   const holder = `${policyName(policy)}, rule ${rule}`;
   const at = timestamp(deadlineAt);
@@ -156,12 +156,14 @@ function deadlineStep({
     ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
     : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
   return {
-    identity: [policyUID, rule, askKey(ask.clusterUID, hook), deadlineAt.getTime(), step].join(" "),
+    identity: [policyUID, rule, operationKey(operation.clusterUID, hook), deadlineAt.getTime(), step].join(
+      " ",
+    ),
     type: "Warning",
     reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
     action: hook,
     note: expired ? passed : coming,
-    regarding: clusterReference(ask.namespace, ask.cluster, ask.clusterUID),
+    regarding: clusterReference(operation.namespace, operation.cluster, operation.clusterUID),
     related: policyReference(policy, policyUID),
   };
 }
@@ -182,7 +184,7 @@ function overrideUsed({ override, cluster, call, policies }: Of<"OverrideUsed">)
   const { namespace = "", name, uid } = cluster.metadata;
   const version = call.toKubernetesVersion ?? call.kubernetesVersion ?? "";
   return {
-    identity: [override.uid, askKey(uid, call.hook), version].join(" "),
+    identity: [override.uid, operationKey(uid, call.hook), version].join(" "),
     type: "Warning",
     reason: "OverrideUsed",
     action: call.hook,

@@ -60,7 +60,7 @@ const TEXT = {
 } as const;
 
 export interface HookHandler {
-  /** Returns the JSON text of the answer: that of before where it holds and still stands. */
+  /** Returns the JSON text of the answer: the last one, if it holds and is still valid. */
   readonly handle: (body: WholeBody) => string | Promise<string>;
   /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;

@@ -11,7 +11,7 @@ import { compileSelector, type Labels } from "../policy/selector.ts";
 /** The name in the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";
 
-/** What identifies an ExtensionConfig as ours. */
+/** Identifies an ExtensionConfig as HookPolicy's. */
 export interface Own {
   /** The names of all handlers of HookPolicy. */
   readonly handlers: ReadonlySet<string>;

@@ -9,10 +9,10 @@ import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerVerdict } from "./answerlog.ts";
 import type { ReceivedRequest } from "./codec.ts";
 
-type Asked = Pick<ReceivedRequest, "clusterUID" | "subject">;
+type Subject = Pick<ReceivedRequest, "clusterUID" | "subject">;
 
 /** The parts of a request that identify what it is about. */
-export interface Replay extends Asked {
+export interface Replay extends Subject {
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
   readonly text: string;
@@ -21,7 +21,7 @@ export interface Replay extends Asked {
 
 interface Kept {
   readonly replay: Replay;
-  /** Of the last request; older ones are of no use. */
+  /** The print of the last request; older ones are useless. */
   readonly print: number | undefined;
   /** The beginning of its body, with the uid of the Cluster. */
   readonly head: string;
@@ -39,7 +39,7 @@ export class Replays {
 
   /**
    * Bytes of the same print may differ, by chance or because a client wants it. Those with the same head are about the
-   * same Cluster all the same, and an answer is found here only if it would be the same for every call about it.
+   * same Cluster nevertheless, and an answer is found here only if it would be the same for every call about it.
    */
   find(body: WholeBody, now: Date): Replay | undefined {
     const print = body.print();
@@ -48,7 +48,7 @@ export class Replays {
   }
 
   /** Finds the answer to the same request in other bytes, and expects those bytes from now on. */
-  findSubject({ clusterUID, subject }: Asked, body: WholeBody, now: Date): Replay | undefined {
+  findSubject({ clusterUID, subject }: Subject, body: WholeBody, now: Date): Replay | undefined {
     const kept = this.#kept.get(clusterUID);
     if (kept?.replay.subject !== subject) return undefined;
     const replay = this.#standing(kept.replay, now);

@@ -17,7 +17,7 @@ import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
 
-/** What work that needs a leader checks before each write. */
+/** Work that needs a leader checks this before each write. */
 export interface Leadership {
   leading(): boolean;
 }
@@ -127,7 +127,7 @@ export class LeaderElection implements Leadership {
   async release(): Promise<void> {
     this.#renewedAt = undefined;
     try {
-      // An aborted renewal may have been stored all the same; the first try is then a conflict.
+      // An aborted renewal may have been stored nevertheless; the first try is then a conflict.
       for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
         if (await this.#giveBack()) return;
         await this.#read(undefined);

@@ -45,7 +45,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
 }
 
-/** What one scrape reports about the policies, for all metrics at once. */
+/** One scrape's report about the policies, for all metrics at once. */
 interface Survey {
   /** Distinct Clusters that at least one policy holds, by uid. */
   readonly held: Map<HookName, Set<string>>;
@@ -160,7 +160,7 @@ export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" 
   );
 }
 
-/** Of an Audit policy from 0 on: a series that starts with its first operation shows no increase. */
+/** An Audit policy counts from 0 on: a series that starts with its first operation shows no increase. */
 function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
   const { compiled, wouldHaveHeld } = entry;
   const audited =

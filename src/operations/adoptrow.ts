@@ -1,4 +1,4 @@
-/** Reads what a row of a policy's status tells of an operation; rows.ts wrote it, here or at another replica. */
+/** Reads from a row of a policy's status what it records of an operation; rows.ts wrote it, here or at another replica. */
 
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -7,7 +7,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
-import { type Ask, newAsk } from "./operation.ts";
+import { type PendingOperation, newOperation } from "./operation.ts";
 import { isPossible, type Served } from "./shows.ts";
 import { STEPS } from "./step.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
@@ -17,7 +17,7 @@ export interface RowContext {
   readonly cluster: Cluster;
   readonly policy: CompiledPolicy;
   readonly status: HookPolicyStatus | undefined;
-  readonly known: Ask | undefined;
+  readonly known: PendingOperation | undefined;
   readonly now: Date;
   readonly served: Served;
 }
@@ -29,15 +29,15 @@ export interface RowContext {
 export function adoptRow(
   row: DecisionRow,
   { cluster, policy, status, known, now, served }: RowContext,
-): Ask | undefined {
+): PendingOperation | undefined {
   const firstAsked = readTimestamp(row.firstAsked);
   if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
-  const ask = known ?? hearsay(row, cluster, firstAsked, served);
-  if (ask === undefined || !isSameStep(ask, row)) return undefined;
-  const own = firstAskedBy(ask, policy.uid);
+  const operation = known ?? hearsay(row, cluster, firstAsked, served);
+  if (operation === undefined || !isSameStep(operation, row)) return undefined;
+  const own = firstAskedBy(operation, policy.uid);
   const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
-  const saidBy = isNews ? new Map(ask.saidBy).set(policy.uid, firstAsked) : ask.saidBy;
-  const adopted = saidBy === undefined ? ask : { ...ask, saidBy };
+  const saidBy = isNews ? new Map(operation.saidBy).set(policy.uid, firstAsked) : operation.saidBy;
+  const adopted = saidBy === undefined ? operation : { ...operation, saidBy };
   return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }
 
@@ -48,7 +48,7 @@ function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
 }
 
 /** Rows tell steps apart by their version alone. */
-function isSameStep({ call }: Ask, { hook, targetVersion: version }: DecisionRow): boolean {
+function isSameStep({ call }: PendingOperation, { hook, targetVersion: version }: DecisionRow): boolean {
   if (version === undefined && STEPS.has(hook)) return false;
   return targetVersion(call) === version;
 }
@@ -59,12 +59,12 @@ function hearsay(
   cluster: Cluster,
   firstAsked: Date,
   served: Served,
-): Ask | undefined {
+): PendingOperation | undefined {
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);
   const isShown = !STEPS.has(hook) || targetVersion(shown) !== undefined;
   // The version of the row stands until the Cluster shows another one; a row about the step before is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);
-  return { ...newAsk(call, cluster, firstAsked, undefined), hearsay: true };
+  return { ...newOperation(call, cluster, firstAsked, undefined), hearsay: true };
 }

@@ -6,7 +6,7 @@ import { lookup } from "../policy/selector.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { shownVersion } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
-import type { Ask } from "./operation.ts";
+import type { PendingOperation } from "./operation.ts";
 import { hasBegun, isAtVersion, isDeleted, type Served } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
@@ -14,26 +14,27 @@ import { stepOf } from "./step.ts";
  * Whether the Cluster itself shows that the operation proceeded, or is not wanted any more; silence never tells that.
  * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
  */
-export function hasEnded(ask: Ask, cluster: Cluster, served: Served): boolean {
-  const { hook } = ask.call;
-  if (cluster.metadata.uid !== ask.clusterUID || stepOf(hook, cluster) !== ask.step) return true;
+export function hasEnded(operation: PendingOperation, cluster: Cluster, served: Served): boolean {
+  const { hook } = operation.call;
+  if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
   const version = shownVersion(hook, cluster);
-  // A condition that tells of an error shows no version, so it does not show another one either.
-  if (version !== undefined && version !== targetVersion(ask.call)) return true;
+  // A condition about an error shows no version, so it does not show another one either.
+  if (version !== undefined && version !== targetVersion(operation.call)) return true;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
-  return SHOWS_END[hook](ask, cluster, served);
+  return SHOWS_END[hook](operation, cluster, served);
 }
 
-type ShowsEnd = (ask: Ask, cluster: Cluster, served: Served) => boolean;
+type ShowsEnd = (operation: PendingOperation, cluster: Cluster, served: Served) => boolean;
 
-const markIsGone: ShowsEnd = (ask, cluster) => ask.marked && !isPending(cluster, markOf(ask.call.hook));
+const markIsGone: ShowsEnd = (operation, cluster) =>
+  operation.marked && !isPending(cluster, markOf(operation.call.hook));
 
 const SHOWS_END: Readonly<Record<HookName, ShowsEnd>> = {
   BeforeClusterCreate: (_, cluster) => cluster.created,
   AfterControlPlaneInitialized: markIsGone,
   BeforeClusterUpgrade: (_, cluster, served) => hasBegun(cluster, served) || isAtVersion(cluster),
-  BeforeControlPlaneUpgrade: (ask, cluster, served) =>
-    isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(ask, cluster, served),
+  BeforeControlPlaneUpgrade: (operation, cluster, served) =>
+    isPending(cluster, "AfterControlPlaneUpgrade") || markIsGone(operation, cluster, served),
   AfterControlPlaneUpgrade: markIsGone,
   BeforeWorkersUpgrade: markIsGone,
   AfterWorkersUpgrade: markIsGone,

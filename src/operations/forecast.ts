@@ -6,7 +6,7 @@ import type { GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { withinForecastBudget } from "../policy/budget.ts";
 import { remember } from "./timers.ts";
-import type { Asked, World } from "../policy/world.ts";
+import type { OperationState, World } from "../policy/world.ts";
 
 /** Without this bound, the search for windows that never meet would not end. */
 const MAX_STEPS = 100;
@@ -30,7 +30,7 @@ function follow(
   call: HookCall,
   now: Date,
 ): Date | undefined {
-  let asked: Asked = world.asked ?? { firstAsked: now, rules: new Map() };
+  let asked: OperationState = world.asked ?? { firstAsked: now, rules: new Map() };
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const { holds, trace } = decide(policies, { ...world, asked }, call, at);

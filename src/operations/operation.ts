@@ -4,13 +4,13 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { targetVersion } from "../policy/targetversion.ts";
-import type { Asked } from "../policy/world.ts";
+import type { OperationState } from "../policy/world.ts";
 import { shownCall } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
-import { isAsked, type Served } from "./shows.ts";
+import { isAwaited, type Served } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
-export interface Ask extends Asked {
+export interface PendingOperation extends OperationState {
   readonly clusterUID: string;
   readonly namespace: string;
   readonly cluster: string;
@@ -21,12 +21,17 @@ export interface Ask extends Asked {
   readonly marked: boolean;
 }
 
-export function askKey(clusterUID: string, hook: HookName): string {
+export function operationKey(clusterUID: string, hook: HookName): string {
   return `${clusterUID}/${hook}`;
 }
 
 /** Another target is another operation, and its clocks start again. */
-export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask | undefined): Ask {
+export function newOperation(
+  call: HookCall,
+  cluster: Cluster,
+  now: Date,
+  before: PendingOperation | undefined,
+): PendingOperation {
   const { uid, name, namespace, deletionTimestamp } = cluster.metadata;
   const same = before !== undefined && targetVersion(before.call) === targetVersion(call);
   const begun = call.hook === "BeforeClusterDelete" ? readTimestamp(deletionTimestamp) : undefined;
@@ -44,13 +49,19 @@ export function newAsk(call: HookCall, cluster: Cluster, now: Date, before: Ask 
 }
 
 /** A call that is not about the remembered operation is decided like a first call. */
-export function answering(ask: Ask | undefined, call: HookCall, now: Date): Asked {
-  return ask !== undefined && isAbout(ask, call) ? ask : { firstAsked: now, rules: new Map() };
+export function answering(
+  operation: PendingOperation | undefined,
+  call: HookCall,
+  now: Date,
+): OperationState {
+  return operation !== undefined && isAbout(operation, call)
+    ? operation
+    : { firstAsked: now, rules: new Map() };
 }
 
 /** The version in a call is the caller's word: a wrong one only makes the caller miss what is remembered. */
-function isAbout(ask: Ask, call: HookCall): boolean {
-  const version = targetVersion(ask.call);
+function isAbout(operation: PendingOperation, call: HookCall): boolean {
+  const version = targetVersion(operation.call);
   return version === undefined || version === targetVersion(call);
 }
 
@@ -61,16 +72,20 @@ export interface ShownContext {
 
 /**
  * The operation for which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
- * sees that by itself, also after a restart. Calls do not change it.
+ * sees that without the others, also after a restart. Calls do not change it.
  */
-export function shownAsk(hook: HookName, cluster: Cluster, { now, served }: ShownContext): Ask | undefined {
-  return isAsked(hook, cluster, served)
-    ? newAsk(shownCall(hook, cluster), cluster, now, undefined)
+export function shownOperation(
+  hook: HookName,
+  cluster: Cluster,
+  { now, served }: ShownContext,
+): PendingOperation | undefined {
+  return isAwaited(hook, cluster, served)
+    ? newOperation(shownCall(hook, cluster), cluster, now, undefined)
     : undefined;
 }
 
 /** Cluster API is going to call about a Cluster that is being deleted, if it has not called yet. */
-export function deletionAsk(cluster: Cluster, served: Served): Ask | undefined {
+export function pendingDeletion(cluster: Cluster, served: Served): PendingOperation | undefined {
   const begun = readTimestamp(cluster.metadata.deletionTimestamp);
-  return begun && shownAsk("BeforeClusterDelete", cluster, { now: begun, served });
+  return begun && shownOperation("BeforeClusterDelete", cluster, { now: begun, served });
 }

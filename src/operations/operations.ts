@@ -1,42 +1,55 @@
 /** Every operation that Cluster API waits for, or is going to, by Cluster and hook. */
 
-import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import { isDeepStrictEqual } from "node:util";
 
+import type { ServedHooks } from "../api/hookcatalog.ts";
+import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { shownSince } from "./call.ts";
-import { type Ask, shownAsk, type ShownContext } from "./operation.ts";
+import { hasEnded } from "./ended.ts";
+import { type PendingOperation, shownOperation } from "./operation.ts";
 import { editOf, forgetEdited, forgetPolicy } from "./timers.ts";
 
-export class AskSet {
-  /** By Cluster uid, then hook. */
-  readonly #asks = new Map<string, Map<HookName, Ask>>();
+export interface FollowContext {
+  readonly now: Date;
+  readonly served: Pick<ServedHooks, "blocking" | "marksUpgrades">;
+}
 
-  get(clusterUID: string, hook: HookName): Ask | undefined {
-    return this.#asks.get(clusterUID)?.get(hook);
+/** How a change of a Cluster has changed its operations. */
+export interface Followed {
+  readonly ended: readonly PendingOperation[];
+  readonly hasBegun: boolean;
+}
+
+export class PendingOperations {
+  /** By Cluster uid, then hook. */
+  readonly #operations = new Map<string, Map<HookName, PendingOperation>>();
+
+  get(clusterUID: string, hook: HookName): PendingOperation | undefined {
+    return this.#operations.get(clusterUID)?.get(hook);
   }
 
   has(clusterUID: string): boolean {
-    return this.#asks.has(clusterUID);
+    return this.#operations.has(clusterUID);
   }
 
-  of(clusterUID: string): Ask[] {
-    return [...(this.#asks.get(clusterUID)?.values() ?? [])];
+  of(clusterUID: string): PendingOperation[] {
+    return [...(this.#operations.get(clusterUID)?.values() ?? [])];
   }
 
-  put(ask: Ask): void {
-    const asks = this.#asks.get(ask.clusterUID) ?? new Map<HookName, Ask>();
-    asks.set(ask.call.hook, ask);
-    this.#asks.set(ask.clusterUID, asks);
+  put(operation: PendingOperation): void {
+    const operations = this.#operations.get(operation.clusterUID) ?? new Map<HookName, PendingOperation>();
+    operations.set(operation.call.hook, operation);
+    this.#operations.set(operation.clusterUID, operations);
   }
 
   /** The policy is gone, so nothing needs what was remembered for its rules. */
   forgetPolicy(policyUID: string): void {
-    for (const asks of this.#asks.values()) {
-      for (const [hook, ask] of asks) {
-        const without = forgetPolicy(ask, policyUID);
-        if (without !== ask) asks.set(hook, without);
+    for (const operations of this.#operations.values()) {
+      for (const [hook, operation] of operations) {
+        const without = forgetPolicy(operation, policyUID);
+        if (without !== operation) operations.set(hook, without);
       }
     }
   }
@@ -44,28 +57,45 @@ export class AskSet {
   /** Stops the clocks that the edit of a policy stops. */
   policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
     const edit = editOf(before, now);
-    for (const asks of this.#asks.values()) {
-      for (const [hook, ask] of asks) asks.set(hook, forgetEdited(ask, policyUID, edit));
+    for (const operations of this.#operations.values()) {
+      for (const [hook, operation] of operations)
+        operations.set(hook, forgetEdited(operation, policyUID, edit));
     }
   }
 
-  delete({ clusterUID, call: { hook } }: Ask): void {
-    const asks = this.#asks.get(clusterUID);
-    asks?.delete(hook);
-    if (asks?.size === 0) this.#asks.delete(clusterUID);
+  delete({ clusterUID, call: { hook } }: PendingOperation): void {
+    const operations = this.#operations.get(clusterUID);
+    operations?.delete(hook);
+    if (operations?.size === 0) this.#operations.delete(clusterUID);
+  }
+
+  /** The Cluster is gone: forgets its operations, and returns them. */
+  forget(clusterUID: string): readonly PendingOperation[] {
+    const operations = this.of(clusterUID);
+    this.#operations.delete(clusterUID);
+    return operations;
+  }
+
+  /** The Cluster has changed, so operations of it may have ended or begun. */
+  follow(cluster: Cluster, context: FollowContext): Followed {
+    const ended = this.of(cluster.metadata.uid).filter((operation) =>
+      hasEnded(operation, cluster, context.served),
+    );
+    for (const operation of ended) this.delete(operation);
+    return { ended, hasBegun: this.begin(cluster, context) };
   }
 
   /** Begins what the Cluster shows, unless it has begun before. Returns whether something has begun. */
-  begin(cluster: Cluster, hooks: ReadonlySet<HookName>, context: ShownContext): boolean {
+  begin(cluster: Cluster, context: FollowContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
-    for (const hook of hooks) {
+    for (const hook of context.served.blocking) {
       const known = this.get(uid, hook);
       if (known !== undefined && known.hearsay !== true) {
-        this.#follow(known, cluster);
+        this.#update(known, cluster);
         continue;
       }
-      const shown = shownAsk(hook, cluster, context);
+      const shown = shownOperation(hook, cluster, context);
       if (shown === undefined) continue;
       begun = true;
       const { saidBy, rules } = known ?? {};
@@ -75,8 +105,8 @@ export class AskSet {
   }
 
   /** Takes over what the Cluster shows by now of the same step. */
-  #follow(ask: Ask, cluster: Cluster): void {
-    const call = shownSince(ask.call, cluster);
-    if (!isDeepStrictEqual(call, ask.call)) this.put({ ...ask, call });
+  #update(operation: PendingOperation, cluster: Cluster): void {
+    const call = shownSince(operation.call, cluster);
+    if (!isDeepStrictEqual(call, operation.call)) this.put({ ...operation, call });
   }
 }

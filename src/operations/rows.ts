@@ -12,7 +12,7 @@ import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { firstAskedBy } from "../policy/world.ts";
-import type { Ask } from "./operation.ts";
+import type { PendingOperation } from "./operation.ts";
 
 export interface HeldRow extends DecisionRow {
   /** Counts as blocked; under failurePolicy Ignore, a row that is not evaluable does not. */
@@ -32,7 +32,7 @@ const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Clus
 
 /** `undefined`: the policy has nothing to report about it. `before` keeps `since` while the row says the same. */
 export function heldRow(
-  ask: Ask,
+  operation: PendingOperation,
   { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
   before: (Said & Pick<HeldRow, "since">) | undefined,
   now: Date,
@@ -41,31 +41,31 @@ export function heldRow(
   const rule = reportedRule(trace);
   if (verdict === "Observed" || rule === undefined) return undefined;
   const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
-  const version = targetVersion(ask.call);
+  const version = targetVersion(operation.call);
   const timers = trace.rules.flatMap(timersOf).slice(0, MAX_TIMERS);
   const row = {
-    namespace: ask.namespace,
-    cluster: ask.cluster,
-    clusterUID: ask.clusterUID,
-    hook: ask.call.hook,
+    namespace: operation.namespace,
+    cluster: operation.cluster,
+    clusterUID: operation.clusterUID,
+    hook: operation.call.hook,
     verdict,
     rule: shownName(rule.rule),
     ...(gate !== undefined && { gate: shownName(gate) }),
     reason: rule.reason,
     message: truncate(printable(rule.message || DEADLINE_PASSED), MAX_ROW_MESSAGE),
-    firstAsked: timestamp(firstAskedBy(ask, policyUID) ?? now),
+    firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
     ...(timers.length > 0 && { timers }),
     ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
     holds: trace.holds,
     basis: basisOf(trace),
-    step: ask.step,
+    step: operation.step,
   };
   return before !== undefined && saysTheSame(before, row) ? { ...row, since: before.since } : row;
 }
 
-/** A rule whose name is too long or unprintable is not evaluable, and is shown all the same. */
+/** A rule whose name is too long or unprintable is not evaluable, but is still shown. */
 function shownName(name: string): string {
   return truncate(printable(name), MAX_NAME);
 }
@@ -202,7 +202,7 @@ function namedBy({
   };
 }
 
-/** What users need to judge a policy by that has not held the operation. */
+/** The facts by which users judge a policy that has not held the operation. */
 function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
   const rule = decidingRule(trace);
   if (rule === undefined) return {};

@@ -8,7 +8,7 @@ import { lookup } from "../policy/selector.ts";
 import { isPending } from "./marks.ts";
 import { isOfEarlierStep, STEPS } from "./step.ts";
 
-/** What the marks of this version of Cluster API mean. */
+/** The meaning of the marks of this version of Cluster API. */
 export type Served = Pick<ServedHooks, "marksUpgrades">;
 
 /**
@@ -16,7 +16,7 @@ export type Served = Pick<ServedHooks, "marksUpgrades">;
  * what is remembered, and above all what has a clock, must follow from what the API server says. A creation and a
  * deletion show in the Cluster; for all other hooks, Cluster API's condition has to say that they hold it.
  */
-export function isAsked(hook: HookName, cluster: Cluster, served: Served): boolean {
+export function isAwaited(hook: HookName, cluster: Cluster, served: Served): boolean {
   const { topology, paused, progress, metadata } = cluster;
   if (topology === undefined || paused || !isPossible(hook, cluster, served)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;

@@ -5,20 +5,20 @@ import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { remember } from "./timers.ts";
-import type { Asked, World } from "../policy/world.ts";
+import type { OperationState, World } from "../policy/world.ts";
 
-export interface Operation<T extends Asked = Asked> {
+export interface OperationInputs<T extends OperationState = OperationState> {
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly call: HookCall;
   readonly asked: T;
-  /** The seconds until the next look, for expressions that look at the clock: edges alone do not tell of those. */
+  /** The seconds until the next look, for expressions that look at the clock: edges alone do not show when those change. */
   readonly lookAgain?: (decision: Decision) => number;
   /** Another instant to look at, where something passes that changes no decision. */
   readonly alsoAt?: (look: Look) => Date | undefined;
 }
 
-export interface Look<T extends Asked = Asked> {
+export interface Look<T extends OperationState = OperationState> {
   readonly at: Date;
   readonly decision: Decision;
   readonly asked: T;
@@ -31,13 +31,20 @@ export class TooManyChanges extends Error {
 
 const MAX_LOOKS = 100_000;
 
-export function lookAt<T extends Asked>({ policies, world, call, asked }: Operation<T>, at: Date): Look<T> {
+export function lookAt<T extends OperationState>(
+  { policies, world, call, asked }: OperationInputs<T>,
+  at: Date,
+): Look<T> {
   const decision = decide(policies, { ...world, asked }, call, at);
   return { at, decision, asked: remember(asked, policies, decision.trace) };
 }
 
 /** Looks at `from`, then wherever something can change before `to`. */
-export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: Date): Generator<Look<T>> {
+export function* walk<T extends OperationState>(
+  operation: OperationInputs<T>,
+  from: Date,
+  to: Date,
+): Generator<Look<T>> {
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {
     yield look;
@@ -50,7 +57,7 @@ export function* walk<T extends Asked>(operation: Operation<T>, from: Date, to: 
   );
 }
 
-function nextLook(look: Look, { lookAgain, alsoAt }: Pick<Operation, "lookAgain" | "alsoAt">): number {
+function nextLook(look: Look, { lookAgain, alsoAt }: Pick<OperationInputs, "lookAgain" | "alsoAt">): number {
   const { at, decision } = look;
   const edges = decision.trace
     .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))

@@ -11,13 +11,13 @@ import type { PolicyTrace } from "../policy/decision.ts";
 import { wholeSecond } from "../policy/instant.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import type { Window } from "../policy/window/window.ts";
-import { type Asked, type RuleTimers, timerKey } from "../policy/world.ts";
+import { type OperationState, type RuleTimers, timerKey } from "../policy/world.ts";
 
 /**
  * The timers that the policies of `trace` want remembered replace the former ones; absent ones are forgotten. A rule that
  * was looked at and has nothing running keeps an empty entry.
  */
-export function remember<T extends Asked>(
+export function remember<T extends OperationState>(
   before: T,
   policies: readonly CompiledPolicy[],
   trace: readonly PolicyTrace[],
@@ -40,27 +40,27 @@ export function remember<T extends Asked>(
 }
 
 /** Policies come and go while an operation can be held for months. */
-export function forgetPolicy<T extends Asked>(ask: T, policyUID: string): T {
+export function forgetPolicy<T extends OperationState>(operation: T, policyUID: string): T {
   const prefix = timerKey(policyUID, "");
-  if (!ask.rules.keys().some((key) => key.startsWith(prefix))) return ask;
-  const rules = new Map(ask.rules);
-  for (const key of ask.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
-  return { ...ask, rules };
+  if (!operation.rules.keys().some((key) => key.startsWith(prefix))) return operation;
+  const rules = new Map(operation.rules);
+  for (const key of operation.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
+  return { ...operation, rules };
 }
 
 /**
  * A policy was edited: a wait starts again where the rule waits for something else now, and a deadline where the policy
  * did not enforce anything before. An entry that stays without an instant keeps older rows from being adopted.
  */
-export function forgetEdited<T extends Asked>(
-  ask: T,
+export function forgetEdited<T extends OperationState>(
+  operation: T,
   policyUID: string,
   { sameMode, hasSameGates }: Edit,
 ): T {
   const prefix = timerKey(policyUID, "");
-  if (![...ask.rules.keys()].some((key) => key.startsWith(prefix))) return ask;
-  const rules = new Map(ask.rules);
-  for (const [key, { blockedSince, gatesMetSince }] of ask.rules) {
+  if (![...operation.rules.keys()].some((key) => key.startsWith(prefix))) return operation;
+  const rules = new Map(operation.rules);
+  for (const [key, { blockedSince, gatesMetSince }] of operation.rules) {
     if (!key.startsWith(prefix)) continue;
     const name = key.slice(prefix.length);
     const sameGates = sameMode && hasSameGates(name);
@@ -72,7 +72,7 @@ export function forgetEdited<T extends Asked>(
       }),
     );
   }
-  return { ...ask, rules };
+  return { ...operation, rules };
 }
 
 export interface Edit {
@@ -144,18 +144,18 @@ function staysOpen(window: Window, since: Date, now: Date): boolean {
  * Adopts timers from a status row, written by another replica or before a restart. Where both know an instant, the later
  * one counts: replicas agree, and no stored timer releases an operation earlier.
  */
-export function adoptTimers<T extends Asked>(
-  ask: T,
+export function adoptTimers<T extends OperationState>(
+  operation: T,
   policyUID: string,
   stored: readonly StoredTimers[],
   now: Date,
 ): T {
-  const rules = new Map<string, RuleTimers>(ask.rules);
+  const rules = new Map<string, RuleTimers>(operation.rules);
   for (const { rule, ...timers } of stored) {
     const key = timerKey(policyUID, rule);
     rules.set(key, merge(rules.get(key), parse(timers, now)));
   }
-  return { ...ask, rules };
+  return { ...operation, rules };
 }
 
 /** An own entry without an instant is newer than the stored one. */
@@ -175,15 +175,15 @@ function later(own: Date | undefined, stored: Date | undefined): Date | undefine
 const MAX_AHEAD_MS = 60_000;
 
 /** Instants from a clock that was ahead and is right again count from now on. */
-export function notAhead<T extends Asked>(ask: T, now: Date): T {
+export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
-  const { firstAsked, saidBy = new Map<string, Date>(), rules } = ask;
+  const { firstAsked, saidBy = new Map<string, Date>(), rules } = operation;
   const timers = [...rules.values()].flatMap(({ blockedSince, gatesMetSince }) => [
     blockedSince,
     gatesMetSince,
   ]);
   const instants = [firstAsked, ...saidBy.values(), ...timers];
-  if (!instants.some((at) => at !== undefined && isAhead(at, now))) return ask;
+  if (!instants.some((at) => at !== undefined && isAhead(at, now))) return operation;
   const said = new Map([...saidBy].map(([uid, at]) => [uid, clamp(at)]));
   const clamped = [...rules].map(([key, { blockedSince, gatesMetSince }]): [string, RuleTimers] => [
     key,
@@ -193,7 +193,7 @@ export function notAhead<T extends Asked>(ask: T, now: Date): T {
     }),
   ]);
   return {
-    ...ask,
+    ...operation,
     firstAsked: clamp(firstAsked),
     ...(said.size > 0 && { saidBy: said }),
     rules: new Map(clamped),

@@ -2,7 +2,7 @@
 
 import type { AdmissionOutcome, AdmissionRecorder, RefusedRequest } from "../admission/clusterhandler.ts";
 import type { Logger } from "../api/logger.ts";
-import type { AskRequest } from "../controller/ports.ts";
+import type { DecisionRequest } from "../controller/ports.ts";
 import { sparing } from "../log/sparing.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -19,7 +19,7 @@ export interface AdmissionRecording {
   /** Whether only the API server is answered; otherwise any client can have any number of requests refused. */
   readonly authenticated: boolean;
   /** The policies that refused the request, in their status and in Events. */
-  readonly policies: { requestRefused(request: AskRequest, decision: Decision): void };
+  readonly policies: { requestRefused(request: DecisionRequest, decision: Decision): void };
   readonly audit: readonly RefusalRecorder[];
   readonly now: () => Date;
 }
@@ -52,7 +52,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
   };
 }
 
-/** What is kept of a refusal beyond a log line: only for reviews of the API server, because others may be invented. */
+/** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
 function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
   for (const recorder of audit) recorder.refused(request, now());

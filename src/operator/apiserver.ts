@@ -1,4 +1,4 @@
-/** What the controller needs from the API server, implemented with the Kubernetes adapter. */
+/** The controller's ports to the API server, implemented with the Kubernetes adapter. */
 
 import {
   GROUP,

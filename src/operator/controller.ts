@@ -12,7 +12,7 @@ import { type ConfirmationOptions, Confirmer } from "../controller/confirmation.
 import { finalizerIsDue } from "../controller/finalizer.ts";
 import { parsePolicyKey } from "../controller/policyset.ts";
 import type { StoreOptions } from "../controller/ports.ts";
-import { Reconciler } from "../controller/reconciler.ts";
+import { PolicyReconciler } from "../controller/policyreconciler.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
 import type { Transition } from "../controller/transitions.ts";
@@ -158,8 +158,8 @@ interface Sources {
 function createReconciler(
   { store, api, objects, clusters, notCalled, onTransition }: Sources,
   { client, log, metrics }: ControllerOptions,
-): Reconciler {
-  return new Reconciler({
+): PolicyReconciler {
+  return new PolicyReconciler({
     store,
     writer: api,
     objects,
@@ -174,7 +174,7 @@ function createReconciler(
 
 function createQueue(
   store: DecisionStore,
-  reconciler: Reconciler,
+  reconciler: PolicyReconciler,
   api: ApiServer,
   { log, metrics }: ControllerOptions,
 ): WorkQueue {

@@ -57,14 +57,14 @@ export class PresentClusters {
     }
   }
 
-  /** What comes first counts, so this ends with the next change at the latest. */
+  /** The first result counts, so this ends with the next change at the latest. */
   async #caughtUp(memory: ClusterMemory, present: string, over: AbortSignal): Promise<readonly ObjectMeta[]> {
     while (!over.aborted && !isAsNew(memory.version, present)) await memory.moved();
     return metadataIn(memory);
   }
 }
 
-/** What cannot be compared proves nothing. */
+/** Versions that cannot be compared prove nothing. */
 function isAsNew(version: string | undefined, as: string): boolean {
   return version !== undefined && (compareResourceVersions(version, as) ?? -1) >= 0;
 }

@@ -1,5 +1,5 @@
 /**
- * What policies say at admission, before the API server stores a request: the rules that speak there, for decide().
+ * Selects the rules that speak at admission, before the API server stores a request, for decide().
  * Gates that count the time since a hook's first call are left out, because nothing has begun.
  */
 
@@ -11,12 +11,12 @@ import type { World } from "./world.ts";
 
 export const ADMISSION_VERDICTS = ["Denied", "Warned", "Passed"] as const;
 
-/** What policies say of a request, where nothing has to be confirmed first. */
+/** The policies' answer to a request, where nothing has to be confirmed first. */
 export interface Admitted {
   readonly verdict: (typeof ADMISSION_VERDICTS)[number];
-  /** Of the policies that refuse. */
+  /** The decision of the policies that refuse. */
   readonly denial: Decision;
-  /** Of those that warn; the API server hears it only of a request that none refuses. */
+  /** The decision of those that warn; the API server gets it only for a request that none refuses. */
   readonly warning: Decision;
 }
 

@@ -39,7 +39,7 @@ export function decide(
   };
 }
 
-/** What each rule that holds the operation waits for. */
+/** Says what each rule that holds the operation waits for. */
 export function holdTexts(trace: readonly PolicyTrace[]): string[] {
   return heldRules(trace).map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`);
 }
@@ -128,7 +128,7 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
 
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
-/** Of several overrides, the one that lasts longest applies; the first by name if they end together. */
+/** The override that lasts longest applies; the first by name if several end together. */
 function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
   if (!trace.rules.some(({ holds }) => holds)) return trace;
   const [longest] = overrides

@@ -32,7 +32,7 @@ export interface ObjectReader {
   find(kind: ObjectKind, namespace: string): FoundObjects;
 }
 
-/** What a confirmation has not read. */
+/** Objects that a confirmation has not read. */
 export const NOT_READ: FoundObjects = {
   ok: false,
   reason: "ObjectsNotRead",

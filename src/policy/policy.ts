@@ -34,7 +34,7 @@ export interface CompiledRule {
   readonly name: string;
   /** The hooks that this rule applies to: only those that can block, unless the rule only observes. */
   readonly hooks: ReadonlySet<HookName>;
-  /** What the rule does at admission while it does not hold; absent: nothing. */
+  /** The effect at admission while its gates do not hold; absent: none. */
   readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
@@ -153,7 +153,7 @@ export interface GateResult {
   readonly holds: boolean | undefined;
   /** CamelCase constant. */
   readonly reason: string;
-  /** What the gate waits for, without any observed value: used in messages. */
+  /** Says what the gate waits for, without any observed value: used in messages. */
   readonly wanted: string;
   /** `wanted` in full, where messages have a shorter form: for the trace only. */
   readonly wantedInFull?: string;

@@ -15,11 +15,11 @@ export interface World {
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
   /** The stored state of this operation; absent: this is its first call. */
-  readonly asked?: Asked;
+  readonly asked?: OperationState;
 }
 
 /** The state of an operation between calls. */
-export interface Asked {
+export interface OperationState {
   readonly firstAsked: Date;
   /** Earlier first calls by the uid of the policy whose status records them; each counts for that policy alone. */
   readonly saidBy?: ReadonlyMap<string, Date>;
@@ -30,7 +30,10 @@ export interface Asked {
 }
 
 /** The first call as it counts for one policy; `undefined`: this is the first call. */
-export function firstAskedBy({ firstAsked, saidBy, hearsay }: Asked, policyUID: string): Date | undefined {
+export function firstAskedBy(
+  { firstAsked, saidBy, hearsay }: OperationState,
+  policyUID: string,
+): Date | undefined {
   return saidBy?.get(policyUID) ?? (hearsay === true ? undefined : firstAsked);
 }
 

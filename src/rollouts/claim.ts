@@ -49,7 +49,7 @@ export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
   return 2 * retryAfterSeconds * 1000 + GRACE_MS;
 }
 
-/** What one round has read. */
+/** The objects that one round has read. */
 export interface Round {
   readonly rollout: CompiledRollout;
   readonly status: HookRolloutStatus | undefined;

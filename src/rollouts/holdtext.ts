@@ -1,4 +1,4 @@
-/** What a held Cluster shows. Without counts: each change would make Cluster API write every Cluster that waits. */
+/** The text on a held Cluster. It has no counts: each change would make Cluster API write every Cluster that waits. */
 
 import type { RolloutHold } from "../policy/decision.ts";
 import type { HoldReason } from "./claim.ts";
@@ -7,7 +7,7 @@ import { WHOLE } from "./rollout.ts";
 export interface Hold extends RolloutHold {
   readonly reason: HoldReason | "NotConfirmed";
   readonly retryAfterSeconds: number;
-  /** What a gate of the stage waits for. */
+  /** Says what a gate of the stage waits for. */
   readonly wanted?: string;
 }
 

@@ -30,7 +30,7 @@ function percentOf(limit: Limit): number | undefined {
   return typeof limit === "string" && limit.endsWith("%") ? Number(limit.slice(0, -1)) / 100 : undefined;
 }
 
-/** What is no number allows nothing. */
+/** A limit that is not a number allows nothing. */
 function clamp(value: number, most: number): number {
   return Number.isFinite(value) ? Math.max(0, Math.min(Math.floor(value), most)) : 0;
 }

@@ -6,7 +6,7 @@ import { isPending } from "../operations/marks.ts";
 import { lookup } from "../policy/selector.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
 
-/** The hook whose answer lets the operation begin. */
+/** The hook whose answer releases the operation. */
 export const BEGINS: Readonly<Record<Operation, HookName>> = {
   Create: "BeforeClusterCreate",
   Upgrade: "BeforeClusterUpgrade",
@@ -58,7 +58,7 @@ export function markOfOperation(operation: "Create" | "Upgrade"): HookName {
   return operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
 }
 
-/** What the operation is about: a version for an upgrade. */
+/** The target of the operation: a version for an upgrade. */
 export function targetOf(operation: Operation, { topology }: Cluster): string {
   return operation === "Upgrade" ? (topology?.version ?? "") : "";
 }

@@ -6,7 +6,7 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { CompiledStage } from "./rollout.ts";
 
-/** What has to be true of a Cluster besides a slot. */
+/** The conditions for a Cluster to begin besides a free slot. */
 export interface Situation {
   readonly world: World;
   readonly call: HookCall;

@@ -14,7 +14,7 @@ interface Slot {
   readonly labels: Labels | "Gone";
 }
 
-/** Who asks for a slot. */
+/** The stage and labels of a Cluster that asks for a slot. */
 export interface Room {
   readonly stage: CompiledStage;
   readonly labels: Labels;

@@ -1,4 +1,4 @@
-/** What every HTTPS server of the operator has: certificate, clients, limits, connections, and how it begins and ends. */
+/** The common part of the operator's HTTPS servers: certificate, clients, limits, connections, and how it begins and ends. */
 
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
@@ -89,7 +89,7 @@ export interface TlsServer {
 
 export type NodeServer = Server<typeof HookRequest>;
 
-/** What answers its requests. */
+/** The handler of its requests. */
 export interface Listening {
   readonly server: NodeServer;
   readonly connections: Connections;

@@ -17,8 +17,8 @@ import {
 } from "../../src/api/runtimehooks.ts";
 import { createFleet, type Fleet } from "../../src/cli/fleet/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/test/expect.ts";
-import { newAsk } from "../../src/operations/operation.ts";
-import { isAsked } from "../../src/operations/shows.ts";
+import { newOperation } from "../../src/operations/operation.ts";
+import { isAwaited } from "../../src/operations/shows.ts";
 import { servedHooks } from "../../src/api/hookcatalog.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
@@ -207,10 +207,10 @@ describe("the command line's answers are the operator's", () => {
     [from, to]: [number, number],
   ): Decision[] => {
     const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-    const known = fleet.asked(cluster).find((ask) => ask.call.hook === call.hook);
+    const known = fleet.pendingOperations(cluster).find((ask) => ask.call.hook === call.hook);
     return Array.from({ length: to - from + 1 }, (_, ms) => {
       const now = new Date(from + ms);
-      return decide(policies, fleet.world(cluster, newAsk(call, cluster, now, known)), call, now);
+      return decide(policies, fleet.world(cluster, newOperation(call, cluster, now, known)), call, now);
     });
   };
 
@@ -305,7 +305,7 @@ describe("the command line's answers are the operator's", () => {
   const expectedRows = (fleet: Fleet, cluster: Cluster, held: Held): [string, Row][] =>
     [...SERVED.blocking]
       // The operator remembers only what the Cluster itself shows, and has shown before.
-      .filter((hook) => isAsked(hook, cluster, SERVED) || held.has(nameOf(cluster, hook)))
+      .filter((hook) => isAwaited(hook, cluster, SERVED) || held.has(nameOf(cluster, hook)))
       .flatMap((hook) => {
         const now = Date.now();
         const [decision] = decisionsBetween(fleet, cluster, callOf(hook), [now, now]);

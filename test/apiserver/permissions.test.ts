@@ -257,7 +257,7 @@ const leads = (does: () => Promise<unknown>): Case => ({
   when: "start",
   does,
   flags: () => leading,
-  sees: "a log line “Cannot get or renew the lease”, and nobody leads",
+  sees: "a log line “Cannot get or renew the lease”, and no replica leads",
   shows: logs(/Cannot get or renew the lease.*grant get, create and patch/),
 });
 

@@ -13,7 +13,7 @@ import { LiveReads } from "../../src/controller/livereads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
-import type { AskRequest, LiveReader } from "../../src/controller/ports.ts";
+import type { DecisionRequest, LiveReader } from "../../src/controller/ports.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */
 class SlowServer implements LiveReader {
@@ -73,7 +73,7 @@ const POLICIES = ["team-a", "team-b"].map((ns) => hookPolicy({}, { namespace: ns
 
 interface Lab {
   readonly server: SlowServer;
-  readonly ask: (cluster: Cluster, review?: Partial<AskRequest>) => Promise<Confirmation>;
+  readonly ask: (cluster: Cluster, review?: Partial<DecisionRequest>) => Promise<Confirmation>;
 }
 
 function lab(stuck?: (what: string) => boolean): Lab {
@@ -150,7 +150,7 @@ describe("a flood of confirmations", () => {
 
     const creation = { call: { hook: "BeforeClusterCreate" }, admission: true } as const;
     const created = approved("team-b", "new");
-    const reviews: Readonly<Record<string, Partial<AskRequest>>> = {
+    const reviews: Readonly<Record<string, Partial<DecisionRequest>>> = {
       "of the API server": { ...creation, fromApiServer: true },
       "of any client": creation,
     };

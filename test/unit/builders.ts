@@ -30,7 +30,7 @@ import {
 import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
-import type { Asked, World } from "../../src/policy/world.ts";
+import type { OperationState, World } from "../../src/policy/world.ts";
 import type { Standing } from "../../src/policy/standing.ts";
 
 export const NOW = new Date("2026-11-21T12:00:00Z");
@@ -159,7 +159,7 @@ export function gated(until: readonly GateSpec[], over: Partial<RuleSpec> = {}):
 export class Operation {
   readonly policies: readonly CompiledPolicy[];
   readonly call: HookCall;
-  asked: Asked | undefined;
+  asked: OperationState | undefined;
 
   constructor(policies: readonly PolicyObject[], call: HookCall = DELETE) {
     this.policies = policies.map(compiled);

@@ -6,7 +6,7 @@ import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
-import { type Ask, newAsk } from "../../operations/operation.ts";
+import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { decide, matches } from "../../policy/decide.ts";
@@ -45,7 +45,7 @@ export interface Approval extends GateRef {
 
 /** A gate or rule that holds the operation despite the approval. */
 export interface Obstacle extends GateRef {
-  /** What it waits for, or why that is unknown. */
+  /** Says what the gate waits for, or why that is unknown. */
   readonly text: string;
   /** When time alone releases what the policy holds. */
   readonly release?: Date;
@@ -80,7 +80,7 @@ export interface ApprovalPlan {
 export interface Operation {
   readonly call: HookCall;
   /** Absent: no call by Cluster API is known. */
-  readonly ask?: Ask;
+  readonly pending?: PendingOperation;
 }
 
 interface Scene {
@@ -99,12 +99,12 @@ export function planApproval(
 ): ApprovalPlan {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const scene: Scene = { fleet, policies, cluster, now };
-  const asks = fleet.asked(cluster);
-  const chosen = hook === undefined ? asks : asks.filter(({ call }) => call.hook === hook);
+  const known = fleet.pendingOperations(cluster);
+  const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
   const operations: readonly Operation[] =
     hook !== undefined && chosen.length === 0
       ? [{ call: expectedCall(hook, cluster) }]
-      : chosen.map((ask) => ({ call: ask.call, ask }));
+      : chosen.map((pending) => ({ call: pending.call, pending }));
   const held = operations
     .map((operation) => ({ ...operation, decision: judge(scene, operation) }))
     .filter(({ decision }) => decision.holds);
@@ -124,7 +124,7 @@ export function planApproval(
       ...prospects(scene, operation, marked),
     })),
     marks,
-    alsoReleases: otherOperations(scene, asks, operations).filter((other) =>
+    alsoReleases: otherOperations(scene, known, operations).filter((other) =>
       isReleased(scene, other, marked),
     ),
     ...(called !== undefined && { notCalled: called }),
@@ -135,15 +135,18 @@ export function planApproval(
 /** Waiting and future operations: a mark that exists by then has approved them. */
 function otherOperations(
   { fleet, cluster, now }: Scene,
-  asks: readonly Ask[],
+  pending: readonly PendingOperation[],
   chosen: readonly Operation[],
 ): readonly Operation[] {
-  const waiting = asks.map((ask): Operation => ({ call: ask.call, ask }));
+  const waiting = pending.map((each): Operation => ({ call: each.call, pending: each }));
   const known = new Set([...chosen, ...waiting].map(({ call }) => call.hook));
   const future = HOOK_NAMES.filter((hook) => !known.has(hook))
     .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
-    .filter(({ call }) => !hasEnded(newAsk(call, cluster, now, undefined), cluster, fleet.served));
-  return [...waiting.filter(({ ask }) => !chosen.some((operation) => operation.ask === ask)), ...future];
+    .filter(({ call }) => !hasEnded(newOperation(call, cluster, now, undefined), cluster, fleet.served));
+  return [
+    ...waiting.filter((each) => !chosen.some((operation) => operation.pending === each.pending)),
+    ...future,
+  ];
 }
 
 /** Whether time alone releases it with the marks, and earlier than without them. */
@@ -157,8 +160,8 @@ function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean
 /** The state with the marks applied. */
 type Marked = Pick<World, "cluster" | "namespace">;
 
-function worldOf({ fleet, cluster }: Scene, { ask }: Operation, marked: Marked | undefined): World {
-  return { ...fleet.world(cluster, ask), ...marked };
+function worldOf({ fleet, cluster }: Scene, { pending }: Operation, marked: Marked | undefined): World {
+  return { ...fleet.world(cluster, pending), ...marked };
 }
 
 function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
@@ -311,7 +314,7 @@ export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlyS
   const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
   const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
   const future = new Set(
-    shown.alsoReleases.filter(({ ask }) => ask === undefined).map(({ call }) => call.hook),
+    shown.alsoReleases.filter(({ pending }) => pending === undefined).map(({ call }) => call.hook),
   );
   return (
     seen.cluster.metadata.uid === shown.cluster.metadata.uid &&
@@ -330,15 +333,15 @@ export type Ending = "WentOn" | "NotWanted" | "Gone";
 
 /** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */
 export function endingOf(
-  { call, ask }: OperationPlan,
+  { call, pending }: OperationPlan,
   cluster: Cluster | undefined,
   served: ServedHooks,
 ): Ending | undefined {
-  if (ask === undefined) return undefined;
-  if (cluster === undefined || cluster.metadata.uid !== ask.clusterUID) {
+  if (pending === undefined) return undefined;
+  if (cluster === undefined || cluster.metadata.uid !== pending.clusterUID) {
     return call.hook === "BeforeClusterDelete" ? "WentOn" : "Gone";
   }
-  if (!hasEnded(ask, cluster, served)) return undefined;
+  if (!hasEnded(pending, cluster, served)) return undefined;
   if (cluster.metadata.deletionTimestamp !== undefined && call.hook !== "BeforeClusterDelete")
     return "NotWanted";
   const wanted = call.hook !== "BeforeClusterUpgrade" || cluster.topology?.version === targetVersion(call);

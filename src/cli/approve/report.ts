@@ -23,7 +23,7 @@ import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-/** What Cluster API does once the operation is released (its topology reconcilers). */
+/** Tells what Cluster API does once the operation is released (its topology reconcilers). */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
   AfterControlPlaneInitialized: () => "continues with the new Cluster",
@@ -65,19 +65,21 @@ export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
 }
 
 /** "BeforeClusterDelete, once Cluster API asks: deletes the Cluster and its machines" */
-function otherText({ call, ask }: Operation): string {
+function otherText({ call, pending }: Operation): string {
   const { hook } = call;
-  if (ask === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
+  if (pending === undefined) return `${hook}, once Cluster API asks: ${effectOf({ hook })}`;
   return `${hook}: ${effectOf(call)}`;
 }
 
 function operationLines(
   { cluster, namespace }: ApprovalPlan,
-  { call, ask, approvals, obstacles }: OperationPlan,
+  { call, pending, approvals, obstacles }: OperationPlan,
   { now, colour, columns }: PlanView,
 ): string[] {
   const asked =
-    ask === undefined ? "not asked for yet" : `held for ${ageText(now.getTime() - ask.firstAsked.getTime())}`;
+    pending === undefined
+      ? "not asked for yet"
+      : `held for ${ageText(now.getTime() - pending.firstAsked.getTime())}`;
   const details: readonly Detail[] = [
     { label: "then", text: `Cluster API ${effectOf(call)}` },
     ...approvals.flatMap(({ mark, ...gate }) => [
@@ -146,13 +148,13 @@ export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): stri
 }
 
 function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
-  const { call, ask, approvals, obstacles, releasedAt } = operation;
+  const { call, pending, approvals, obstacles, releasedAt } = operation;
   const version = targetVersion(call);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     effect: effectOf(call),
-    ...(ask !== undefined && { firstAsked: timestamp(ask.firstAsked) }),
+    ...(pending !== undefined && { firstAsked: timestamp(pending.firstAsked) }),
     approvals: approvals.map((approval) => approvalObject(plan, approval)),
     obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
       ...obstacle,

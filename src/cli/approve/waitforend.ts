@@ -24,10 +24,10 @@ export async function waitForEnd(
   live: LiveCluster,
   { timeoutMs, say }: Waiting,
 ): Promise<Waited> {
-  for (const { call } of plan.operations.filter(({ ask }) => ask === undefined)) {
+  for (const { call } of plan.operations.filter(({ pending }) => pending === undefined)) {
     say(`${call.hook}: approved, before Cluster API asks for it`);
   }
-  const asked = plan.operations.filter(({ ask }) => ask !== undefined);
+  const asked = plan.operations.filter(({ pending }) => pending !== undefined);
   const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
   const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, live, { timeoutMs, say });
   const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));

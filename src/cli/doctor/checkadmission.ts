@@ -72,7 +72,7 @@ function unreachableService(webhook: RawObject, { clusterEndpoints: read }: Evid
   );
 }
 
-/** Who else is asked about Clusters: what HookPolicy admits, these can still refuse or have changed. */
+/** Other webhooks for Clusters can refuse or change the requests that HookPolicy admits. */
 function besides({ webhooks: read }: Evidence): string {
   if (!read.ok) return "; which other webhooks there are is unknown";
   const others = read.value.filter(

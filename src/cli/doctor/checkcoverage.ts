@@ -87,7 +87,7 @@ export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Findi
   );
 }
 
-/** What is missing to tell which policies match which Clusters. */
+/** Names what is missing to tell which policies match which Clusters. */
 function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Fleet): Finding | undefined {
   const selects = fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined);
   const needed = [policies, clusters, ...(selects ? [namespaces] : [])];

@@ -85,7 +85,7 @@ export interface Program {
   readonly wanted: number;
   readonly available: number;
   readonly image: string;
-  /** Of its label app.kubernetes.io/version, if it has one. */
+  /** Taken from its label app.kubernetes.io/version; absent without one. */
   readonly version: string | undefined;
   readonly args: readonly string[];
   readonly serviceAccount: string;
@@ -180,7 +180,7 @@ export function capiVersion(
 
 const VERSION_LABEL = "app.kubernetes.io/version";
 
-/** What the CRD alone tells. */
+/** Uses only what the CRD shows. */
 function servesV1Beta2({ clusterDefinition }: Evidence): boolean {
   if (!clusterDefinition.ok) return false;
   const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);

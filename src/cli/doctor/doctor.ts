@@ -88,7 +88,7 @@ export interface Settings {
   readonly toldCapi?: string;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** What identifies HookPolicy's ExtensionConfig. */
+  /** Identifies HookPolicy's ExtensionConfig. */
   readonly own: Own;
   /** The known hooks by Cluster API minor. */
   readonly knownHooks: (minor: number) => ReadonlySet<string>;

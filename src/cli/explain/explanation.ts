@@ -3,10 +3,10 @@
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
-import { type Ask, newAsk } from "../../operations/operation.ts";
+import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { matches } from "../../policy/decide.ts";
-import { isAsked as isWanted } from "../../operations/shows.ts";
+import { isAwaited } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { BEGINS } from "../../rollouts/member.ts";
@@ -27,13 +27,20 @@ import { isOf } from "./rolloutturn.ts";
 import type { StatusContext, Unread } from "./storedstatus.ts";
 import { wayOut, type WayOut } from "./wayout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { lookAt, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import {
+  type Look,
+  lookAt,
+  type OperationInputs,
+  type Span,
+  spansOf,
+  walk,
+} from "../../operations/timeline.ts";
 
 export interface ExplainOptions {
   readonly cluster: Cluster;
   /** Absent, with `request`: the operations that wait now. */
   readonly hook?: HookName;
-  /** What a user would ask the API server for. */
+  /** The request that a user would send to the API server. */
   readonly request?: RequestName;
   readonly now: Date;
   /** An instant other than now. */
@@ -57,7 +64,7 @@ export interface ExplainedOperation extends WayOut {
   readonly hook: HookName;
   /** A request to the API server; absent: a call of the hook. */
   readonly request?: RequestName;
-  /** What admission answers to the request that would begin the operation; absent: no rule says anything there. */
+  /** Admission's answer to the request that would begin the operation; absent: no rule speaks there. */
   readonly admission?: Admitted["verdict"];
   readonly targetVersion?: string;
   /** Absent: Cluster API is not calling now. */
@@ -83,7 +90,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     cluster: { namespace, name, uid },
     at: at ?? now,
     notes: [
-      request !== undefined && found.length === 0 ? unaskedNote(request, options) : undefined,
+      request !== undefined && found.length === 0 ? notReviewedNote(request, options) : undefined,
       notCalled(cluster),
       ...unread.map(({ text }) => text),
       hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
@@ -126,35 +133,35 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   });
 }
 
-/** Of expressions that look at the clock, whose value can change at any time. */
+/** The most samples of an expression that reads the clock, because its value can change at any time. */
 const MAX_SAMPLES = 400;
 
 interface Subject {
   /** The Cluster as the request would store it. */
   readonly attempt?: Attempt;
   readonly call: HookCall;
-  readonly asked: Ask;
+  readonly asked: PendingOperation;
   /** Whether Cluster API is waiting for the answer. */
-  readonly isAsked: boolean;
+  readonly isPending: boolean;
 }
 
 function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   const { cluster, hook, request, now } = options;
   if (request !== undefined) return requested(request, options);
-  const asks = fleet.asked(cluster);
+  const pending = fleet.pendingOperations(cluster);
   if (hook === undefined) {
-    return [...asks, ...askedOfRollouts(fleet, asks, options)]
+    return [...pending, ...heldByRollouts(fleet, pending, options)]
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
-      .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isAsked: true }));
+      .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isPending: true }));
   }
-  const known = asks.find(({ call }) => call.hook === hook);
+  const known = pending.find(({ call }) => call.hook === hook);
   const call =
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const asked = newAsk(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
-  const isAsked = known !== undefined && targetVersion(known.call) === targetVersion(call);
-  return [{ call: asked.call, asked, isAsked }];
+  const asked = newOperation(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
+  const isPending = known !== undefined && targetVersion(known.call) === targetVersion(call);
+  return [{ call: asked.call, asked, isPending }];
 }
 
 function requested(request: RequestName, options: ExplainOptions): readonly Subject[] {
@@ -162,56 +169,59 @@ function requested(request: RequestName, options: ExplainOptions): readonly Subj
   const attempt = requestOf(request, cluster, { to, from });
   if ("why" in attempt) return [];
   const { call } = attempt;
-  return [{ attempt, call, asked: newAsk(call, attempt.cluster, at, undefined), isAsked: false }];
+  return [{ attempt, call, asked: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
 }
 
-function unaskedNote(request: RequestName, { cluster, toVersion: to }: ExplainOptions): string | undefined {
+function notReviewedNote(
+  request: RequestName,
+  { cluster, toVersion: to }: ExplainOptions,
+): string | undefined {
   const attempt = requestOf(request, cluster, { to });
   return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
 }
 
 /** No policy has a row of an operation that only a rollout holds: the Cluster shows that it waits. */
-function askedOfRollouts(
+function heldByRollouts(
   { rollouts, served }: Fleet,
-  asks: readonly Ask[],
+  pending: readonly PendingOperation[],
   { cluster, now }: ExplainOptions,
-): readonly Ask[] {
+): readonly PendingOperation[] {
   const hooks = new Set(rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   return [...hooks]
-    .filter((hook) => !asks.some(({ call }) => call.hook === hook) && isWanted(hook, cluster, served))
+    .filter((hook) => !pending.some(({ call }) => call.hook === hook) && isAwaited(hook, cluster, served))
     .map((hook) => {
       const since = rollouts
         .flatMap(({ status }) => status.next ?? [])
         .find((each) => isOf(each, cluster))?.since;
-      const ask = newAsk(expectedCall(hook, cluster), cluster, now, undefined);
-      return { ...ask, firstAsked: readTimestamp(since) ?? ask.firstAsked };
+      const operation = newOperation(expectedCall(hook, cluster), cluster, now, undefined);
+      return { ...operation, firstAsked: readTimestamp(since) ?? operation.firstAsked };
     });
 }
 
 function explainOperation(
   fleet: Fleet,
-  { call, asked: before, isAsked }: Subject,
+  { call, asked: before, isPending }: Subject,
   options: ExplainOptions,
 ): ExplainedOperation {
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const operation = { policies, world: fleet.world(cluster), call, asked: before };
-  const { decision, asked } = isAsked && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
+  const { decision, asked } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, asked);
-  const status = statusContext(options, isAsked ? asked : undefined);
+  const status = statusContext(options, isPending ? asked : undefined);
   const situation = { fleet, world, call, at, policies, before, ...(status !== undefined && { status }) };
   const version = targetVersion(call);
   const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, at });
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...(isAsked && { firstAsked: before.firstAsked }),
-    passed: !isAsked && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
+    ...(isPending && { firstAsked: before.firstAsked }),
+    passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, rollouts, options.unread),
     ...wayOut(decision, situation),
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
-    ...admissionOf(fleet, { call, isAsked }, options),
+    ...admissionOf(fleet, { call, isPending }, options),
   };
 }
 
@@ -232,14 +242,14 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
   };
 }
 
-/** Of the request by which this hook would be called, while it is not; a new Cluster is another one. */
+/** Admission's answer to the request that leads to the hook's call, while there is none; a new Cluster has another uid. */
 function admissionOf(
   fleet: Fleet,
-  { call, isAsked }: Pick<Subject, "call" | "isAsked">,
+  { call, isPending }: Pick<Subject, "call" | "isPending">,
   { cluster, now, at = now, fromVersion: from, unread }: ExplainOptions,
 ): Pick<ExplainedOperation, "admission"> {
   const request = (["Delete", "Upgrade"] as const).find((each) => REQUEST_HOOKS[each] === call.hook);
-  if (isAsked || request === undefined || unread.some(({ policies }) => policies)) return {};
+  if (isPending || request === undefined || unread.some(({ policies }) => policies)) return {};
   const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
   const admission = "why" in attempt ? undefined : verdictAt(fleet, attempt, at);
   return admission === undefined ? {} : { admission };
@@ -248,16 +258,18 @@ function admissionOf(
 /** The operator's status is of now. */
 function statusContext(
   { live, at, cluster, now, unread }: ExplainOptions,
-  asked: Ask | undefined,
+  asked: PendingOperation | undefined,
 ): StatusContext | undefined {
   if (!live || at !== undefined) return undefined;
   return { cluster, now, unread, ...(asked !== undefined && { asked }) };
 }
 
-type Operation = Parameters<typeof lookAt<Ask>>[0];
-
 /** The timers of waits and deadlines at that instant, computed like the operator does. */
-function lookAhead(operation: Operation, now: Date, at: Date): ReturnType<typeof lookAt<Ask>> {
+function lookAhead(
+  operation: OperationInputs<PendingOperation>,
+  now: Date,
+  at: Date,
+): Look<PendingOperation> {
   let { asked } = operation;
   for (const look of walk(operation, now, at)) ({ asked } = look);
   return lookAt({ ...operation, asked }, at);

@@ -10,7 +10,7 @@ import type { Unread } from "../fleet/clusterworld.ts";
 import { type ClusterName, readCluster } from "../fleet/livecluster.ts";
 import { type ExplainOptions, queriesFor } from "./explanation.ts";
 
-/** What is explained; absent parts as in ExplainOptions. */
+/** The subject of the explanation; absent parts as in ExplainOptions. */
 export interface ExplainWish {
   readonly hook?: HookName;
   readonly request?: RequestName;
@@ -19,7 +19,7 @@ export interface ExplainWish {
   readonly fromVersion?: string;
 }
 
-/** What explain() takes. */
+/** The arguments of explain(). */
 export interface Explainable {
   readonly fleet: Fleet;
   readonly options: ExplainOptions;

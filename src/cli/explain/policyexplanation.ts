@@ -29,7 +29,7 @@ export interface ExplainedRule {
   readonly isSinceKnown: boolean;
   /** How long the deadline is. */
   readonly deadlineMs?: number;
-  /** What it does at admission; absent: nothing. */
+  /** The rule's effect at admission; absent: none. */
   readonly admission?: "Warn" | "Deny";
 }
 

@@ -1,4 +1,4 @@
-/** What a policy, its rules and their gates say, as a tree. */
+/** Draws what a policy, its rules and their gates say as a tree. */
 
 import type { Admitted } from "../../policy/admission.ts";
 import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";

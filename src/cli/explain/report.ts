@@ -215,7 +215,7 @@ function outlook(
   ];
 }
 
-/** A refused request is not repeated by itself. */
+/** Clients do not repeat a refused request. */
 function atAdmission(
   { request, admission, hook, release, policies }: ExplainedOperation,
   name: string,
@@ -248,8 +248,8 @@ function longestRetry(policies: readonly ExplainedPolicy[]): number | undefined 
   return retries.length === 0 ? undefined : Math.max(...retries);
 }
 
-function proceeds(verdict: Verdict, isAsked: boolean, within: number | undefined): string {
+function proceeds(verdict: Verdict, isPending: boolean, within: number | undefined): string {
   const soon = within === undefined ? "" : `, within ${within} s`;
-  const when = isAsked ? `when Cluster API asks again${soon}` : "when Cluster API asks";
+  const when = isPending ? `when Cluster API asks again${soon}` : "when Cluster API asks";
   return verdict === "WouldBlock" ? `${when}: only policies of mode Audit would hold it` : when;
 }

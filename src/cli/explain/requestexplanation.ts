@@ -1,7 +1,7 @@
 /** Explains what admission answers to a request about a Cluster. */
 
 import type { Attempt } from "../../operations/attempt.ts";
-import { newAsk } from "../../operations/operation.ts";
+import { newOperation } from "../../operations/operation.ts";
 import { type Admitted, denying, warning } from "../../policy/admission.ts";
 import { matches } from "../../policy/decide.ts";
 import type { PolicyTrace, Verdict } from "../../policy/decision.ts";
@@ -18,7 +18,7 @@ interface ExplainedAnswer extends WayOut {
   /** WouldBlock: policies only warn. */
   readonly verdict: Verdict;
   readonly message: string;
-  /** Of each policy, the rules that say something at admission. */
+  /** The rules of each policy that speak at admission. */
   readonly policies: readonly ExplainedPolicy[];
 }
 
@@ -30,7 +30,7 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
   const world = fleet.world(cluster);
   const [refusing, warned] = [denying(all), warning(all)];
   const policies = admission === "Denied" ? refusing : warned;
-  const situation = { fleet, world, call, at, policies, before: newAsk(call, cluster, at, undefined) };
+  const situation = { fleet, world, call, at, policies, before: newOperation(call, cluster, at, undefined) };
   const denials = saidBy(refusing, found.denial.trace);
   const warnings = saidBy(warned, found.warning.trace);
   return {
@@ -46,14 +46,14 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
   };
 }
 
-/** What admission answers; `undefined`: no rule says anything about it. */
+/** Admission's answer; `undefined`: no rule speaks about the request. */
 export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["verdict"] | undefined {
   const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
   const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
   return speak ? verdict : undefined;
 }
 
-/** What the rules of a policy that refuse, or those that warn, say. */
+/** The messages of the rules of a policy that refuse, or of those that warn. */
 interface Said {
   readonly rules: CompiledPolicy["rules"];
   readonly trace: PolicyTrace;

@@ -1,4 +1,4 @@
-/** What HookRollouts say about an operation that every policy releases, as far as their stored status tells. */
+/** Explains what HookRollouts say about an operation that every policy releases, as far as their status shows it. */
 
 import { CONDITION } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
@@ -25,7 +25,7 @@ export interface ExplainedRollout {
   readonly retryAfterSeconds: number;
   /** If it holds: as Cluster API shows it. */
   readonly message: string;
-  /** What the status says besides. */
+  /** Further lines from the status. */
   readonly because: readonly string[];
 }
 

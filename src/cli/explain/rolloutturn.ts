@@ -18,7 +18,7 @@ interface Holding {
   readonly reason: Hold["reason"];
   readonly because: readonly string[];
   readonly stage?: string | undefined;
-  /** What a gate of the stage waits for. */
+  /** Says what a gate of the stage waits for. */
   readonly wanted?: string;
 }
 

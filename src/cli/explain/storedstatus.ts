@@ -2,12 +2,12 @@
 
 import type { DecisionRow, HookPolicyStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
-import type { Ask } from "../../operations/operation.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
 import { heldRow } from "../../operations/rows.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 
-/** What the operator can read and the user cannot. */
+/** Something that the operator can read and the user cannot. */
 export interface Unread {
   readonly text: string;
   /** Whether policies are missing: a release by the others then proves nothing. */
@@ -28,7 +28,7 @@ export interface StatusContext {
   readonly now: Date;
   readonly unread: readonly Unread[];
   /** The operation that Cluster API waits for; absent: none, so no row is expected. */
-  readonly asked?: Ask;
+  readonly asked?: PendingOperation;
 }
 
 /** Undefined: there is nothing to compare. */
@@ -64,7 +64,7 @@ function generationProblem(
 
 function rowOf(
   { decisions }: Partial<HookPolicyStatus>,
-  { call }: Ask,
+  { call }: PendingOperation,
   cluster: Cluster,
 ): DecisionRow | undefined {
   const { namespace, name, uid } = cluster.metadata;

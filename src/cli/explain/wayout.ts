@@ -1,8 +1,8 @@
-/** How an operation that is held, or a request that is refused, proceeds: by itself, or by what a user does. */
+/** Tells how a held operation, or a refused request, proceeds: after some time, or when a user acts. */
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { forecast } from "../../operations/forecast.ts";
-import type { Ask } from "../../operations/operation.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { timerKey, type World } from "../../policy/world.ts";
@@ -14,7 +14,7 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** What the gate waits for; for a gate that is not evaluable, the reason. */
+  /** Says what the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
   /** Commands that make the gate hold; one of them is enough. */
@@ -24,7 +24,7 @@ export interface Step {
   readonly message?: string;
 }
 
-/** What a decision was made of. */
+/** The inputs of a decision. */
 export interface Situation {
   readonly world: World;
   readonly call: HookCall;
@@ -32,7 +32,7 @@ export interface Situation {
   /** In the order of the trace. */
   readonly policies: readonly CompiledPolicy[];
   /** The state that was known before now. */
-  readonly before: Ask;
+  readonly before: PendingOperation;
 }
 
 export interface WayOut {

@@ -21,9 +21,9 @@ export interface SourceObject {
    * text; if it is absent, that of the nearest field that would contain it.
    */
   position(path: string, of?: Part): Position;
-  /** What it was read from, perhaps with other objects. */
+  /** The file that it was read from, perhaps with other objects. */
   readonly text: string;
-  /** Of the file, for code frames. */
+  /** The text of the file, for code frames. */
   lines(): readonly string[];
 }
 

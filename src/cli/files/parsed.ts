@@ -1,4 +1,4 @@
-/** What parsers find in a file: documents that know where they stand, and what is wrong with it. */
+/** The result of parsing a file: its documents with their positions, and its mistakes. */
 
 /** 1-based. */
 export interface Position {
@@ -20,7 +20,7 @@ export interface FileProblem {
 export interface ParsedDocument {
   readonly document: number;
   readonly value: unknown;
-  /** What it was read from, perhaps with other documents. */
+  /** The file that it was read from, perhaps with other documents. */
   readonly text: string;
   position(path: string, of: Part): Position;
 }

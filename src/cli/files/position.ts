@@ -83,12 +83,12 @@ function letterOffset(node: Scalar, letter: number, text: string): number | unde
   return end;
 }
 
-/** What stands in the file for one letter. */
+/** The characters in the file that denote one letter. */
 const UNITS: Readonly<Record<string, RegExp>> = {
   QUOTE_DOUBLE: /\\(?:x..|u.{4}|U.{8}|\r?\n|.)|\S/g,
   QUOTE_SINGLE: /''|\S/g,
 };
-/** Escapes for white space, and for the end of a line that goes on. */
+/** Escapes for white space, and for the end of a continued line. */
 const WHITE_SPACE = /^\\(?:[ tnrvf_NLP]|\r?\n|\t)$/;
 
 function isNodeWithRange(

@@ -17,7 +17,7 @@ export function whyUnreadable(
   };
 }
 
-/** What a text has that looks like a space or a quote; `undefined`: nothing. */
+/** Finds a character that only looks like a space or a quote; `undefined`: none. */
 export function lookalike(text: string): string | undefined {
   const space = new RegExp(SPACE, "u").exec(text)?.[0];
   if (space !== undefined) return `${nameOfSpace(space)}: write a space`;

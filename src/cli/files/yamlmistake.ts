@@ -164,7 +164,7 @@ function unclosedQuote({ text, offset }: Place): Mistake | undefined {
   return { offset: open.offset, message: `the text has no closing quote: write ${quote} at its end` };
 }
 
-/** A value that goes on after what was to be a part of it. */
+/** A value that continues after the text that was to be a part of it. */
 function afterQuote(place: Place): Mistake | undefined {
   const { text, offset, line, start } = place;
   const open = quoteBefore(text, offset + 1);

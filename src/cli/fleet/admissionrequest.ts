@@ -12,14 +12,14 @@ import type { Fleet } from "./fleet.ts";
 import type { RequestName } from "./requestnames.ts";
 
 interface Versions {
-  /** What an upgrade goes to. */
+  /** The version that an upgrade goes to. */
   readonly to?: string | undefined;
-  /** What it comes from; default: what the Cluster shows. */
+  /** The version that it comes from; default: the one that the Cluster shows. */
   readonly from?: string | undefined;
 }
 
-/** Why the API server does not ask: a text that follows the name of the Cluster. */
-interface Unasked {
+/** The API server sends no review; `why` follows the name of the Cluster. */
+interface NotReviewed {
   readonly why: string;
 }
 
@@ -27,10 +27,10 @@ export function requestOf(
   name: RequestName,
   cluster: Cluster,
   { to = "", from }: Versions = {},
-): Attempt | Unasked {
+): Attempt | NotReviewed {
   const change = changeOf(name, cluster, to);
   const attempt = attemptOf(change);
-  if (attempt === undefined) return { why: whyUnasked(change) };
+  if (attempt === undefined) return { why: whyNotReviewed(change) };
   return { ...attempt, call: comingFrom(attempt.call, from) };
 }
 
@@ -53,7 +53,7 @@ function newborn(cluster: Cluster): Cluster {
   };
 }
 
-function whyUnasked({ before, after }: Change): string {
+function whyNotReviewed({ before, after }: Change): string {
   const cluster = after ?? before;
   if (cluster?.metadata.deletionTimestamp !== undefined)
     return "is being deleted already, so admission is not asked again";
@@ -64,12 +64,12 @@ function whyUnasked({ before, after }: Change): string {
   return `has the version ${before.topology.version} already`;
 }
 
-/** What a user of kubectl sees. */
+/** The answer as a user of kubectl sees it. */
 export interface AdmissionAnswer {
   readonly verdict: Admitted["verdict"];
   /** The API server's refusal, or the warnings; empty if the request passes in silence. */
   readonly message: string;
-  /** What the verdict comes from. */
+  /** The decision that gives the verdict. */
   readonly decision: Decision;
 }
 

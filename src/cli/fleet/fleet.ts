@@ -11,14 +11,14 @@ import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { adoptRow } from "../../operations/adoptrow.ts";
 import { hasEnded } from "../../operations/ended.ts";
-import { type Ask, deletionAsk } from "../../operations/operation.ts";
+import { type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { Asked, World } from "../../policy/world.ts";
+import type { OperationState, World } from "../../policy/world.ts";
 import { objectReader } from "./fleetobjects.ts";
 import { PAUSE_REASON } from "./pausereason.ts";
 import {
@@ -54,14 +54,14 @@ export interface FleetOptions {
   readonly objects?: ObjectReader;
 }
 
-/** A policy, and what its status records of the past. */
+/** A policy, and the past that its status records. */
 export interface FleetPolicy {
   readonly compiled: CompiledPolicy;
   readonly status: Partial<HookPolicyStatus>;
   readonly raw: RawObject;
 }
 
-/** A rollout, and what the operator has written of it. */
+/** A rollout, and the status that the operator has written. */
 export interface FleetRollout {
   readonly compiled: CompiledRollout;
   readonly status: HookRolloutStatus;
@@ -120,7 +120,7 @@ export class Fleet {
     this.#objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
-  /** What object gates look at. */
+  /** The objects that gates look at. */
   get objects(): ObjectReader {
     return this.#objects;
   }
@@ -153,7 +153,7 @@ export class Fleet {
     return candidates;
   }
 
-  world(cluster: Cluster, asked?: Asked): World {
+  world(cluster: Cluster, asked?: OperationState): World {
     return {
       cluster,
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
@@ -168,26 +168,28 @@ export class Fleet {
    * The waiting operations, from the statuses of policies and from a deletion in progress: what the operator would know
    * after a restart.
    */
-  asked(cluster: Cluster): readonly Ask[] {
-    const asks = new Map<HookName, Ask>();
-    const deletion = deletionAsk(cluster, this.served);
-    if (deletion !== undefined) asks.set("BeforeClusterDelete", deletion);
+  pendingOperations(cluster: Cluster): readonly PendingOperation[] {
+    const operations = new Map<HookName, PendingOperation>();
+    const deletion = pendingDeletion(cluster, this.served);
+    if (deletion !== undefined) operations.set("BeforeClusterDelete", deletion);
     for (const { compiled, status } of this.policies) {
       for (const row of rowsOf(status, cluster)) {
-        const known = asks.get(row.hook);
+        const known = operations.get(row.hook);
         const context = { cluster, policy: compiled, status, known, now: this.#now, served: this.served };
-        const ask = adoptRow(row, context);
-        if (ask !== undefined) asks.set(row.hook, ask);
+        const operation = adoptRow(row, context);
+        if (operation !== undefined) operations.set(row.hook, operation);
       }
     }
-    return [...asks.values()].filter((ask) => !hasEnded(ask, cluster, this.served)).map(firstOfAll);
+    return [...operations.values()]
+      .filter((operation) => !hasEnded(operation, cluster, this.served))
+      .map(firstOfAll);
   }
 }
 
 /** For display: each policy's record counts for itself. */
-function firstOfAll(ask: Ask): Ask {
-  const said = [...(ask.saidBy?.values() ?? [])].map((time) => time.getTime());
-  return said.length === 0 ? ask : { ...ask, firstAsked: new Date(Math.min(...said)) };
+function firstOfAll(operation: PendingOperation): PendingOperation {
+  const said = [...(operation.saidBy?.values() ?? [])].map((time) => time.getTime());
+  return said.length === 0 ? operation : { ...operation, firstAsked: new Date(Math.min(...said)) };
 }
 
 export function createFleet(objects: readonly RawObject[], options: FleetOptions): Fleet {

@@ -1,4 +1,4 @@
-/** Lets object gates look at the objects of a fleet. */
+/** Finds the objects of a fleet that object gates look at. */
 
 import { viewMetadata } from "../../policy/cluster.ts";
 import {

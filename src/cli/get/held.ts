@@ -1,4 +1,4 @@
-/** What policies hold, by their statuses. */
+/** Lists what policies hold, from their statuses. */
 
 import { isFields } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";

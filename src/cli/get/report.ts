@@ -9,7 +9,7 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 
-/** What each line stands for. */
+/** One line for each operation, policy or Cluster. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 export interface HeldView {
@@ -153,7 +153,7 @@ function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[
   return heldNotes(fleet, now).flatMap((note) => wrapped(note, columns, "  "));
 }
 
-/** What the rows do not show. */
+/** Names what the rows leave out. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
   const silent = silentSince(fleet, now);

@@ -56,7 +56,7 @@ export function overrideProblems(override: NewOverride): readonly string[] {
   return validatePolicy("HookOverride", override).map(({ path, message }) => `${path}: ${message}`);
 }
 
-/** What an override lifts at one hook. */
+/** The effect of an override at one hook. */
 export interface Lifted {
   readonly call: HookCall;
   /** Whether Cluster API is known to have called. */
@@ -71,16 +71,16 @@ export interface Lifted {
 export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now: Date): readonly Lifted[] {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const named = wish.policies === undefined ? undefined : new Set(wish.policies.map(policyName));
-  const asks = fleet.asked(cluster);
+  const operations = fleet.pendingOperations(cluster);
   const covered = (policy: PolicyRef): boolean => named?.has(policyName(policy)) ?? true;
   return wish.hooks.map((hook) => {
-    const ask = asks.find(({ call }) => call.hook === hook);
-    const call = ask?.call ?? expectedCall(hook, cluster);
-    const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, ask), call, now);
+    const operation = operations.find(({ call }) => call.hook === hook);
+    const call = operation?.call ?? expectedCall(hook, cluster);
+    const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, operation), call, now);
     const holding = trace.filter(({ holds }) => holds);
     return {
       call,
-      asked: ask !== undefined,
+      asked: operation !== undefined,
       lifts: holding
         .filter(({ policy }) => covered(policy))
         .flatMap(({ policy, rules }) =>

@@ -1,4 +1,4 @@
-/** Tells in the statuses of policies and rollouts that no operator keeps them any more: they would say Ready for ever. */
+/** Writes into the statuses of policies and rollouts that no operator updates them any more: they would stay Ready. */
 
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
@@ -19,7 +19,7 @@ export function claims(object: KubeObject): boolean {
   return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
 }
 
-/** What it held stays: another operator needs it to go on where this one ended. */
+/** The rows stay: another operator continues from them. */
 export async function sayGone(
   client: Pick<KubeClient, "get" | "replaceStatus">,
   resource: Resource,

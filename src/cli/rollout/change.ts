@@ -13,7 +13,7 @@ export function isHalted({ status }: HookRollout): boolean {
   );
 }
 
-/** What resuming changes, as one line each; none: nothing. */
+/** One line for each change that resuming causes; none: no change. */
 export function resumption(rollout: HookRollout): string[] {
   const { name } = rollout.metadata;
   return [

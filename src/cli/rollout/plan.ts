@@ -15,7 +15,7 @@ export interface PlanWish {
   readonly from: Date;
   /** How long every operation takes. */
   readonly durationMs: number;
-  /** What an upgrade leads to: Clusters that are there already are left out. Absent: all are upgraded. */
+  /** The target of an upgrade: Clusters that have it are left out. Absent: all are upgraded. */
   readonly version?: string;
 }
 

@@ -84,7 +84,7 @@ export function changedPolicies({ before, after }: FleetPair, hook: HookName): C
   });
 }
 
-/** Leaves out the rules on other hooks, if the rules can be told apart. */
+/** Leaves out the rules on other hooks, if the rules are distinguishable. */
 function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
   if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
   const rules: readonly unknown[] = Array.isArray(spec["rules"]) ? spec["rules"] : [];

@@ -1,4 +1,4 @@
-/** What `simulate` compares, and what has to be said about it. */
+/** Prepares what `simulate` compares, and the notes about it. */
 
 import { type ServedHooks, servedHooks } from "../../api/hookcatalog.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";

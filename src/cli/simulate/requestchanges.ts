@@ -18,9 +18,9 @@ export interface RequestOptions {
   readonly from: Date;
   /** Absent: one instant. */
   readonly to?: Date;
-  /** What upgrades go to; default: what the Cluster shows, else what its topology wants. */
+  /** The version that upgrades go to; default: the one that the Cluster shows, else that of its topology. */
   readonly version?: string;
-  /** What upgrades come from; default: what the Cluster shows, else unknown. */
+  /** The version that upgrades come from; default: the one that the Cluster shows, else unknown. */
   readonly fromVersion?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
+/** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
 import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -18,7 +18,7 @@ import { Slots } from "../../rollouts/slots.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 
 /** An operation that Cluster API asks about. */
-export interface Asked {
+export interface AwaitedOperation {
   readonly cluster: Cluster;
   readonly call: HookCall;
   readonly firstAsked: Date;
@@ -30,7 +30,7 @@ export interface Asked {
 export type Holds = ReadonlyMap<string, Hold>;
 
 /** The operations of one hook. */
-export function rolloutHolds(fleet: Fleet, operations: readonly Asked[], at: Date): Holds {
+export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
   const holds = new Map<string, Hold>();
   for (const known of fleet.rollouts) {
     const { compiled } = known;
@@ -45,7 +45,7 @@ export function rolloutHolds(fleet: Fleet, operations: readonly Asked[], at: Dat
 
 interface Scene {
   readonly fleet: Fleet;
-  readonly operations: readonly Asked[];
+  readonly operations: readonly AwaitedOperation[];
   readonly at: Date;
 }
 
@@ -104,7 +104,7 @@ function targetOf({ operation }: CompiledRollout, call: HookCall): string {
 }
 
 interface Candidate {
-  readonly asked: Asked;
+  readonly asked: AwaitedOperation;
   readonly member: Member;
   readonly status: HookRolloutStatus;
   readonly target: string;
@@ -161,7 +161,7 @@ function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly Selected[] 
 
 function isOverridden(
   { name }: CompiledRollout,
-  { cluster, call }: Asked,
+  { cluster, call }: AwaitedOperation,
   { fleet, at }: Pick<Scene, "fleet" | "at">,
 ): boolean {
   return fleet

@@ -3,7 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
-import { type Ask, newAsk } from "../../operations/operation.ts";
+import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
@@ -12,7 +12,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
 import type { PolicyEdit } from "../fleet/edits.ts";
-import { lookAt, type Operation } from "../../operations/timeline.ts";
+import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { answerOf, keyOf } from "./answer.ts";
 import { type Answer, type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
@@ -104,7 +104,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
-/** What rollouts hold at the beginning, by hook and Cluster. */
+/** The holds of rollouts at the beginning, by hook and Cluster. */
 function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Holds {
   const hooks = options.hooks.filter((hook) =>
     fleet.rollouts.some(({ compiled }) => BEGINS[compiled.operation] === hook),
@@ -114,7 +114,11 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
       const { namespace = "", name } = each.metadata;
       const cluster = fleet.cluster(namespace, name);
       if (cluster === undefined) return [];
-      const operation = operationOf({ fleet, cluster, asked: fleet.asked(cluster) }, hook, options);
+      const operation = operationOf(
+        { fleet, cluster, asked: fleet.pendingOperations(cluster) },
+        hook,
+        options,
+      );
       const { decision } = lookAt(operation, options.from);
       const { firstAsked } = operation.asked;
       return [{ cluster, call: operation.call, firstAsked, released: !decision.holds }];
@@ -165,7 +169,7 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
 interface Place {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
-  readonly asked: readonly Ask[];
+  readonly asked: readonly PendingOperation[];
 }
 
 interface Side extends Place {
@@ -186,17 +190,25 @@ function sidesOf(
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
   // The present state still counts when the policies change.
-  const asked = before.asked(known);
+  const asked = before.pendingOperations(known);
   return {
     before: { fleet: before, cluster: known, asked, walks: walks.before },
-    after: { fleet: after, cluster, asked: asked.map((ask) => edited(ask, edits)), walks: walks.after },
+    after: {
+      fleet: after,
+      cluster,
+      asked: asked.map((operation) => edited(operation, edits)),
+      walks: walks.after,
+    },
     sameWorld,
   };
 }
 
 /** An edit resets clocks, as in the operator. */
-function edited(ask: Ask, edits: readonly PolicyEdit[]): Ask {
-  return edits.reduce((rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)), ask);
+function edited(operation: PendingOperation, edits: readonly PolicyEdit[]): PendingOperation {
+  return edits.reduce(
+    (rest, { uid, before, after }) => forgetEdited(rest, uid, editOf(before, after)),
+    operation,
+  );
 }
 
 /** If no changed policy applies, there is only one answer, and its future does not matter. */
@@ -239,7 +251,7 @@ function operationOf(
   { fleet, cluster, asked }: Place,
   hook: HookName,
   { from, version, fromVersion }: SimulationOptions,
-): Operation<Ask> {
+): OperationInputs<PendingOperation> {
   const known = asked.find(({ call }) => call.hook === hook);
   const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const call = comingFrom(expected, fromVersion);
@@ -247,7 +259,7 @@ function operationOf(
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
     world: fleet.world(cluster),
     call,
-    asked: newAsk(call, cluster, from, known),
+    asked: newOperation(call, cluster, from, known),
   };
 }
 

@@ -5,18 +5,18 @@ import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/d
 import type { CompiledRule } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { Cluster } from "../../api/meta.ts";
-import type { Asked } from "../../policy/world.ts";
-import { type Look, lookAt, type Operation, walk } from "../../operations/timeline.ts";
+import type { OperationState } from "../../policy/world.ts";
+import { type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 
 /** A look whose answer differs from the one before. */
 export interface Turn<T> {
   readonly at: Date;
-  /** Of the first operation that was followed: others have the same one, except for the names in messages. */
+  /** The answer about the first operation that was followed; that about others differs only in the names in messages. */
   readonly answer: T;
   /** The same for the same answer. */
   readonly key: string;
-  /** What was remembered before the look. */
-  readonly asked: Asked;
+  /** The state of the operation before the look. */
+  readonly asked: OperationState;
 }
 
 /** `keyOf`: answers with the same key are the same. */
@@ -31,7 +31,7 @@ export class Walks<T> {
   }
 
   /** `first`: the look at the beginning. `to`: absent for this look alone. */
-  turns(operation: Operation, first: Look, to: Date | undefined): readonly Turn<T>[] {
+  turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly Turn<T>[] {
     if (to === undefined) return [this.#turn(first, operation.asked)];
     const facts = factsOf(operation, first);
     const known = facts === undefined ? undefined : this.#known.get(facts);
@@ -41,9 +41,9 @@ export class Walks<T> {
     return turns;
   }
 
-  #follow(operation: Operation, first: Look, to: Date): readonly Turn<T>[] {
+  #follow(operation: OperationInputs, first: Look, to: Date): readonly Turn<T>[] {
     const turns: Turn<T>[] = [];
-    let { asked }: { asked: Asked } = operation;
+    let { asked }: { asked: OperationState } = operation;
     const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
     for (const look of walk({ ...operation, policies }, first.at, to)) {
       const turn = this.#turn(look, asked);
@@ -53,19 +53,19 @@ export class Walks<T> {
     return turns;
   }
 
-  #turn({ at, decision }: Look, asked: Asked): Turn<T> {
+  #turn({ at, decision }: Look, asked: OperationState): Turn<T> {
     const answer = this.#answerOf(decision);
     return { at, answer, key: this.#keyOf(answer), asked };
   }
 }
 
-/** What another operation with the same turns sees at one of them. */
-export function decisionAt(operation: Operation, { at, asked }: Turn<unknown>): Decision {
+/** The decision about another operation with the same turns at one of them. */
+export function decisionAt(operation: OperationInputs, { at, asked }: Turn<unknown>): Decision {
   return lookAt({ ...operation, asked: { ...operation.asked, rules: asked.rules } }, at).decision;
 }
 
 /** Whether the answer can change at an instant that no edge tells. */
-export function readsClock({ policies, call }: Operation, { decision }: Look): boolean {
+export function readsClock({ policies, call }: OperationInputs, { decision }: Look): boolean {
   return policies.some(
     ({ rules }, index) =>
       decision.trace[index]?.matched === true &&
@@ -85,7 +85,7 @@ function clocked({ matchConditions, gates }: Pick<CompiledRule, "matchConditions
  * All that the future of an operation depends on besides the time: operations with the same facts have the same turns.
  * `undefined`: that is not known.
  */
-function factsOf(operation: Operation, { decision }: Look): string | undefined {
+function factsOf(operation: OperationInputs, { decision }: Look): string | undefined {
   const { policies, world, call, asked } = operation;
   if (asked.rules.size > 0 || asked.saidBy !== undefined || world.overrides.length > 0) return undefined;
   const facts: unknown[] = [call, asked.firstAsked];

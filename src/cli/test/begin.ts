@@ -1,6 +1,6 @@
 /** The start of a suite: its objects, its clock, and earlier calls. */
 
-import { newAsk } from "../../operations/operation.ts";
+import { newOperation } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
 import { type RuleTimers, timerKey } from "../../policy/world.ts";
 import type { Suite } from "./suite.ts";
@@ -55,7 +55,7 @@ function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {
   rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
-  const ask = newAsk(call, cluster, firstAsked, undefined);
+  const operation = newOperation(call, cluster, firstAsked, undefined);
   const candidates = session.world.fleet.policiesFor(cluster.metadata.namespace ?? "");
   const timers = (asked.timers ?? []).flatMap((spec, index) => {
     within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
@@ -63,7 +63,7 @@ function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {
       .filter(({ ref }) => namesPolicy(spec.policy, ref))
       .map(({ uid }) => [timerKey(uid, spec.rule), timersOf(spec)] as const);
   });
-  session.adopt({ ...ask, rules: new Map(timers) }, cluster);
+  session.adopt({ ...operation, rules: new Map(timers) }, cluster);
   rollouts.adopt(cluster, call);
 }
 

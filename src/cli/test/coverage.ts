@@ -8,7 +8,7 @@ import { policyName } from "../../policy/policyref.ts";
 export type RuleVerdict = RuleTrace["verdict"];
 export type GateState = "holds" | "waits" | "not evaluable";
 
-/** What was seen of one rule or gate, and what there would also be to see. */
+/** The results of one rule or gate that were seen, and those that remain. */
 export interface Seen<T extends string> {
   readonly name: string;
   readonly seen: readonly T[];
@@ -16,7 +16,7 @@ export interface Seen<T extends string> {
 }
 
 export interface RuleCoverage extends Seen<RuleVerdict> {
-  /** What requests were answered; absent: the rule says nothing at admission. */
+  /** The answers to requests; absent: the rule does not speak at admission. */
   readonly admission?: Seen<Admitted["verdict"]>;
   readonly gates: readonly Seen<GateState>[];
 }
@@ -44,7 +44,7 @@ export class Coverage {
   /** By policyName(), then rule. */
   readonly #policies = new Map<string, Map<string, RuleRecord>>();
 
-  /** The policies whose rules are there to be seen; edited ones have the rules of each version. */
+  /** Adds the policies whose rules can be seen; an edited one has the rules of each version. */
   know(policies: readonly CompiledPolicy[]): void {
     for (const { ref, mode, rules } of policies) {
       const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
@@ -97,7 +97,7 @@ export class Coverage {
 
 const WANTED_STATES: ReadonlySet<GateState> = new Set(["holds", "waits"]);
 
-/** That something cannot be evaluated is worth a test, but for few policies possible. */
+/** A rule that is not evaluable is worth a test, but few policies can have one. */
 function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
   const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
   const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
@@ -135,7 +135,7 @@ function compared<T extends string>(
   };
 }
 
-/** What any of the suites has seen counts; a rule or gate that only one of them has is its own. */
+/** A result counts if any of the suites has seen it; a rule or gate that only one of them has is its own. */
 export function together(suites: Iterable<readonly PolicyCoverage[]>): PolicyCoverage[] {
   const policies = Map.groupBy([...suites].flat(), ({ policy }) => policy);
   return [...policies].map(([policy, versions]) => {

@@ -120,10 +120,10 @@ function compareMessage(expected: string | undefined, message: string): Compared
   return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
 }
 
-/** Stands for a value that is not there. */
+/** Shown for an absent value. */
 export const NONE = "-";
 
-/** Of several deciding rules, the one that fits best; the first one of several equal ones. */
+/** The deciding rule that fits best; the first one of several equal ones. */
 function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
   const fits = (finding: Finding): number =>
     compareFinding(expect, finding).filter(({ same }) => same).length;

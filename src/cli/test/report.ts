@@ -49,7 +49,7 @@ export function failureLines(step: StepResult, file: string, colour: Colour): st
   ];
 }
 
-/** What to add to a suite whose call could not be evaluated for want of the Cluster's Namespace. */
+/** Advice for a suite whose call is not evaluable because the Cluster's Namespace is missing. */
 function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
   const [namespace] = call?.cluster.split("/") ?? [];
   const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];

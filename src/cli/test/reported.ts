@@ -1,4 +1,4 @@
-/** What the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
+/** Computes what the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
@@ -12,8 +12,8 @@ import { type Transition, windowEdge, windowTransitions } from "../../controller
 import { describeTransition, type EventText } from "../../events/eventtext.ts";
 import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../metrics/gauges.ts";
 import { countRolloutClusters, countRolloutHalts } from "../../metrics/rolloutgauges.ts";
-import { type Ask, askKey } from "../../operations/operation.ts";
-import type { AskSet } from "../../operations/operations.ts";
+import { type PendingOperation, operationKey } from "../../operations/operation.ts";
+import type { PendingOperations } from "../../operations/operations.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
@@ -41,20 +41,24 @@ export class Reported {
   readonly #policies = new PolicySet();
   readonly #overrides: OverrideSet;
   readonly #passed: PassedOperations;
-  /** What the entries and overrides were made from. */
+  /** The sources of the entries and overrides. */
   readonly #sources = new Map<string, unknown>();
   #events: ReportedEvent[] = [];
   #now: Date;
 
   constructor(
     world: SuiteWorld,
-    { asks, served, now }: { readonly asks: AskSet; readonly served: ServedHooks; readonly now: Date },
+    {
+      operations,
+      served,
+      now,
+    }: { readonly operations: PendingOperations; readonly served: ServedHooks; readonly now: Date },
   ) {
     this.#world = world;
     this.#now = now;
     this.#overrides = new OverrideSet(world.maxOverrideMs);
     const memory = {
-      asks,
+      operations,
       policies: this.#policies,
       overrides: this.#overrides,
       namespaces: {
@@ -159,19 +163,20 @@ export class Reported {
     for (const entry of this.#policies.entries()) entry.forget(before.metadata.uid, clusterKey(before));
   }
 
-  /** What the policies say of a pending operation. */
-  decided(ask: Ask, { trace }: Decision, at: Date): void {
+  /** Records what the policies say of a pending operation. */
+  decided(operation: PendingOperation, { trace }: Decision, at: Date): void {
     for (const each of trace) {
       const entry = this.#policies.get(keyOf(each.policy));
       if (entry === undefined) continue;
-      const { row, transitions } = note(entry, ask, each, at);
-      entry.setRow(askKey(ask.clusterUID, ask.call.hook), row);
+      const { row, transitions } = note(entry, operation, each, at);
+      entry.setRow(operationKey(operation.clusterUID, operation.call.hook), row);
       this.emit(transitions, at);
     }
   }
 
-  ended(ask: Ask): void {
-    for (const entry of this.#policies.entries()) entry.end(askKey(ask.clusterUID, ask.call.hook));
+  ended(operation: PendingOperation): void {
+    for (const entry of this.#policies.entries())
+      entry.end(operationKey(operation.clusterUID, operation.call.hook));
   }
 
   emit(transitions: readonly Transition[], at: Date): void {

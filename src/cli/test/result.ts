@@ -20,7 +20,7 @@ export interface SuiteResult {
   readonly steps: readonly StepResult[];
   /** A file that could not be read, and that may contain suites. */
   readonly unreadable?: true;
-  /** What its calls, timelines and waits have seen of its policies; absent: it could not be run. */
+  /** The part of its policies that its calls, timelines and waits have seen; absent: it could not be run. */
   readonly coverage?: readonly PolicyCoverage[];
   /** How long it took; not in JSON. */
   readonly seconds: number;
@@ -39,7 +39,7 @@ export interface StepResult {
   readonly compared: readonly Compared[];
   /** Absent for a timeline. */
   readonly decision?: Decision;
-  /** What a request was answered. */
+  /** The answer to a request. */
   readonly admission?: Omit<AdmissionAnswer, "decision">;
   readonly problem?: SuiteProblem;
   /** How long it took; not in JSON. */
@@ -63,7 +63,7 @@ export function secondsSince(since: number): number {
   return (performance.now() - since) / 1000;
 }
 
-/** What a report counts, and shows, as one case. */
+/** The unit that a report counts, and shows, as one case. */
 export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
   return steps.filter(({ status }) => status !== "done");
 }

@@ -6,7 +6,7 @@ import type { Decision } from "../../policy/decision.ts";
 import { after } from "../../policy/instant.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
-/** What reads the clock is looked at this often. */
+/** Expressions that read the clock are re-evaluated this often. */
 const LOOK_AGAIN_MS = 60_000;
 
 /** `waiting`: what policies say of the Clusters that are held. */

@@ -2,20 +2,25 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
-import { nextStep } from "../../controller/transitions.ts";
+import { nextDeadlineStep } from "../../controller/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
 import { hasEnded } from "../../operations/ended.ts";
-import { type Ask, newAsk } from "../../operations/operation.ts";
-import { AskSet } from "../../operations/operations.ts";
+import { type PendingOperation, newOperation } from "../../operations/operation.ts";
+import { PendingOperations } from "../../operations/operations.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
-import { earliest } from "../../policy/instant.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
 import { editsBetween } from "../fleet/edits.ts";
-import { type Look, lookAt, type Operation, type Span, spansOf, walk } from "../../operations/timeline.ts";
+import {
+  type Look,
+  lookAt,
+  type OperationInputs,
+  type Span,
+  spansOf,
+  walk,
+} from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
 import { Reported } from "./reported.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
@@ -33,7 +38,7 @@ export class Session {
   /** Absent: not wanted. */
   readonly reported?: Reported;
   readonly coverage = new Coverage();
-  readonly #asks = new AskSet();
+  readonly #pending = new PendingOperations();
   #clusters: readonly Cluster[] = [];
   #policies: readonly FleetPolicy[] = [];
   #now: Date;
@@ -42,25 +47,25 @@ export class Session {
     this.world = world;
     this.served = served;
     this.#now = now;
-    if (reports) this.reported = new Reported(world, { asks: this.#asks, served, now });
+    if (reports) this.reported = new Reported(world, { operations: this.#pending, served, now });
   }
 
   get now(): Date {
     return this.#now;
   }
 
-  /** Records an earlier call; `ask.rules` are its timers. What it caused was reported then. */
-  adopt(ask: Ask, cluster: Cluster): void {
+  /** Records an earlier call; `operation.rules` are its timers. What it caused was reported then. */
+  adopt(operation: PendingOperation, cluster: Cluster): void {
     this.#policiesChanged();
-    this.#put(lookAt(this.#operation(cluster, ask), this.#now));
+    this.#put(lookAt(this.#inputs(cluster, operation), this.#now));
     this.reported?.takeEvents();
   }
 
   /** Does what the operator's alarm does between calls. */
   advanceTo(to: Date): void {
     this.reported?.advanceTo(to);
-    for (const operation of this.#operations()) {
-      for (const look of walk(operation, this.#now, to)) this.#put(look);
+    for (const inputs of this.#allInputs()) {
+      for (const look of walk(inputs, this.#now, to)) this.#put(look);
     }
     this.#now = to;
   }
@@ -73,24 +78,24 @@ export class Session {
     for (const before of this.#clusters) {
       const { uid } = before.metadata;
       this.reported?.clusterChanged(before, byUID.get(uid));
-      if (!byUID.has(uid)) for (const ask of this.#asks.of(uid)) this.#end(ask);
+      if (!byUID.has(uid)) for (const operation of this.#pending.forget(uid)) this.reported?.ended(operation);
     }
     this.#clusters = clusters;
     for (const cluster of clusters) {
-      for (const ask of this.#asks.of(cluster.metadata.uid))
-        if (hasEnded(ask, cluster, this.served)) this.#end(ask);
-      this.#asks.begin(cluster, this.served.blocking, { now: this.#now, served: this.served });
+      const { ended } = this.#pending.follow(cluster, { now: this.#now, served: this.served });
+      for (const operation of ended) this.reported?.ended(operation);
     }
-    for (const operation of this.#operations()) this.#put(lookAt(operation, this.#now));
+    for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
   }
 
   #policiesChanged(): void {
     const now = this.world.fleet.policies;
     for (const { compiled } of this.#policies) {
-      if (!now.some((policy) => policy.compiled.uid === compiled.uid)) this.#asks.forgetPolicy(compiled.uid);
+      if (!now.some((policy) => policy.compiled.uid === compiled.uid))
+        this.#pending.forgetPolicy(compiled.uid);
     }
     for (const { uid, before, after } of editsBetween(this.#policies, now)) {
-      this.#asks.policyEdited(uid, before, after);
+      this.#pending.policyEdited(uid, before, after);
     }
     this.#policies = now;
     this.coverage.know(now.map(({ compiled }) => compiled));
@@ -99,23 +104,24 @@ export class Session {
 
   /** When the pending operation of the Cluster began; `undefined`: there is none. */
   firstAsked(clusterUID: string, hook: HookName): Date | undefined {
-    return this.#asks.get(clusterUID, hook)?.firstAsked;
+    return this.#pending.get(clusterUID, hook)?.firstAsked;
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {
-    const before = this.#asks.get(cluster.metadata.uid, call.hook);
-    const ask = newAsk(call, cluster, this.#now, before);
-    const look = lookAt(this.#operation(cluster, ask), this.#now);
+    const before = this.#pending.get(cluster.metadata.uid, call.hook);
+    const operation = newOperation(call, cluster, this.#now, before);
+    const look = lookAt(this.#inputs(cluster, operation), this.#now);
     this.coverage.see(look.decision);
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
-    if (waits && !hasEnded(ask, cluster, this.served)) {
-      if (before !== undefined && targetVersion(before.call) !== targetVersion(call)) this.#end(before);
+    if (waits && !hasEnded(operation, cluster, this.served)) {
+      if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
+        this.reported?.ended(before);
       this.#put(look);
     }
     return look.decision;
   }
 
-  /** What a request would be answered; changes no state. */
+  /** The answer to a request; changes no state. */
   admit(attempt: Attempt): AdmissionAnswer {
     const found = admitted(this.world.fleet, attempt, this.#now);
     this.coverage.seeAtAdmission(found);
@@ -124,44 +130,48 @@ export class Session {
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const ask = newAsk(call, cluster, this.#now, this.#asks.get(cluster.metadata.uid, call.hook));
-    return spansOf(this.#seen(walk(this.#operation(cluster, ask), this.#now, to)), to);
+    const operation = newOperation(
+      call,
+      cluster,
+      this.#now,
+      this.#pending.get(cluster.metadata.uid, call.hook),
+    );
+    return spansOf(this.#seen(walk(this.#inputs(cluster, operation), this.#now, to)), to);
   }
 
-  *#seen(looks: Iterable<Look<Ask>>): Generator<Look<Ask>> {
+  *#seen(looks: Iterable<Look<PendingOperation>>): Generator<Look<PendingOperation>> {
     for (const look of looks) {
       this.coverage.see(look.decision);
       yield look;
     }
   }
 
-  #put({ asked, decision, at }: Look<Ask>): void {
-    this.#asks.put(asked);
+  #put({ asked, decision, at }: Look<PendingOperation>): void {
+    this.#pending.put(asked);
     this.coverage.see(decision);
     this.reported?.decided(asked, decision, at);
   }
 
-  #end(ask: Ask): void {
-    this.#asks.delete(ask);
-    this.reported?.ended(ask);
-  }
-
-  #operations(): Operation<Ask>[] {
+  #allInputs(): OperationInputs<PendingOperation>[] {
     return this.world.fleet
       .clusters()
-      .flatMap((cluster) => this.#asks.of(cluster.metadata.uid).map((ask) => this.#operation(cluster, ask)));
+      .flatMap((cluster) =>
+        this.#pending.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),
+      );
   }
 
-  #operation(cluster: Cluster, ask: Ask): Operation<Ask> {
+  #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
     const { fleet, usesNow } = this.world;
     const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
     return {
       policies,
       world: fleet.world(cluster),
-      call: { settings: {}, ...ask.call },
-      asked: ask,
-      ...(usesNow && { lookAgain: asOftenAsAsked }),
-      ...(this.reported !== undefined && { alsoAt: (look: Look) => deadlineStep(policies, look) }),
+      call: { settings: {}, ...operation.call },
+      asked: operation,
+      ...(usesNow && { lookAgain: asOftenAsCalled }),
+      ...(this.reported !== undefined && {
+        alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),
+      }),
     };
   }
 }
@@ -169,17 +179,6 @@ export class Session {
 /** Interval for an operation that may proceed. */
 const LOOK_AGAIN_SECONDS = 60;
 
-function asOftenAsAsked({ retryAfterSeconds }: Decision): number {
+function asOftenAsCalled({ retryAfterSeconds }: Decision): number {
   return retryAfterSeconds || LOOK_AGAIN_SECONDS;
-}
-
-/** `policies`: in the order of the trace. */
-function deadlineStep(policies: readonly CompiledPolicy[], { at, decision }: Look): Date | undefined {
-  const next = earliest(
-    policies.map((policy, index) => {
-      const trace = decision.trace[index];
-      return trace && nextStep(policy, trace, at);
-    }),
-  );
-  return next instanceof Date ? next : undefined;
 }

@@ -89,7 +89,7 @@ export interface ExpectSpec {
   readonly nextChange?: string;
 }
 
-/** What the status of a rollout says; Clusters as "namespace/name". */
+/** The expected status of a rollout; Clusters as "namespace/name". */
 export interface RolloutExpectSpec {
   readonly name: string;
   readonly target?: string;

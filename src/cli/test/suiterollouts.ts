@@ -10,7 +10,7 @@ import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../controller/roll
 import { Rollouts } from "../../controller/rollouts.ts";
 import { rolloutTransitions } from "../../controller/rollouttransitions.ts";
 import { about } from "../../operations/call.ts";
-import { isAsked, isPossible } from "../../operations/shows.ts";
+import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
@@ -41,7 +41,7 @@ export class SuiteRollouts {
   readonly #reconciler: RolloutReconciler;
   /** The calls that were held, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
-  /** What policies last said of them. */
+  /** The last decisions of policies about them. */
   #waiting: readonly Waiting[] = [];
   #changedAt: Date;
 
@@ -102,7 +102,7 @@ export class SuiteRollouts {
     return operation !== undefined && this.#selecting(cluster, operation).length > 0;
   }
 
-  /** Objects have changed: brings statuses up to date, and lets begin what may begin at this instant. */
+  /** Objects have changed: brings statuses up to date, and begins what may begin at this instant. */
   async settle(): Promise<void> {
     this.#changedAt = this.#session.now;
     await this.#settle();
@@ -166,7 +166,7 @@ export class SuiteRollouts {
         `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
         "hook",
       );
-    if (!isAsked(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
+    if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
   }
 
   /** An earlier call was held. */
@@ -298,7 +298,7 @@ function withoutBasis({ basis: _, ...decision }: Decision): Decision {
   return decision;
 }
 
-/** What runs, or an upgrade that has ended: it can become unhealthy, or healthy again. */
+/** The running operation, or an upgrade that has ended: it can become unhealthy, or healthy again. */
 function runningOperation({ metadata, progress }: Cluster): Operation | undefined {
   const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, metadata));
   return running ?? (progress?.reconciled === true ? "Upgrade" : undefined);

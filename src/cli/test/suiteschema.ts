@@ -84,7 +84,7 @@ const CALL_FIELDS = {
   },
 };
 
-/** Of a hook, or of a request to the API server. */
+/** A call of a hook, or a request to the API server. */
 const CALL = record(
   {
     ...CALL_FIELDS,

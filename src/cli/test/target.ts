@@ -106,7 +106,7 @@ function insteadOf(wrong: (typeof VERSIONS)[number], hook: HookCall["hook"]): st
   return wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
 }
 
-/** What the call does not say is as Cluster API would call, as far as the Cluster shows it. */
+/** Fields that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);

@@ -1,4 +1,4 @@
-/** What the page asks for: each answer is what another command computes. */
+/** Answers the page's requests: each answer is the result of another command. */
 
 import { Readable } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
@@ -159,7 +159,7 @@ export function hooksOf({ options: { capiVersion } }: Source): readonly string[]
   return HOOK_NAMES.filter((hook) => served.advertised.has(hook));
 }
 
-/** What is wrong with a parameter is told like that of a flag. */
+/** A wrong parameter is reported like a wrong flag. */
 function parsed<T>(read: () => T): T {
   try {
     return read();

@@ -23,7 +23,7 @@ export interface Words {
 }
 
 interface Following {
-  /** What is there at the start. */
+  /** The state at the start. */
   readonly view: PolicyView;
   readonly words: Words;
   /** Called when the API server cannot be read, which is then retried. */
@@ -31,7 +31,7 @@ interface Following {
   readonly signal: AbortSignal;
 }
 
-/** Statuses that change together are told together. */
+/** Statuses that change together are reported together. */
 const GATHER_MS = 300;
 /** Notes depend on the time. */
 const AGAIN_MS = 30_000;

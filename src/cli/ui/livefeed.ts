@@ -1,4 +1,4 @@
-/** What changes in the fleet, for pages that listen: all of it at first, then the differences. */
+/** Sends the fleet's state to pages that listen: all of it at first, then the differences. */
 
 import type { HeldChange, HeldRow, RolloutsChange } from "../../ui/wire.ts";
 

@@ -21,7 +21,7 @@ export interface PageServerOptions {
   readonly token: string;
   readonly files: PageFiles;
   readonly feed: LiveFeed;
-  /** What the page asks for, by path: returns what is sent as JSON. */
+  /** Answers the page's requests, by path; the result is sent as JSON. */
   readonly answers: Readonly<Record<string, (query: Query) => unknown>>;
   /** The one thing that is sent to the server: a file whose effect is computed and kept nowhere. */
   readonly simulate: (query: Query, text: string) => Promise<unknown>;

@@ -23,7 +23,7 @@ interface Rollout extends HookRollout {
   readonly source: SourceObject;
 }
 
-/** What Cluster API asks while an upgrade runs, and waits for. */
+/** The hooks that Cluster API calls, and waits for, while an upgrade runs. */
 const WITHIN_UPGRADE: readonly HookName[] = [
   "BeforeControlPlaneUpgrade",
   "AfterControlPlaneUpgrade",

@@ -39,7 +39,7 @@ function meant(word: string, words: readonly string[]): string {
   return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
 }
 
-/** What keeps a command from knowing which policy an object is, or whose Clusters it is about. */
+/** Problems that keep a command from knowing which policy an object is, or whose Clusters it is about. */
 export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object);

@@ -1,4 +1,4 @@
-/** What to type instead of a value that does not fit the schema. */
+/** Suggests what to type instead of a value that does not fit the schema. */
 
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";

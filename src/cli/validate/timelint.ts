@@ -151,7 +151,7 @@ const MAX_STEPS = 3000;
 function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
   const [first, ...others] = windows;
   const compiled = windows.map(({ spec }) => compileWindow(spec));
-  // A window that never opens is told on its own.
+  // A window that never opens is a finding of its own.
   if (first === undefined || others.length === 0) return [];
   if (compiled.some((window) => window.nextOpen(now) === undefined) || meets(compiled, now) !== false)
     return [];

@@ -114,7 +114,7 @@ function describe({ target, args }: { target: Type | undefined; args: readonly T
   return target === undefined ? `(${list})` : `${target.kind}.(${list})`;
 }
 
-/** What is wrong with the literal arguments of a call; `undefined` if nothing is, or if there are none. */
+/** Finds a mistake in the literal arguments of a call; `undefined`: none. */
 export function argumentProblem(expr: Expr, { function: name, target, args }: Call): string | undefined {
   const literals = args.map(stringLiteral);
   const check = LITERAL_ARGUMENTS[name];

@@ -145,7 +145,7 @@ export function compilePattern(pattern: string): RE2JS {
   return patterns.get(pattern);
 }
 
-/** What is wrong with a regular expression; `undefined` if it is valid. */
+/** Finds a mistake in a regular expression; `undefined` if it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   if (patternWeight(pattern) > MAX_PATTERN_WEIGHT) return `the pattern ${found(pattern)} repeats too much`;
   try {

@@ -70,7 +70,7 @@ function wallTime(time: Date, zone: string): Date {
   return new Date(time.getTime() + (sign === "-" ? -offset : offset));
 }
 
-/** What is wrong with the time zone of a calendar function; `undefined` if it has a clock. */
+/** Finds a mistake in the time zone of a calendar function; `undefined` if it has a clock. */
 export function calendarZoneProblem(zone: string): string | undefined {
   return OFFSET.test(zone) ? undefined : zoneProblem(zone);
 }
@@ -89,7 +89,7 @@ function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSp
   return { timeZone, allow: [{ schedule, duration }] };
 }
 
-/** What is wrong with the arguments of inWindow(); `undefined` if it can be computed. */
+/** Finds a mistake in the arguments of inWindow(); `undefined` if it can be computed. */
 export function windowArgumentsProblem(args: WindowArguments): string | undefined {
   const [problem] = windowProblems(windowSpec(args));
   return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;

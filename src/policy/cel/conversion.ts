@@ -27,7 +27,7 @@ interface Misfit {
   readonly position: number;
 }
 
-/** What a call is given: the type of its target, and those of its arguments. */
+/** The types of a call's target and arguments. */
 export interface Given {
   readonly target: Type | undefined;
   readonly args: readonly Type[];

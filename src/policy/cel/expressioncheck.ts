@@ -37,7 +37,7 @@ export interface Suspicion extends Finding {
   readonly requestField?: string;
 }
 
-/** What is known at one position in the expression. */
+/** The knowledge at one position in the expression. */
 interface Place {
   readonly scope: Readonly<Record<string, Type>>;
   readonly facts: Facts;

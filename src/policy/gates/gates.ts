@@ -17,7 +17,7 @@ export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
   return atOnce(compileGateInSteps(spec, { policy, asks: MAX_ASKS }));
 }
 
-/** What a gate needs to know about its policy. */
+/** The facts about its policy that a gate needs. */
 interface Surroundings {
   readonly policy: PolicyRef;
   /** How often a search in a window may ask its entries. */

@@ -27,7 +27,7 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly count: Count;
   readonly lookSteps: number;
-  /** What the gate waits for, without names that depend on the Cluster. */
+  /** Says what the gate waits for, without names that depend on the Cluster. */
   readonly condition: string;
   /** The same in full, where that is longer. */
   readonly conditionInFull?: string;
@@ -110,7 +110,7 @@ function lookStepsOf({ selector }: ObjectGateSpec): number {
   return 1 + labels / 3;
 }
 
-/** What is read before a release; nothing, if the gate cannot be evaluated. */
+/** The objects to read before a release; none if the gate is not evaluable. */
 function queries(gate: CompiledObjectGate, situation: Situation): readonly ObjectQuery[] {
   const name = nameOf(gate, situation);
   if (typeof name === "object") return [];

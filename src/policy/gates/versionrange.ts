@@ -6,7 +6,7 @@ import { found } from "../validation/fieldmessage.ts";
 /** Two versions with a hyphen but no spaces: npm reads the second one as a pre-release name. */
 const HYPHEN_WITHOUT_SPACES = /\d-v?\d+\.\d+/;
 
-/** What is wrong with a range; `undefined` if it is valid. */
+/** Finds a mistake in a range; `undefined` if it is valid. */
 export function rangeProblem(range: string): string | undefined {
   const hint = syntaxHint(range);
   if (hint !== undefined) return `found ${found(range)}: ${hint}`;

@@ -1,4 +1,4 @@
-/** What a rule says at admission and its author perhaps does not expect. */
+/** Warns of what a rule does at admission and its author perhaps does not expect. */
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import type { FieldError } from "./schema.ts";

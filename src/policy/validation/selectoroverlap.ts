@@ -1,4 +1,4 @@
-/** What two label selectors have in common, for every set of labels that there could be. */
+/** Compares two label selectors over every possible set of labels. */
 
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
 import { compileSelector, type Labels } from "../selector.ts";

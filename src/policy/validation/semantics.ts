@@ -57,7 +57,7 @@ export function isSound(path: string, errors: readonly FieldError[]): boolean {
   return !errors.some((each) => isWithin(each.path, path) || isWithin(path, each.path));
 }
 
-/** What shares the limits of one object. */
+/** The parts of one object that share its limits. */
 export interface Together {
   readonly path: string;
   readonly rules: readonly { readonly rule: RuleSpec; readonly path: string }[];
@@ -232,7 +232,7 @@ function outlives(gate: MetadataGateSpec, { hooks }: RuleSpec, path: string): Se
   return { errors: [], warnings: [{ path, id: "unbound-approval", message }] };
 }
 
-/** What ties an approval to one operation, which depends on the hook. */
+/** The values that bind an approval to one operation, which depend on the hook. */
 function binding(hooks: readonly HookName[]): string {
   if (hooks.every((hook) => hook.includes("Upgrade")))
     return "`valueFrom: TargetVersion` binds it to one upgrade";

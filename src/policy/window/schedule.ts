@@ -63,7 +63,7 @@ const ITEM =
 
 class ScheduleError extends Error {}
 
-/** What is wrong with a schedule; `undefined` if it is valid. */
+/** Finds a mistake in a schedule; `undefined` if it is valid. */
 export function scheduleProblem(text: string): string | undefined {
   try {
     parseFields(text);

@@ -38,7 +38,7 @@ const AREAS =
 let zoneNames: readonly string[] | undefined;
 let goodZones: Set<string> | undefined;
 
-/** What is wrong with the name of a time zone; `undefined` if it has a clock. */
+/** Finds a mistake in the name of a time zone; `undefined` if it has a clock. */
 export function zoneProblem(zone: string): string | undefined {
   zoneNames ??= ["UTC", ...Intl.supportedValuesOf("timeZone")];
   goodZones ??= new Set(zoneNames.filter((name) => name === "UTC" || AREAS.test(name)));

@@ -30,7 +30,7 @@ interface Request {
 }
 
 /** As the API server does with failurePolicy Fail: a false condition leaves the request out, an error refuses it. */
-function isAsked({ oldObject, object }: Request): boolean | "refused" {
+function isAwaited({ oldObject, object }: Request): boolean | "refused" {
   const operation = object === undefined ? "DELETE" : oldObject === undefined ? "CREATE" : "UPDATE";
   const variables = { request: { operation }, object: object ?? null, oldObject: oldObject ?? null };
   const results = conditions.map(({ holds }) => holds(variables as Parameters<typeof holds>[0]));
@@ -76,7 +76,7 @@ test("a request that the API server leaves out begins no operation", () => {
       ...(oldObject && { before: viewCluster(oldObject) }),
       ...(object && { after: viewCluster(object) }),
     });
-    const is = isAsked(request);
+    const is = isAwaited(request);
     if (attempt !== undefined) assert.equal(is, true, JSON.stringify(request));
     if (is === false) left += 1;
     else asked += 1;
@@ -88,5 +88,5 @@ test("a request that the API server leaves out begins no operation", () => {
 test("an update that leaves the version is left out", () => {
   const before = objectOf({}, { topology: { version: "v1.34.0" } });
   const after = objectOf({ labels: { a: "b" } }, { topology: { version: "v1.34.0", variables: [] } });
-  assert.equal(isAsked({ oldObject: before, object: after }), false);
+  assert.equal(isAwaited({ oldObject: before, object: after }), false);
 });

@@ -3,7 +3,7 @@
 import { FINALIZER } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { Reconciler, type ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import { PolicyReconciler, type PolicyReconcilerOptions } from "../../../src/controller/policyreconciler.ts";
 import { hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { type Fixture, silent } from "./fixtures.ts";
 import type { PolicyWriter } from "../../../src/controller/ports.ts";
@@ -41,9 +41,9 @@ function apiServer(over: Partial<PolicyWriter> = {}): PolicyWriter {
 export function reconcilerOf(
   { store }: Fixture,
   writer: Partial<PolicyWriter> = {},
-  over: Partial<ReconcilerOptions> = {},
-): Reconciler {
-  return new Reconciler({
+  over: Partial<PolicyReconcilerOptions> = {},
+): PolicyReconciler {
+  return new PolicyReconciler({
     store,
     writer: apiServer(writer),
     objects: NO_OBJECTS,

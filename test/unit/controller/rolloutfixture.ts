@@ -3,7 +3,7 @@
 import { servedHooks } from "../../../src/api/hookcatalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import type { AskRequest, Lister } from "../../../src/controller/ports.ts";
+import type { DecisionRequest, Lister } from "../../../src/controller/ports.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
 import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
@@ -183,7 +183,7 @@ export function replicaOf({
 
 const CALL = { hook: "BeforeClusterUpgrade", toKubernetesVersion: TARGET } as const;
 
-export function requestOf(cluster: Cluster, call: AskRequest["call"] = CALL): AskRequest {
+export function requestOf(cluster: Cluster, call: DecisionRequest["call"] = CALL): DecisionRequest {
   return { call, cluster };
 }
 

@@ -257,7 +257,7 @@ test("what is remembered of policies that are gone does not pile up", () => {
   }
   passTo(fixture, at("+50m"));
   const [step] = fixture.transitions;
-  assert.equal(step?.type === "DeadlineStep" && step.ask.rules.size, 1);
+  assert.equal(step?.type === "DeadlineStep" && step.operation.rules.size, 1);
 });
 
 test("what others have recorded is no result of this replica, and is forgotten with the Cluster", () => {

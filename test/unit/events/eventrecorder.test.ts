@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Logger } from "../../../src/api/logger.ts";
-import { newAsk } from "../../../src/operations/operation.ts";
+import { newOperation } from "../../../src/operations/operation.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { EventRecorder } from "../../../src/events/eventrecorder.ts";
@@ -18,7 +18,7 @@ const deadline: Transition = {
   policy,
   policyUID: "uid-protect",
   rule: "r",
-  ask: newAsk(DELETE, cluster(), NOW, undefined),
+  operation: newOperation(DELETE, cluster(), NOW, undefined),
   step: 80,
   deadlineAt: at("+1h"),
   releases: true,
@@ -268,7 +268,7 @@ describe("the text", () => {
     assert.equal(new Set(ids).size, ids.length);
     const asked = {
       ...deadline,
-      ask: newAsk(DELETE, cluster({ resourceVersion: "7" }), at("-1h"), undefined),
+      operation: newOperation(DELETE, cluster({ resourceVersion: "7" }), at("-1h"), undefined),
     };
     assert.equal(describeTransition(asked).identity, describeTransition(deadline).identity);
   });
@@ -374,7 +374,7 @@ describe("the recorder", () => {
   function many(count: number): Transition[] {
     return Array.from({ length: count }, (_, n) => ({
       ...deadline,
-      ask: newAsk(DELETE, cluster({ name: `c${n}`, uid: `uid-c${n}` }), NOW, undefined),
+      operation: newOperation(DELETE, cluster({ name: `c${n}`, uid: `uid-c${n}` }), NOW, undefined),
     }));
   }
 
@@ -409,7 +409,7 @@ describe("the recorder", () => {
     const inNamespace = (n: number): Transition[] =>
       many(101).map((transition, i) => ({
         ...transition,
-        ask: newAsk(DELETE, cluster({ namespace: `ns${n}` }), NOW, undefined),
+        operation: newOperation(DELETE, cluster({ namespace: `ns${n}` }), NOW, undefined),
         policyUID: `uid-${n}-${i}`,
       }));
     const causes = Array.from({ length: 10 }, (_, n) => inNamespace(n)).flat();

@@ -177,7 +177,7 @@ export class Fleet implements System {
       name: `${replica.name} is killed`,
       own: false,
       run: () => {
-        if (replica.isAsked) this.#call = undefined;
+        if (replica.isAwaited) this.#call = undefined;
         this.#late.push(...replica.stop());
         this.replicas[index] = this.#start(replica.name);
       },

@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { HookName } from "../../../src/api/runtimehooks.ts";
-import { AskSet } from "../../../src/operations/operations.ts";
+import { PendingOperations } from "../../../src/operations/operations.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { Reconciler } from "../../../src/controller/reconciler.ts";
+import { PolicyReconciler } from "../../../src/controller/policyreconciler.ts";
 import { DecisionStore } from "../../../src/controller/decisionstore.ts";
 import { AnswerLog } from "../../../src/hooks/answerlog.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hookhandler.ts";
@@ -44,7 +44,7 @@ export interface Surroundings {
 }
 
 /** The set in which a store has looked last. */
-const looked: { in?: AskSet } = {};
+const looked: { in?: PendingOperations } = {};
 
 /** Time passes only where a model says so, and a spec is compiled once. For a thread of its own. */
 export function stopClocks(): void {
@@ -55,8 +55,8 @@ export function stopClocks(): void {
   let ms = 0;
   performance.now = () => (ms += 10_000);
   // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
-  const { get } = AskSet.prototype;
-  AskSet.prototype.get = function spied(...args) {
+  const { get } = PendingOperations.prototype;
+  PendingOperations.prototype.get = function spied(...args) {
     looked.in = this;
     return get.apply(this, args);
   };
@@ -115,8 +115,8 @@ export class Replica {
   readonly #clock: Clock;
   readonly #watches: Watches;
   readonly #store: DecisionStore;
-  readonly #asks: AskSet;
-  readonly #reconciler: Reconciler;
+  readonly #asks: PendingOperations;
+  readonly #reconciler: PolicyReconciler;
   readonly #handler: HookHandler;
   readonly #reconciles: boolean;
   readonly #ready = new Set<string>();
@@ -158,7 +158,7 @@ export class Replica {
       onDemands: () => undefined,
     });
     this.#asks = asksOf(this.#store, hook, clock.now);
-    this.#reconciler = new Reconciler({
+    this.#reconciler = new PolicyReconciler({
       ...common,
       store: this.#store,
       writer: adapter,
@@ -255,7 +255,7 @@ export class Replica {
       }));
   }
 
-  get isAsked(): boolean {
+  get isAwaited(): boolean {
     return this.#call !== undefined;
   }
 
@@ -388,7 +388,7 @@ export class Replica {
 }
 
 /** A store shows nobody what it was asked; as long as it is empty, a decision looks that up and changes nothing. */
-function asksOf(store: DecisionStore, hook: HookName, now: Date): AskSet {
+function asksOf(store: DecisionStore, hook: HookName, now: Date): PendingOperations {
   const cluster = viewCluster({ metadata: { name: "none", uid: "none", resourceVersion: "" } });
   delete looked.in;
   const world = { cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] };

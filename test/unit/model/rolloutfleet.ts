@@ -80,7 +80,7 @@ export class RolloutFleet implements System {
       for (const object of objects) this.api.put(plural, object);
     for (const name of ["A", "B"]) this.#replicas.push(this.#start(name));
     for (const replica of this.#replicas) {
-      for (const name of this.#names()) if (this.#isAsked(replica, name)) replica.asked(keyOf(name));
+      for (const name of this.#names()) if (this.#isAwaited(replica, name)) replica.asked(keyOf(name));
       replica.rest();
     }
     this.#begun = true;
@@ -241,13 +241,13 @@ export class RolloutFleet implements System {
     }
     if (call !== undefined || !this.waits(name)) return [];
     return this.#replicas
-      .filter((replica) => this.#isAsked(replica, name))
+      .filter((replica) => this.#isAwaited(replica, name))
       .map((replica) =>
         own(`Cluster API asks ${replica.name} about ${name}`, () => this.#ask(replica, name)),
       );
   }
 
-  #isAsked({ name: replica }: RolloutReplica, name: string): boolean {
+  #isAwaited({ name: replica }: RolloutReplica, name: string): boolean {
     return this.scenario.asks?.[name]?.includes(replica) ?? true;
   }
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { AskRequest } from "../../../src/controller/ports.ts";
+import type { DecisionRequest } from "../../../src/controller/ports.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
@@ -285,13 +285,13 @@ export class RolloutReplica {
     });
   }
 
-  #requestFor(key: string): AskRequest {
+  #requestFor(key: string): DecisionRequest {
     const cluster = viewCluster(this.#surroundings.api.get("clusters", key));
     const toKubernetesVersion = cluster.topology?.version ?? "";
     return { call: { hook: HOOK, fromKubernetesVersion: "v1.34.0", toKubernetesVersion }, cluster };
   }
 
-  #holds(request: AskRequest): boolean {
+  #holds(request: DecisionRequest): boolean {
     const { cluster } = request;
     return this.rollouts.ask(request, released(this.clusters.get(keyOf(cluster.metadata)) ?? cluster)).holds;
   }

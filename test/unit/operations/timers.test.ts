@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import { adoptTimers, forgetPolicy, remember } from "../../../src/operations/timers.ts";
-import { type Asked, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
+import { type OperationState, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
 import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
 
@@ -14,7 +14,7 @@ const approval: GateSpec = { name: "approved", annotation: { key: APPROVED } };
 const soak: GateSpec = { name: "soak", wait: { duration: "10m" } };
 const deadline = { after: "1h", onExpiry: "Allow" } as const;
 
-const asked = (timers?: RuleTimers): Asked => ({
+const asked = (timers?: RuleTimers): OperationState => ({
   firstAsked: NOW,
   rules: new Map(timers === undefined ? [] : [[KEY, timers]]),
 });

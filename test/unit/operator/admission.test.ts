@@ -11,29 +11,29 @@ import { serving, WIDGET } from "../objects/objectlab.ts";
 /** From when it is asked: other files may run for minutes before this one in one process. */
 const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
-interface Asked {
+interface OperationState {
   readonly kind: string;
   readonly spec: { readonly resourceAttributes: { readonly verb: string } };
 }
 
 interface Lab {
   readonly reviewer: ApiServerReviewer;
-  readonly asked: Asked[];
+  readonly asked: OperationState[];
 }
 
 /** Discovery of Widgets, and access reviews answered by `decide`. */
 async function reviewerOf(
   t: TestContext,
-  decide: (asked: Asked) => unknown = () => ({ allowed: true }),
+  decide: (asked: OperationState) => unknown = () => ({ allowed: true }),
   discovery = serving(),
 ): Promise<Lab> {
   const { server, client } = await startLab(t);
-  const asked: Asked[] = [];
+  const asked: OperationState[] = [];
   server.always("other", (request: Recorded, response) => {
     if (!/^\/apis\/authorization.k8s.io\/v1\/(self)?subjectaccessreviews$/.test(request.path)) {
       return discovery(request, response);
     }
-    const review: Asked = JSON.parse(request.body);
+    const review: OperationState = JSON.parse(request.body);
     asked.push(review);
     // Stored nowhere: without name and resourceVersion.
     json(response, 201, { ...review, metadata: {}, status: decide(review) });

@@ -6,7 +6,7 @@ import { HOOK_NAMES, type HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { compileOverride } from "../../../src/policy/override.ts";
 import type { ObjectReader, WatchedObject } from "../../../src/policy/objects.ts";
-import type { Asked, RuleTimers, World } from "../../../src/policy/world.ts";
+import type { OperationState, RuleTimers, World } from "../../../src/policy/world.ts";
 import { timerKey } from "../../../src/policy/world.ts";
 import {
   cluster,
@@ -224,7 +224,7 @@ const timers = fc
     ...(gatesMetSince && { gatesMetSince }),
   }));
 const KEYS = ["p0", "p1", "p2", "p3"].flatMap((uid) => ["r0", "r1", "r2"].map((name) => timerKey(uid, name)));
-const asked: fc.Arbitrary<Asked> = fc
+const asked: fc.Arbitrary<OperationState> = fc
   .tuple(fc.integer({ min: -60, max: 0 }).map(minutes), fc.array(timers, { minLength: 12, maxLength: 12 }))
   .map(([firstAsked, all]) => ({ firstAsked, rules: new Map(KEYS.map((each, n) => [each, all[n] ?? {}])) }));
 

@@ -10,7 +10,7 @@ import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
 import { remember } from "../../../src/operations/timers.ts";
-import type { Asked, World } from "../../../src/policy/world.ts";
+import type { OperationState, World } from "../../../src/policy/world.ts";
 import { mutatedObject, validPolicy } from "../../corpus/arbitraries.ts";
 import { compiled, hookPolicy, NOW } from "../builders.ts";
 import * as any from "./decidearbitraries.ts";
@@ -41,7 +41,7 @@ function judge(
 
 /** What is remembered after a decision. */
 function after(policies: readonly PolicyObject[], at: World, decision: Decision, now: Date): World {
-  const asked: Asked = at.asked ?? { firstAsked: now, rules: new Map() };
+  const asked: OperationState = at.asked ?? { firstAsked: now, rules: new Map() };
   return { ...at, asked: remember(asked, policies.map(compileOnce), decision.trace) };
 }
 

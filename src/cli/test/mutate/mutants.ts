@@ -73,7 +73,7 @@ function mutating({ kind, policy, place, served }: Origin): Mutated["mutantOf"] 
   };
 }
 
-/** What the API server refuses cannot come to be by mistake. */
+/** A change that the API server refuses cannot be a mistake in a policy. */
 function isValid(kind: PolicyKind, object: RawObject, served: ServedHooks): boolean {
   const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
   return errors.length + notEnforceable.length === 0;

@@ -36,7 +36,7 @@ export async function testMutants(suites: readonly Suite[], flags: MutationFlags
   throw new CommandError(FAILED);
 }
 
-/** What is not known is not enough. */
+/** An unknown score misses the target. */
 function missedTarget(result: MutationResult, failUnder: number | undefined): string | undefined {
   if (failUnder === undefined) return undefined;
   const score = scoreOf(result);

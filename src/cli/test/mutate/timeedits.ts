@@ -9,7 +9,7 @@ export function halved(duration: string): string | undefined {
   return ms === undefined || ms < 2000 ? undefined : durationText(Math.floor(ms / 2000) * 1000);
 }
 
-/** Of `from` and `to`; `undefined`: the text is no instant. */
+/** Moves `from` or `to`; `undefined`: the text is no instant. */
 export function hourLater(instant: string): string | undefined {
   const at = new Date(instant).getTime();
   return Number.isNaN(at) ? undefined : new Date(at + HOUR_MS).toISOString().replace(".000Z", "Z");

@@ -39,7 +39,7 @@ export function marksOf(
 
 type MetadataGate = readonly [field: MetadataField, spec: MetadataGateSpec];
 
-/** Of several alternatives, each one that does not hold is absent; which of them held is not told. */
+/** Each alternative that does not hold is absent; the audit log does not tell which of them held. */
 function metadataGates(gate: Partial<GateSpec>, holds: boolean): MetadataGate[] {
   const { annotation, label, anyOf = [] } = gate;
   const own: MetadataGate[] = [

@@ -78,7 +78,7 @@ class Recorder {
   readonly #fleet: Fleet;
   /** Those that no answer has known yet, by name. */
   readonly #overrides: Map<string, RawObject>;
-  /** What the steps before have set, by object, field and key. */
+  /** The values that earlier steps have set, by object, field and key. */
   readonly #marks = new Map<string, string | null>();
   readonly #deleted = new Set<string>();
 
@@ -206,7 +206,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Ans
   });
 }
 
-/** What decides: the first rule that holds, blocked before not evaluable, and its first gate that does not. */
+/** What decides is the first rule that holds, blocked before not evaluable, and its first gate that does not hold. */
 function expectationOf(answer: Answered): ExpectSpec {
   const { verdict, decision } = answer;
   const expected = requestOf(answer) === undefined ? verdict : "Denied";

@@ -30,7 +30,7 @@ interface Pair {
 
 export async function verify(recorded: Recorded, { run, problemOf }: Verifier): Promise<Verified> {
   const unrepeated: Unrepeated[] = [];
-  /** What a step changes, later steps depend on. */
+  /** Later steps depend on what a step changes. */
   const giveUp = ({ step, answer }: Pair, why: string): Pair => {
     if (answer !== undefined) unrepeated.push({ answer, why });
     const { expect: _, ...rest } = step;

@@ -296,7 +296,7 @@ test("the plan says why Cluster API calls no extension, and that a status leaves
 test("a hook that is named is approved before Cluster API asks", () => {
   const given = plan([policy("d", [annotation()], DELETE, false)], DELETE);
   assert.deepEqual(
-    [marks(given), given.operations[0]?.ask],
+    [marks(given), given.operations[0]?.pending],
     [["Cluster annotation example.com/ok=true"], undefined],
   );
   assert.deepEqual(plan([policy("d", [annotation()], DELETE, false)]).operations, []);

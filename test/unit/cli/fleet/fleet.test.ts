@@ -173,7 +173,7 @@ test("what waits is in the rows of policies, once, since it was asked first; of 
     const world = fleet([rawCluster({ uid: "u1", ...metadata }), ...rows]);
     return world
       .clusters()
-      .flatMap((cluster) => world.asked(cluster))
+      .flatMap((cluster) => world.pendingOperations(cluster))
       .map(({ call: { hook }, firstAsked }) => [hook, firstAsked.toISOString()] as const);
   };
   assert.deepEqual(waiting({}), [["BeforeClusterUpgrade", "2026-11-20T11:00:00.000Z"]]);
@@ -192,7 +192,7 @@ test("what the Cluster shows to have gone on does not wait any more", () => {
   ]);
   const [cluster] = world.clusters();
   assert.ok(cluster !== undefined);
-  assert.deepEqual(world.asked(cluster), []);
+  assert.deepEqual(world.pendingOperations(cluster), []);
 });
 
 test("a Namespace of a file has the label that the API server gives it, for selectors, gates and objects", () => {

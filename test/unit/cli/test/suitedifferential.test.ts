@@ -7,7 +7,7 @@ import type { HookPolicySpec } from "../../../../src/api/hookpolicy.ts";
 import type { HookCall } from "../../../../src/api/runtimehooks.ts";
 import { Session } from "../../../../src/cli/test/session.ts";
 import { SuiteWorld } from "../../../../src/cli/test/suiteworld.ts";
-import { isAsked } from "../../../../src/operations/shows.ts";
+import { isAwaited } from "../../../../src/operations/shows.ts";
 import type { PolicyObject } from "../../../../src/controller/policyset.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
@@ -100,7 +100,8 @@ function ofStore(objects: PolicyObject[]): Told {
           fixture.store.wake();
         }
       }
-      if (!("call" in told) || !isAsked(told.call.hook, viewCluster(raw.object), ALL_HOOKS)) return undefined;
+      if (!("call" in told) || !isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS))
+        return undefined;
       const request = { call: told.call, cluster: viewCluster(raw.object) };
       const { basis: _, ...decision } = fixture.store.answers.ask(request, fixture.clock.now);
       return decision;
@@ -131,7 +132,7 @@ function ofSuite(objects: PolicyObject[]): Told {
       if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
       const cluster = world.fleet.cluster("team-a", "prod-1");
       // A suite takes every call for Cluster API's; the operator, only what the Cluster itself confirms.
-      const wanted = "call" in told && isAsked(told.call.hook, viewCluster(raw.object), ALL_HOOKS);
+      const wanted = "call" in told && isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS);
       return wanted && cluster !== undefined ? session.ask(cluster, told.call) : undefined;
     },
   };

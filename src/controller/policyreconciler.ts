@@ -16,7 +16,7 @@ import type { PolicyWriter, Unavailable } from "./ports.ts";
 import { knownOf } from "./known.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-export interface ReconcilerOptions {
+export interface PolicyReconcilerOptions {
   readonly store: DecisionStore;
   readonly writer: PolicyWriter;
   readonly log: Logger;
@@ -43,11 +43,11 @@ const WRITE_INTERVAL_MS = 1000;
 const MAX_BEHIND_MS = 5000;
 const MAX_CONFLICTS = 5;
 
-export class Reconciler {
-  readonly #options: ReconcilerOptions;
+export class PolicyReconciler {
+  readonly #options: PolicyReconcilerOptions;
   readonly #written = new Map<string, number>();
 
-  constructor(options: ReconcilerOptions) {
+  constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
   }
 

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { FINALIZER, type HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import type { ReconcilerOptions } from "../../../src/controller/reconciler.ts";
+import type { PolicyReconcilerOptions } from "../../../src/controller/policyreconciler.ts";
 import type { StatusInput } from "../../../src/controller/policystatus.ts";
 import type { Transition } from "../../../src/controller/transitions.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace, NOW, rule } from "../builders.ts";
@@ -75,7 +75,7 @@ describe("the status", () => {
     const fixture = storeWith({ policies: [hookPolicy()] });
     const told: Transition[] = [];
     let because: StatusInput["notCalled"] = { reason: "NotRegistered", message: "nobody asks" };
-    const over: Partial<ReconcilerOptions> = {
+    const over: Partial<PolicyReconcilerOptions> = {
       notCalled: () => because,
       onTransition: (transition) => told.push(transition),
     };
