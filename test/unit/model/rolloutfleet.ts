@@ -339,9 +339,7 @@ export class RolloutFleet implements System {
   }
 
   isMarked(name: string): boolean {
-    return (
-      this.api.get("clusters", keyOf(name))?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined
-    );
+    return this.#cluster(name)?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined;
   }
 
   waits(name: string): boolean {
