@@ -54,6 +54,8 @@ const REFRESH_MS = 50;
 const REFRESH_SHARE = 20;
 /** Where nothing has changed but the time. */
 const REST_MS = 2000;
+/** A slot that is given back sooner was not unused: another rollout refused the Cluster. */
+const UNUSED_MS = 60_000;
 
 export class RolloutEntry {
   readonly queue = new RolloutQueue();
@@ -91,12 +93,23 @@ export class RolloutEntry {
 
   set(object: HookRollout): void {
     const isSame = isSameSpec(this.#object, object);
+    this.#putBehind(object.status);
     this.#object = object;
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
     if (isSame) return;
     this.#compiled = compileRollout(object);
     this.#members = new WeakMap();
+  }
+
+  /** Every replica sees which slots ended unused, and may be the one that is asked next. */
+  #putBehind({ running = [] }: HookRolloutStatus = {}): void {
+    const { now, nowMs } = this.#world;
+    const kept = new Set(running.map(({ uid }) => uid));
+    for (const { uid, markedAt, renewedAt } of this.status?.running ?? []) {
+      if (kept.has(uid) || markedAt !== undefined) continue;
+      if (now().getTime() - Date.parse(renewedAt) >= UNUSED_MS) this.queue.putBehind(uid, nowMs());
+    }
   }
 
   /** Of a Cluster, or of its namespace. */

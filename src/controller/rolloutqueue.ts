@@ -39,7 +39,7 @@ export class RolloutQueue {
 
   /** It had its slot and never began: all others go first. */
   putBehind(uid: string, nowMs: number): void {
-    if (this.#asked.has(uid)) this.#behindUntil.set(uid, nowMs + BEHIND_MS);
+    this.#behindUntil.set(uid, nowMs + BEHIND_MS);
   }
 
   forget(uid: string): void {
@@ -84,13 +84,19 @@ export class RolloutQueue {
     this.#order = ordered;
     this.#mayBegin = mayBegin;
     this.#forgetSilent(nowMs - graceMs);
+    for (const [uid, until] of this.#behindUntil) if (until <= nowMs) this.#behindUntil.delete(uid);
   }
 
+  /** Who was put behind stays so: another extension may have Cluster API ask seldom. */
   #forgetSilent(since: number): void {
     const silent = [...this.#asked].filter(([, at]) => at < since);
     if (silent.length === 0) return;
     const waiting = new Set(this.#order.map(({ member }) => member.metadata.uid));
-    for (const [uid] of silent) if (!waiting.has(uid)) this.forget(uid);
+    for (const [uid] of silent) {
+      if (waiting.has(uid)) continue;
+      this.#asked.delete(uid);
+      this.#turnSince.delete(uid);
+    }
   }
 
   isAsking(uid: string, since: number): boolean {

@@ -194,9 +194,7 @@ export class RolloutReconciler {
           const cluster = await api.findCluster(claim.namespace, claim.name);
           const since = this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
-          if (!this.#hasEnded(entry, claim, cluster, isOld)) return;
-          ended.add(claim.uid);
-          if (claim.markedAt === undefined) entry.queue.putBehind(claim.uid, nowMs());
+          if (this.#hasEnded(entry, claim, cluster, isOld)) ended.add(claim.uid);
         }),
       );
     }

@@ -23,10 +23,17 @@ async function isReady(name: string): Promise<void> {
   );
 }
 
+interface PlannedCluster {
+  readonly name: string;
+  readonly stage: string;
+  readonly begins: string;
+  readonly ends: string;
+}
+
 /** As `rollout plan -o json` prints it. */
 interface Planned {
   readonly stages: readonly { readonly name: string; readonly clusters: number }[];
-  readonly clusters: readonly { readonly name: string; readonly stage: string }[];
+  readonly clusters: readonly PlannedCluster[];
   readonly never: readonly string[];
 }
 
@@ -156,16 +163,14 @@ function keptTo(plan: Planned, { begins, ends, begun, sights }: FleetObserver, r
       ["production", 4],
     ],
   );
-  const limits = new Map([
-    ["canary", 4],
-    ["staging", 2],
-    ["production", 1],
-  ]);
+  const limits = atOnce(plan);
+  assert.deepEqual(Object.fromEntries(limits), { canary: 4, staging: 2, production: 1 });
   for (const { running } of sights)
     for (const [stage, limit] of limits)
       assert.ok(running.filter(({ wave }) => wave === stage).length <= limit, stage);
   // A Cluster that asks a moment later may be overtaken by as many as have a slot beside it.
   const planned = plan.clusters.map(({ name }) => name);
+  assert.deepEqual(begun.toSorted(), planned.toSorted());
   begun.forEach((name, place) => {
     const stage = stageOf.get(name) ?? "";
     const waiting = planned
@@ -186,6 +191,14 @@ function keptTo(plan: Planned, { begins, ends, begun, sights }: FleetObserver, r
     // The status counts in whole seconds, and the observer looks ten times a second.
     assert.ok(first - last > 3500, `${name} began ${first - last} ms after ${previous?.name}`);
   });
+}
+
+/** By stage: how many Clusters the plan upgrades at the same time. */
+function atOnce({ stages, clusters }: Planned): ReadonlyMap<string, number> {
+  const runs = ({ begins, ends }: PlannedCluster, at: string): boolean => begins <= at && at < ends;
+  const most = (own: readonly PlannedCluster[]): number =>
+    Math.max(...own.map(({ begins }) => own.filter((each) => runs(each, begins)).length));
+  return new Map(stages.map(({ name }) => [name, most(clusters.filter(({ stage }) => stage === name))]));
 }
 
 /** Each stage is open, soaks and passes, one after the other. */

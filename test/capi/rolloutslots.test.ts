@@ -2,10 +2,22 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
+import type { HookRolloutStatus } from "../../src/api/hookpolicy.ts";
+import { OK_TO_DELETE_ANNOTATION } from "../../src/api/meta.ts";
+import { ApiError, type Ref } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { deleteCluster, topologyMessage, upgrade, waitUntilGone } from "../controlplane/lab.ts";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  topologyMessage,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
+import { CLUSTER_API } from "../controlplane/labkinds.ts";
 import { startTinyExtension } from "../controlplane/tinyextension.ts";
-import { type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+import { askedAgain, isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
 import { applyRollout, createFleet, FleetObserver, rolloutStatus, waitForRollout } from "./rolloutfleet.ts";
 
 const UPGRADE = "BeforeClusterUpgrade";
@@ -98,4 +110,96 @@ describe("a slot is given back", { concurrency: true }, () => {
     });
     assert.deepEqual([observer.begun, observer.most], [["gone-0", "gone-1"], 1]);
   });
+
+  test("when a deletion has ended; an override needs none, and no Cluster does when the rollout is gone", async () => {
+    const { cp } = fleet;
+    const namespace = "deletions";
+    const names = ["gone-0", "gone-1", "gone-2", "gone-3"];
+    const begun = async (): Promise<readonly string[]> => {
+      const clusters = await cp.list({ apiVersion: CLUSTER_API, kind: "Cluster", namespace });
+      return clusters
+        .filter(({ metadata }) => metadata.annotations?.[OK_TO_DELETE_ANNOTATION] !== undefined)
+        .map(({ metadata }) => metadata.name);
+    };
+    const another = async (...others: readonly string[]): Promise<string> =>
+      await cp.waitFor(
+        `another deletion than ${others.join()} to begin`,
+        async () => (await begun()).find((name) => !others.includes(name)),
+        90_000,
+      );
+    const waiting = (...others: readonly string[]): string =>
+      names.find((name) => !others.includes(name)) ?? assert.fail("all have begun");
+
+    for (const name of names) await createCluster(cp, { namespace, name });
+    await applyRollout(cp, namespace, namespace, { operation: "Delete", paused: true });
+    await waitForRollout({ cp, name: namespace }, "it to be Ready", async () =>
+      isReady(await rolloutStatus(cp, namespace)),
+    );
+    for (const name of names) {
+      await isCreated(cp, namespace, name);
+      await keep(cp, clusterRef(namespace, name));
+      await deleteCluster(cp, namespace, name);
+    }
+    for (const name of names) await topologySays(cp, namespace, name, /HookRollout deletions: is paused/);
+    assert.deepEqual(await begun(), []);
+
+    await applyRollout(cp, namespace, namespace, { operation: "Delete", paused: false });
+    const first = await another();
+    const second = waiting(first);
+    await topologySays(cp, namespace, second, /HookRollout deletions: waits for a free slot/);
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookOverride",
+      metadata: { name: namespace },
+      spec: {
+        clusterRef: { namespace, name: second },
+        hooks: ["BeforeClusterDelete"],
+        policyRefs: [{ kind: "HookRollout", name: namespace }],
+        reason: "a test",
+        expiresAt: new Date(Date.now() + 600_000).toISOString(),
+      },
+    });
+    assert.equal(await another(first), second);
+
+    // It counts as running all the same.
+    await end(cp, clusterRef(namespace, first));
+    await waitUntilGone(cp, namespace, first);
+    await askedAgain(fleet, `${namespace}/${waiting(first, second)}`, "BeforeClusterDelete");
+    assert.deepEqual(await begun(), [second]);
+    await end(cp, clusterRef(namespace, second));
+    const third = await another(first, second);
+    assert.deepEqual(await begun(), [third]);
+
+    await cp.delete({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", name: namespace });
+    const last = await another(first, second, third);
+    for (const name of [third, last]) await end(cp, clusterRef(namespace, name));
+    for (const name of names) await waitUntilGone(cp, namespace, name);
+  });
 });
+
+const KEPT = "example.com/keep";
+
+/** Its deletion takes until the test ends it. */
+async function keep(cp: ControlPlane, ref: Ref): Promise<void> {
+  const { finalizers = [] } = (await cp.get(ref)).metadata;
+  await cp.patch(ref, { metadata: { finalizers: [...finalizers, KEPT] } });
+}
+
+/** Cluster API removes its own finalizer at the same time. */
+async function end(cp: ControlPlane, ref: Ref): Promise<void> {
+  await cp.waitFor(`${ref.name} to be released`, async () => {
+    const { finalizers = [], resourceVersion } = (await cp.get(ref)).metadata;
+    const metadata = { resourceVersion, finalizers: finalizers.filter((each) => each !== KEPT) };
+    return await cp.patch(ref, { metadata }).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ApiError && error.code === 409) return false;
+        throw error;
+      },
+    );
+  });
+}
+
+function isReady({ conditions = [] }: HookRolloutStatus): boolean {
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}

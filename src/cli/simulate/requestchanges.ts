@@ -1,4 +1,4 @@
-/** Compares what admission answers before and after: which Clusters could be deleted, or upgraded. */
+/** Compares what admission answers before and after: which Clusters could be created, upgraded or deleted. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
@@ -7,7 +7,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { earliest } from "../../policy/instant.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admissionrequest.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { REQUEST_HOOKS, type RequestName } from "../fleet/requestnames.ts";
+import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/requestnames.ts";
 import { answerOf, keyOf } from "./answer.ts";
 import type { FleetPair } from "./changedfleet.ts";
 import { type Answer, type Change, Comparison } from "./comparison.ts";
@@ -36,7 +36,7 @@ interface RequestChanges {
   readonly deniedAfter: number;
 }
 
-/** Nothing is known of the Clusters that would be created. */
+/** A creation is that of a Cluster of the fleet as if it came anew, as from Git or by a restore. */
 export function* requestChanges(
   { before, after }: FleetPair,
   options: RequestOptions,
@@ -76,7 +76,7 @@ function requestsOf(
   sides: readonly Fleet[],
   { hooks, version }: RequestOptions,
 ): readonly RequestName[] {
-  const names: readonly RequestName[] = version === undefined ? ["Delete"] : ["Upgrade", "Delete"];
+  const names = REQUESTS.filter((name) => name !== "Upgrade" || version !== undefined);
   const rules = sides
     .flatMap((fleet) => fleet.policiesFor(namespace))
     .flatMap((policy) => policy.rules.filter(({ admission }) => admission !== undefined));

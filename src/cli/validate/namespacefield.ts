@@ -36,9 +36,9 @@ const MISSING =
 
 function dropped(kind: string): string {
   const reach =
-    kind === "ClusterHookPolicy"
-      ? "the policy is about every namespace that spec.namespaceSelector selects"
-      : "spec.clusterRef names the namespace of the Cluster";
+    kind === "HookOverride"
+      ? "spec.clusterRef names the namespace of the Cluster"
+      : `the ${kind === "HookRollout" ? "rollout" : "policy"} is about every namespace that spec.namespaceSelector selects`;
   return `a ${kind} has no namespace, and the API server drops it: ${reach}. Remove it`;
 }
 

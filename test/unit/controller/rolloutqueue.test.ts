@@ -37,7 +37,7 @@ function queueOf(spec: Partial<HookRolloutSpec>, clusters: readonly (readonly [O
       .filter(({ uid }) => queue.mayBegin(uid))
       .map(({ name }) => name);
   const order = (): string[] => queue.order.map((each) => each.member.metadata.uid);
-  return { queue, update, askAll, may, order };
+  return { queue, update, askAll, may, order, waiting };
 }
 
 describe("whose turn it is", () => {
@@ -117,5 +117,24 @@ describe("whose turn it is", () => {
     queue.putBehind("uid-first", 0);
     update(0);
     assert.deepEqual(may(), ["second"]);
+  });
+
+  test("whose slot ended unused goes behind however seldom it is asked about, for ten minutes", () => {
+    const { queue, update, askAll, may, waiting } = queueOf({ retryAfterSeconds: 10 }, [
+      [clusterMeta("seldom"), 30],
+      [clusterMeta("second"), 20],
+    ]);
+    const [, second] = waiting;
+    askAll(0);
+    // With a slot it is not waiting.
+    update(MINUTE, second && [second]);
+    queue.putBehind("uid-seldom", MINUTE);
+    update(2 * MINUTE, second && [second]);
+    askAll(3 * MINUTE);
+    update(3 * MINUTE);
+    assert.deepEqual(may(), ["second"]);
+    askAll(11 * MINUTE);
+    update(11 * MINUTE);
+    assert.deepEqual(may(), ["seldom"]);
   });
 });

@@ -9,7 +9,7 @@ import {
 } from "../../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { scopeOf } from "../../../src/rollouts/scope.ts";
-import { clusterMeta, hookRollout, readyStatus, TARGET } from "../rollouts/fixtures.ts";
+import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "../rollouts/fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rolloutfixture.ts";
 
 const MINUTE = 60_000;
@@ -140,6 +140,7 @@ describe("a slot is given back", () => {
     const asked = (): void => ["uid-a", "uid-b"].forEach((uid) => entry.queue.asked(uid, replica.time.nowMs));
     const at = async (ms: number): Promise<void> => {
       replica.time.nowMs = ms;
+      replica.time.now = new Date(NOW.getTime() + ms);
       asked();
       await reconcile(replica);
     };
@@ -161,6 +162,35 @@ describe("a slot is given back", () => {
       ["uid-b", "uid-a"],
     );
   });
+
+  const HEARD = [
+    {
+      renewedAt: "2026-11-23T11:57:00Z",
+      order: ["uid-b", "uid-a"],
+      what: "one that was not used goes behind",
+    },
+    {
+      renewedAt: "2026-11-23T11:59:58Z",
+      order: ["uid-a", "uid-b"],
+      what: "one that another rollout refused does not",
+    },
+  ];
+  for (const { renewedAt, order, what } of HEARD) {
+    test(`by another replica, which may not be the one that is asked next: ${what}`, async () => {
+      const running = [{ ...CLAIM, renewedAt }];
+      const replica = withStatus({ running }, [waitingCluster("a"), waitingCluster("b")]);
+      const object = replica.api.stored.get("upgrades");
+      const entry = replica.rollouts.get("upgrades");
+      assert.ok(object && entry);
+      const without = replica.api.put({ ...object, status: { ...object.status, running: [] } });
+      replica.rollouts.rolloutChanged("upgrades", without);
+      await entry.refreshed();
+      assert.deepEqual(
+        entry.queue.order.map(({ member }) => member.metadata.uid),
+        order,
+      );
+    });
+  }
 
   test("for many at a time, with a few reads at once", async () => {
     const names = Array.from({ length: 20 }, (_, index) => `c${index}`);

@@ -81,6 +81,10 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
     others: (fleet) =>
       fleet.once("it is deleted", true, () => fleet.api.delete("hookrollouts", "upgrades", NOW)),
   },
+  "a Cluster is deleted while it waits or runs": {
+    ...apart,
+    others: (fleet) => fleet.once("a is deleted", true, () => fleet.remove("a")),
+  },
   "its status is lost while one Cluster waits or runs": { ...alone, ...statusIsLost },
   "a stage waits for the one before": {
     ...base,

@@ -310,6 +310,12 @@ export class RolloutFleet implements System {
     this.#set(name, (object) => ended(object));
   }
 
+  /** Cluster API does nothing with it any more, whatever it is answered. */
+  remove(name: string): void {
+    this.#calls.delete(name);
+    this.api.delete("clusters", keyOf(name), this.now);
+  }
+
   /** It is being upgraded, or may be at once. */
   isBusy(name: string): boolean {
     return this.isMarked(name) || this.#calls.has(name);
@@ -333,9 +339,7 @@ export class RolloutFleet implements System {
   }
 
   isMarked(name: string): boolean {
-    return (
-      this.api.get("clusters", keyOf(name))?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined
-    );
+    return this.#cluster(name)?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined;
   }
 
   waits(name: string): boolean {

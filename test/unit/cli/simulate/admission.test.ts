@@ -117,3 +117,39 @@ test("over a time, a refusal by a window begins and ends with it", async (t) => 
     ["newly-blocked", "2026-11-22T02:00:00Z", 2 * 20 * 3600],
   );
 });
+
+test("a creation is that of each Cluster as if it came anew", async (t) => {
+  const owned = {
+    name: "owned",
+    hooks: ["BeforeClusterCreate"],
+    admission: "Deny",
+    until: [{ name: "owner", label: { key: "example.com/owner" } }],
+  };
+  const cwd = await folder(t, {
+    "fleet/clusters.yaml": many(
+      NAMESPACE,
+      cluster("prod-1"),
+      cluster("by-hand", {}),
+      cluster("restored", { topology: TOPOLOGY, paused: true }),
+      owning(cluster("owned")),
+    ),
+    "new/p.yaml": many(policy("owners", [owned]), cluster("from-git")),
+  });
+  const { changes, totals } = await json(cwd, "-f", "new");
+  const requests = changes.filter(({ request }) => request === "Create");
+  assert.deepEqual(
+    requests.map(({ cluster: name, hook, before, after }) => [name, hook, before.verdict, after.verdict]),
+    ["by-hand", "from-git", "prod-1"].map((name) => [
+      `team-a/${name}`,
+      "BeforeClusterCreate",
+      "Passed",
+      "Denied",
+    ]),
+  );
+  assert.deepEqual([totals["requests"], totals["deniedAfter"]], [4, 3]);
+});
+
+function owning(object: object): object {
+  const { metadata, ...rest } = object as { readonly metadata: object };
+  return { ...rest, metadata: { ...metadata, labels: { "example.com/owner": "anna" } } };
+}

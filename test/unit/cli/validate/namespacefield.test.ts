@@ -66,6 +66,14 @@ const WARNINGS: Readonly<Record<string, { readonly text: string; readonly says: 
     text: policy("{name: a, namespace: team-a}", "ClusterHookPolicy"),
     says: /a ClusterHookPolicy has no namespace, and the API server drops it: the policy is about every namespace/,
   },
+  "a namespace of a HookRollout": {
+    text: `apiVersion: hookpolicy.dev/v1alpha1
+kind: HookRollout
+metadata: {name: a, namespace: team-a}
+spec: {operation: Upgrade, namespaceSelector: {}, progressDeadline: 6h}
+`,
+    says: /a HookRollout has no namespace, and the API server drops it: the rollout is about every namespace/,
+  },
 };
 
 for (const [name, { text, says }] of Object.entries(WARNINGS)) {
