@@ -31,7 +31,7 @@ interface RawReview {
 
 const TEXT = { type: "string" } as const;
 
-const isReview = new Ajv({ allErrors: false, strict: true }).compile<RawReview>({
+const isReview = new Ajv({ allErrors: false, strict: true, validateSchema: false }).compile<RawReview>({
   type: "object",
   required: ["request"],
   properties: {

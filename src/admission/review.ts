@@ -72,7 +72,7 @@ const object = (properties: object, required: readonly string[] = Object.keys(pr
 });
 
 /** Checks only the fields that are read; the specs have a schema of their own. */
-const ajv = new Ajv({ allErrors: false, strict: true, strictRequired: false });
+const ajv = new Ajv({ allErrors: false, strict: true, strictRequired: false, validateSchema: false });
 
 const isReview = ajv.compile<RawReview>(
   object({

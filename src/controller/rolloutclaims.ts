@@ -15,7 +15,7 @@ import {
   type Round,
 } from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
-import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
+import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
 import type { RolloutApi } from "./rolloutports.ts";
 
@@ -37,6 +37,7 @@ export interface RolloutClaimsOptions {
   readonly namespaceOf: (name: string) => Namespace | undefined;
   /** Whether memory knows that the Cluster has no topology, so that no hook is called for it. */
   readonly isUnmanaged: (metadata: ObjectMeta) => boolean;
+  readonly compiledOf: (object: HookRollout) => CompiledRollout;
   readonly now: () => Date;
   /** The API server's answer to a write. */
   readonly onStored: (object: HookRollout) => void;
@@ -123,13 +124,13 @@ export class RolloutClaims {
     requests: readonly ClaimRequest[],
     listed?: readonly ObjectMeta[],
   ): Promise<void> {
-    const { api } = this.#options;
+    const { api, compiledOf } = this.#options;
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
       const object = await api.getRollout(name);
       // A rollout that is gone holds nothing any more.
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
-      const rollout = compileRollout(object);
+      const rollout = compiledOf(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
       const { status, claims } = this.#judge(rollout, object.status, { members, requests: waiting });
       waiting = [...claims.keys()];

@@ -30,6 +30,8 @@ export interface RolloutWorld {
   readonly refreshMs?: number;
   /** How long the work over all members may keep the event loop at a time. */
   readonly turnMs?: number;
+  /** Default: compileRollout(), which takes milliseconds. */
+  readonly compile?: (object: HookRollout) => CompiledRollout;
 }
 
 /** A member, and the Cluster that it was made of. */
@@ -72,7 +74,7 @@ export class RolloutEntry {
   constructor(object: HookRollout, world: RolloutWorld) {
     this.#world = world;
     this.#object = object;
-    this.#compiled = compileRollout(object);
+    this.#compiled = this.#compile(object);
   }
 
   get object(): HookRollout {
@@ -98,7 +100,7 @@ export class RolloutEntry {
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
     if (isSame) return;
-    this.#compiled = compileRollout(object);
+    this.#compiled = this.#compile(object);
     this.#members = new WeakMap();
   }
 
@@ -110,6 +112,16 @@ export class RolloutEntry {
       if (kept.has(uid) || markedAt !== undefined) continue;
       if (now().getTime() - Date.parse(renewedAt) >= UNUSED_MS) this.queue.putBehind(uid, nowMs());
     }
+  }
+
+  /** Of a copy of the object that memory may not have. */
+  compiledOf(object: HookRollout): CompiledRollout {
+    return isSameSpec(this.#object, object) ? this.#compiled : this.#compile(object);
+  }
+
+  #compile(object: HookRollout): CompiledRollout {
+    const { compile = compileRollout } = this.#world;
+    return compile(object);
   }
 
   /** Of a Cluster, or of its namespace. */

@@ -16,7 +16,7 @@ import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
 import { type Hold, holdText } from "../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
-import type { CompiledRollout } from "../rollouts/rollout.ts";
+import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
@@ -48,7 +48,7 @@ export class Rollouts {
   readonly #claims: RolloutClaims;
 
   constructor(options: RolloutsOptions) {
-    const { clusters, namespaces, api, now, onError } = options;
+    const { clusters, namespaces, api, now, onError, compile = compileRollout } = options;
     this.#options = options;
     this.#claims = new RolloutClaims({
       api,
@@ -57,6 +57,7 @@ export class Rollouts {
         const known = clusters.get(`${namespace}/${name}`);
         return known?.metadata.uid === uid && known.topology === undefined;
       },
+      compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
       now,
       onStored: (object) => this.rolloutChanged(object.metadata.name, object),
       onError,

@@ -57,7 +57,13 @@ const MAX_SETTINGS = 64 * 1024;
 const MAX_SUBJECT = 512;
 
 /** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
-const ajv = new Ajv({ allErrors: false, strict: true, coerceTypes: false, removeAdditional: false });
+const ajv = new Ajv({
+  allErrors: false,
+  strict: true,
+  coerceTypes: false,
+  removeAdditional: false,
+  validateSchema: false,
+});
 
 const VALIDATORS = new Map<HookName, ValidateFunction<RawRequest>>(
   HOOK_NAMES.map((hook) => [hook, ajv.compile<RawRequest>(requestSchema(hook))]),

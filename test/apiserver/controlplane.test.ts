@@ -50,6 +50,29 @@ data: {key: a}
     assert.equal(await cp.find(one), undefined);
   });
 
+  test("tells every state of a list that is followed, in order", async () => {
+    await cp.apply(namespace("followed"));
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const list = { apiVersion: "v1", kind: "ConfigMap", namespace: "followed", labelSelector: "seen" };
+    const follow = async (): Promise<void> => {
+      for await (const all of cp.follow(list, stop.signal))
+        seen.push(all.map((each) => `${each.metadata.name}: ${each["data"].key}`).join());
+    };
+    const following = follow();
+    await cp.waitFor("the first list", () => seen.length > 0);
+    const one = configMap("followed", "one");
+    const metadata = { namespace: "followed", name: "one", labels: { seen: "" } };
+    await cp.create({ ...one, metadata, data: { key: "a" } });
+    await cp.create({ ...one, metadata: { ...metadata, name: "two", labels: {} }, data: { key: "never" } });
+    for (const key of ["b", "c"]) await cp.patch(one, { data: { key } });
+    await cp.delete(one);
+    await cp.waitFor("the last change", () => seen.length > 1 && seen.at(-1) === "");
+    stop.abort();
+    await following;
+    assert.deepEqual(seen, ["", "one: a", "one: b", "one: c", ""]);
+  });
+
   test("serves a kind as soon as apply of its definition is followed by apply of an object", async () => {
     const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
     await cp.apply({

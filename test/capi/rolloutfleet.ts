@@ -119,7 +119,7 @@ export interface Providers {
   readonly stuck?: readonly string[];
 }
 
-/** Looks at the fleet until it is stopped, and plays the providers' part. */
+/** Sees every change of the fleet until it is stopped, and plays the providers' part. */
 export class FleetObserver {
   readonly sights: Sight[] = [];
   readonly #cp: ControlPlane;
@@ -128,7 +128,7 @@ export class FleetObserver {
   readonly #begun = new Map<string, Date>();
   readonly #ended = new Map<string, Date>();
   readonly #finishing = new Map<string, Promise<void>>();
-  #stopped = false;
+  readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(cp: ControlPlane, ...namespaces: readonly string[]) {
@@ -169,34 +169,36 @@ export class FleetObserver {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stop.abort();
     await this.#running;
     await Promise.allSettled(this.#finishing.values());
   }
 
   async #look(providers: Providers): Promise<void> {
-    while (!this.#stopped) {
-      const all = await this.#cp.list(this.#list);
-      const clusters = all.filter(({ metadata }) => this.#namespaces.has(metadata.namespace ?? ""));
-      const at = new Date();
-      const running = clusters.filter(isUpgrading);
-      const done = clusters.filter(isDone).map(({ metadata }) => metadata.name);
-      this.sights.push({
-        running: running.map(({ metadata: { name, labels = {} } }) => ({
-          name,
-          wave: labels[WAVE] ?? "",
-          region: labels[REGION] ?? "",
-        })),
-        done,
-      });
-      for (const name of done) if (!this.#ended.has(name)) this.#ended.set(name, at);
-      for (const { metadata } of running) {
-        const { namespace = "", name } = metadata;
-        if (!this.#begun.has(name)) this.#begun.set(name, at);
-        if (!this.#finishing.has(name) && providers.stuck?.includes(name) !== true)
-          this.#finishing.set(name, this.#finish(namespace, name, providers));
-      }
-      await sleep(100);
+    const { signal } = this.#stop;
+    while (!signal.aborted)
+      for await (const all of this.#cp.follow(this.#list, signal)) this.#see(all, providers);
+  }
+
+  #see(all: readonly KubeObject[], providers: Providers): void {
+    const clusters = all.filter(({ metadata }) => this.#namespaces.has(metadata.namespace ?? ""));
+    const at = new Date();
+    const running = clusters.filter(isUpgrading);
+    const done = clusters.filter(isDone).map(({ metadata }) => metadata.name);
+    this.sights.push({
+      running: running.map(({ metadata: { name, labels = {} } }) => ({
+        name,
+        wave: labels[WAVE] ?? "",
+        region: labels[REGION] ?? "",
+      })),
+      done,
+    });
+    for (const name of done) if (!this.#ended.has(name)) this.#ended.set(name, at);
+    for (const { metadata } of running) {
+      const { namespace = "", name } = metadata;
+      if (!this.#begun.has(name)) this.#begun.set(name, at);
+      if (!this.#finishing.has(name) && providers.stuck?.includes(name) !== true)
+        this.#finishing.set(name, this.#finish(namespace, name, providers));
     }
   }
 

@@ -1,7 +1,7 @@
 /** Finds the real programs of a control plane, or builds them once from the Go modules beside this file. */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { assetOf, downloadedAsset } from "./assets.ts";
@@ -58,10 +58,15 @@ export async function buildAll(progress?: Progress): Promise<void> {
 
 export async function clusterApiBinaries(progress?: Progress): Promise<ClusterApiBinaries> {
   const manager = await built("cluster-api", progress);
-  const { version, cache } = moduleOf("cluster-api");
-  const manifests = join(cache, "core.yaml");
-  if (!existsSync(manifests)) await withLock(cache, () => renderManifests(manifests, progress), progress);
-  return { manager, version, manifests: readFileSync(manifests, "utf8") };
+  const { version } = moduleOf("cluster-api");
+  return { manager, version, manifests: await clusterApiManifests(progress) };
+}
+
+/** There long before the manager, where that has to be built. */
+export async function clusterApiManifests(progress?: Progress): Promise<string> {
+  const file = join(moduleOf("cluster-api").cache, "core.yaml");
+  if (!existsSync(file)) await renderManifests(file, progress);
+  return await readFile(file, "utf8");
 }
 
 /** Of the same version as the manager. */
@@ -84,9 +89,7 @@ export async function prometheusBinaries(
 export async function prometheusOperatorCrds(): Promise<string> {
   const folder = join(import.meta.dirname, "prometheus-operator");
   const path = "github.com/prometheus-operator/prometheus-operator";
-  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd: folder });
-  const module: { readonly Dir: string } = JSON.parse(stdout);
-  return join(module.Dir, "example/prometheus-operator-crd");
+  return join(await sourceOf(path, folder), "example/prometheus-operator-crd");
 }
 
 /** Of test/controlplane/gitops: what Flux and Argo CD make of objects. */
@@ -169,15 +172,23 @@ async function built(part: Part, progress?: Progress): Promise<string> {
   return target;
 }
 
+/** Should two do it at once, the later rename replaces a file by an equal one. */
 async function renderManifests(target: string, progress?: Progress): Promise<void> {
-  if (existsSync(target)) return;
   const { folder, path } = moduleOf("cluster-api");
   const kubectl = await kubectlBinary(progress);
-  const list = await run("go", ["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path], { cwd: folder });
-  const { stdout } = await run(kubectl, ["kustomize", join(list.stdout.trim(), "core/config/default")], {
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const { stdout } = await run(
+    kubectl,
+    ["kustomize", join(await sourceOf(path, folder), "core/config/default")],
+    { maxBuffer: 64 * 1024 * 1024 },
+  );
   await mkdir(dirname(target), { recursive: true });
-  await writeFile(`${target}.new`, stdout);
-  await rename(`${target}.new`, target);
+  await writeFile(`${target}.${process.pid}.new`, stdout);
+  await rename(`${target}.${process.pid}.new`, target);
+}
+
+/** The folder with the source of a module, which is downloaded first. */
+async function sourceOf(path: string, folder: string): Promise<string> {
+  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd: folder });
+  const { Dir }: { readonly Dir: string } = JSON.parse(stdout);
+  return Dir;
 }

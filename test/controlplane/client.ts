@@ -1,4 +1,5 @@
 /** A small Kubernetes client for tests: own code, so that a bug in the operator's client cannot hide itself. */
+import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { parseAllDocuments } from "yaml";
@@ -135,11 +136,36 @@ export class Client {
   }
 
   async list(ref: ListRef): Promise<KubeObject[]> {
-    const path = await this.#pathOf(ref);
-    const query =
-      ref.labelSelector === undefined ? "" : `?labelSelector=${encodeURIComponent(ref.labelSelector)}`;
-    const { items } = await this.request<{ items: KubeObject[] }>("GET", `${path}${query}`);
-    return items.map((item) => ({ ...item, apiVersion: ref.apiVersion, kind: ref.kind }));
+    return (await this.#listed(ref)).items;
+  }
+
+  /** What list() gives: as it is, and as it is after each change, until `signal` aborts or the API server ends it. */
+  async *follow(ref: ListRef, signal: AbortSignal): AsyncGenerator<readonly KubeObject[]> {
+    const { items, version } = await this.#listed(ref);
+    const objects = new Map(items.map((item) => [item.metadata.uid, item]));
+    yield items;
+    const query = `${queryOf(ref)}&watch=true&resourceVersion=${version}`;
+    const url = new URL(`${await this.#pathOf(ref)}${query}`, this.#options.url);
+    try {
+      for await (const line of linesOf(await this.#stream(url, signal))) {
+        const { type, object }: { readonly type: string; readonly object: KubeObject } = JSON.parse(line);
+        if (type === "ERROR") return;
+        if (type === "DELETED") objects.delete(object.metadata.uid);
+        else objects.set(object.metadata.uid, object);
+        yield [...objects.values()];
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async #listed(ref: ListRef): Promise<{ readonly items: KubeObject[]; readonly version: string }> {
+    const path = `${await this.#pathOf(ref)}${queryOf(ref)}`;
+    const { items, metadata } = await this.request<{ items: KubeObject[]; metadata: Metadata }>("GET", path);
+    return {
+      items: items.map((item) => ({ ...item, apiVersion: ref.apiVersion, kind: ref.kind })),
+      version: metadata.resourceVersion ?? "",
+    };
   }
 
   /** A JSON merge patch unless told otherwise. */
@@ -205,6 +231,13 @@ export class Client {
     });
   }
 
+  async #stream(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
+    const headers = { authorization: `Bearer ${this.#options.token}`, accept: "application/json" };
+    return await new Promise((resolve, reject) => {
+      httpsRequest(url, { headers, agent: this.#agent, signal }, resolve).once("error", reject).end();
+    });
+  }
+
   async #pathOf(ref: ListRef & { readonly name?: string }): Promise<string> {
     const resource = await this.#resourceOf(ref.apiVersion, ref.kind);
     const namespace =
@@ -236,6 +269,20 @@ export class Client {
     const { resources } = await this.request<{ resources: Resource[] }>("GET", groupPath(apiVersion));
     return resources.find((r) => r.kind === kind && !r.name.includes("/"));
   }
+}
+
+async function* linesOf(stream: IncomingMessage): AsyncGenerator<string> {
+  let rest = "";
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a stream with an encoding
+  for await (const chunk of stream.setEncoding("utf8") as AsyncIterable<string>) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+function queryOf({ labelSelector = "" }: ListRef): string {
+  return `?labelSelector=${encodeURIComponent(labelSelector)}`;
 }
 
 function groupPath(apiVersion: string): string {

@@ -1,7 +1,7 @@
 /** The real Cluster API core manager as a process: its own manifests, minus what needs Pods and cert-manager. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { clusterApiBinaries } from "./binaries.ts";
+import { clusterApiBinaries, clusterApiManifests } from "./binaries.ts";
 import { type KubeObject, objectsOf, type Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import type { Progress } from "./gobuild.ts";
@@ -31,6 +31,8 @@ export interface ManagerOptions {
 
 export interface InstallOptions extends ManagerOptions {
   readonly progress?: Progress;
+  /** As createClusterApiDefinitions() was told it, where that came before. */
+  readonly webhookPort?: number;
 }
 
 export interface ClusterApi {
@@ -47,11 +49,13 @@ export interface ClusterApi {
 export async function installClusterApi(cp: ControlPlane, options: InstallOptions = {}): Promise<ClusterApi> {
   const binaries = await clusterApiBinaries(options.progress);
   const [freePort = 0, healthPort = 0, diagnosticsPort = 0] = await freePorts(3);
-  const { name: seed, webhookPort = freePort } = cp.seeded ?? {};
+  const definedFor =
+    options.webhookPort ?? (cp.seeded?.name === "clusterApi" ? cp.seeded.webhookPort : undefined);
+  const webhookPort = definedFor ?? freePort;
   const certDir = await servingCertificate(cp);
   const missing = manifestsIn(
     binaries.manifests,
-    ({ kind }) => KEPT_KINDS.has(kind) && !(seed === "clusterApi" && kind === DEFINITION),
+    ({ kind }) => KEPT_KINDS.has(kind) && !(definedFor !== undefined && kind === DEFINITION),
   );
   const manifests = localized(missing, webhookPort, cp.authority.caBundle);
   // Its namespace may be there: for an identity that its manager runs with.
@@ -100,14 +104,14 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
 
 /** What a manager whose webhooks answer at that port finds defined. */
 export async function createClusterApiDefinitions(cp: ControlPlane, webhookPort: number): Promise<void> {
-  const { manifests } = await clusterApiBinaries();
+  const manifests = await clusterApiManifests();
   const definitions = manifestsIn(manifests, ({ kind }) => kind === DEFINITION);
   await cp.createAll(localized(definitions, webhookPort, cp.authority.caBundle));
 }
 
 /** One of its definitions, without the webhook that converts between versions: behind it nothing would answer. */
 export async function clusterApiDefinition(name: string): Promise<KubeObject> {
-  const { manifests } = await clusterApiBinaries();
+  const manifests = await clusterApiManifests();
   const [crd] = manifestsIn(manifests, (each) => each.kind === DEFINITION && each.name === name);
   if (crd === undefined) throw new Error(`Cluster API's manifests define no ${name}`);
   return withoutDescriptions({ ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } });

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
-import { installClusterApi } from "../controlplane/clusterapi.ts";
+import { createClusterApiDefinitions, installClusterApi } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import { clusterRef, installLab, provision } from "../controlplane/lab.ts";
+import { labDefinitions } from "../controlplane/labkinds.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
+import { freePorts } from "../controlplane/ports.ts";
 
 const NAMESPACE = "ns-lifecycle-hooks";
 const CLUSTER = "lab-cluster-lifecycle-hooks";
@@ -70,21 +72,25 @@ interface Stage {
   readonly showLog: () => void;
 }
 
+/** The manager comes last: where it has to be built, all the rest has started meanwhile. */
 async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage> {
   const progress = (line: string): void => say(`  ${line}`);
-  await step("CustomResourceDefinitions and the shipped ClusterRole are applied", () =>
-    installHookPolicy(cp),
-  );
-  const { version } = await step("Cluster API's manager runs", async () => {
-    await manager;
-    return await installClusterApi(cp, { progress });
+  const [webhookPort = 0] = await freePorts(1);
+  await step("The CustomResourceDefinitions and the shipped ClusterRole are applied", async () => {
+    await installHookPolicy(cp);
+    await createClusterApiDefinitions(cp, webhookPort);
+    await cp.apply(labDefinitions());
   });
   // Every call is logged, so that one can watch Cluster API poll.
   const flags = { "log-format": "text", "log-level": "debug" };
   const operator = await step("HookPolicy runs under its own ServiceAccount", () =>
     startOperator(cp, { flags }),
   );
-  await step("A ClusterClass and its providers are installed", () => installLab(cp));
+  const { version } = await step("Cluster API's manager runs", async () => {
+    await manager;
+    return await installClusterApi(cp, { progress, webhookPort });
+  });
+  await step("A ClusterClass is installed", () => installLab(cp));
   const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
     registerExtension(cp, { name: "hookpolicy", url: operator.url }),
   );

@@ -214,20 +214,21 @@ const PROBES: Readonly<Record<string, readonly [object, object]>> = {
   ],
 };
 
-for (const [what, [right, wrong]] of Object.entries(PROBES)) {
-  test(`a stranger does not learn ${what} from the webhook; the API server is told`, async (t) => {
-    const open = await start(t);
-    assert.deepEqual(await review(open.port, right), await review(open.port, wrong));
-    const closed = await start(t, { closed: true });
-    const shown = await certificateOf(APISERVER);
-    const [yes, no] = [
-      await review(closed.port, right, {}, shown),
-      await review(closed.port, wrong, {}, shown),
-    ];
-    assert.notDeepEqual(yes, no);
-    assert.doesNotMatch(JSON.stringify([yes, no]), new RegExp(UID), "nobody is told a uid");
-  });
-}
+test("a stranger does not learn from the webhook what the API server is told:", async (t) => {
+  const [open, closed] = [await start(t), await start(t, { closed: true })];
+  const shown = await certificateOf(APISERVER);
+  for (const [what, [right, wrong]] of Object.entries(PROBES)) {
+    await t.test(what, async () => {
+      assert.deepEqual(await review(open.port, right), await review(open.port, wrong));
+      const [yes, no] = [
+        await review(closed.port, right, {}, shown),
+        await review(closed.port, wrong, {}, shown),
+      ];
+      assert.notDeepEqual(yes, no);
+      assert.doesNotMatch(JSON.stringify([yes, no]), new RegExp(UID), "nobody is told a uid");
+    });
+  }
+});
 
 test("a stranger is told of rights only whether they are there, and nothing of the operator's own", async (t) => {
   const open = await start(t);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import type { HookRollout } from "../../../src/api/hookpolicy.ts";
+import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
 import { confirm, marked, reasonOf, replicaOf, waitingCluster } from "./rolloutfixture.ts";
 
 const NAMES = ["a", "b", "c", "d"];
@@ -48,6 +50,22 @@ describe("a round", () => {
     replica.api.put({ ...object, status: { ...object.status, running: [] } });
     assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "NotConfirmed");
     assert.deepEqual(replica.api.running("upgrades"), []);
+  });
+
+  test("judges by the spec that it has read, and compiles that only where memory has another", async () => {
+    let compiled = 0;
+    const compile = (object: HookRollout): CompiledRollout => {
+      compiled += 1;
+      return compileRollout(object);
+    };
+    const replica = replicaOf({ clusters: FLEET, compile });
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
+    assert.equal(compiled, 1);
+    // As another version of the CRD may read the same generation.
+    const { spec, ...object } = replica.api.stored.get("upgrades")!;
+    replica.api.put({ ...object, spec: { ...spec, paused: true } });
+    assert.equal(reasonOf(await confirm(replica, FLEET[1]!)), "Paused");
+    assert.equal(compiled, 2);
   });
 
   test("counts what the other write has taken", async () => {

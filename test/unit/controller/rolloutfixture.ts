@@ -5,7 +5,7 @@ import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../s
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import type { DecisionRequest, Lister } from "../../../src/controller/ports.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
-import { Rollouts } from "../../../src/controller/rollouts.ts";
+import { Rollouts, type RolloutsOptions } from "../../../src/controller/rollouts.ts";
 import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import type { Override } from "../../../src/policy/override.ts";
@@ -95,6 +95,7 @@ export interface Setup {
   readonly clusters?: readonly Cluster[];
   /** How long a confirmation may take; default: for ever. */
   readonly budgetMs?: number;
+  readonly compile?: RolloutsOptions["compile"];
 }
 
 export type Replica = ReturnType<typeof replicaOf>;
@@ -105,6 +106,7 @@ export function replicaOf({
   status = readyStatus(),
   clusters = [],
   budgetMs = Infinity,
+  compile,
 }: Setup) {
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
@@ -122,6 +124,7 @@ export function replicaOf({
     nowMs: () => time.nowMs,
     // How much is done at a time must not depend on how fast the machine is.
     turnMs: Infinity,
+    ...(compile !== undefined && { compile }),
   };
   const rollouts = new Rollouts({
     ...world,

@@ -3,6 +3,7 @@ import test, { describe } from "node:test";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import { RolloutClaims, type Taken } from "../../../src/controller/rolloutclaims.ts";
 import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "../rollouts/fixtures.ts";
 
 /** Two replicas, and one rollout in their API server. */
@@ -23,6 +24,7 @@ function replicas() {
         api,
         namespaceOf: () => undefined,
         isUnmanaged: () => false,
+        compiledOf: compileRollout,
         now: () => NOW,
         onStored: () => undefined,
         onError: (error) => assert.fail(String(error)),

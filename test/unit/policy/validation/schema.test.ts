@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { Ajv } from "ajv";
+import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
 import * as fc from "fast-check";
 import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../../../corpus/corpus.ts";
@@ -170,4 +172,10 @@ describe("whatever comes in, there is a verdict", () => {
     const errors = validatePolicy("HookPolicy", { metadata: { name: "x" }, spec: { rules } });
     assert.equal(errors.length, 16 * 16 * 32 * 4);
   });
+});
+
+test("the schemas, which nothing checks when they are compiled, are valid themselves", () => {
+  const ajv = new Ajv({ strict: false });
+  for (const [kind, schema] of Object.entries(CRD_SCHEMAS))
+    assert.ok(ajv.validateSchema(schema), `${kind}: ${ajv.errorsText()}`);
 });
