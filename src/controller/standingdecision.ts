@@ -35,6 +35,7 @@ export function standing(
     operations.get(uid, hook) === before.operation &&
     clusters.get(key) === before.cluster &&
     namespaces.get(namespace) === before.namespace;
-  const isShown = before.operation !== undefined && targetVersion(before.operation.call) === targetVersion(call);
+  const isShown =
+    before.operation !== undefined && targetVersion(before.operation.call) === targetVersion(call);
   return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
 }

@@ -36,10 +36,8 @@ function fleetWide(name: string, rules: readonly object[], over: object = {}): o
 }
 
 const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
-const night = {
-  name: "night",
-  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] },
-};
+const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+const night = { name: "night", window: UTC_NIGHT };
 const deletion = (until: readonly object[], over: object = {}): object => ({
   name: "confirmed",
   hooks: ["BeforeClusterDelete"],
@@ -159,29 +157,6 @@ test("what blocks is named before what cannot be evaluated, in explain and in si
     /after +Blocked by HookPolicy team-a\/b confirmed\/\w+ \(WaitingForAnnotation\), and 1 more\n/,
   );
   assert.match(simulated.stdout, /^-o json lists every Cluster and every rule$/m);
-});
-
-test("a Cluster is named as by kubectl, too", async (t) => {
-  const text = [NAMESPACE, cluster({})].map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
-  const ask = async (...args: readonly string[]): Promise<readonly [number, string]> => {
-    const given = ["explain", ...args, "-f", "fleet.yaml", "--hook", "BeforeClusterDelete"];
-    const { code, stdout, stderr } = await hookpolicy(given, { cwd });
-    return [code, `${stdout}${stderr}`];
-  };
-  for (const args of [["prod-1", "-n", "team-a"], ["team-a/prod-1", "-n", "team-a"], ["team-a/prod-1"]]) {
-    const [code, output] = await ask(...args);
-    assert.equal(code, 0, args.join(" "));
-    assert.match(output, /of Cluster team-a\/prod-1,/);
-  }
-  assert.deepEqual(await ask("prod-1"), [
-    2,
-    "error: there is no Cluster default/prod-1 (did you mean team-a/prod-1?)\n",
-  ]);
-  assert.match(
-    (await ask("team-a/prod-1", "-n", "team-b"))[1],
-    /team-a\/prod-1 is not in namespace team-b, which -n says/,
-  );
 });
 
 test("an approval that is there, and one of several gates, are told as they are", async (t) => {
@@ -364,33 +339,6 @@ test("-o json keeps to its schema, and has the commands", async (t) => {
   assert.ok(ajv.validate(await outputSchema("explain"), report), ajv.errorsText());
   const [{ verdict, steps }] = report.operations;
   assert.deepEqual([verdict, steps.map(({ commands }) => commands)], ["Blocked", [[COMMAND]]]);
-});
-
-test("what is asked wrongly is told with a suggestion, and exits 2", async (t) => {
-  const cwd = await folder(t, { "fleet.yaml": JSON.stringify(cluster()) });
-  for (const [args, message] of [
-    [
-      ["team-a/prod-2", "-f", "fleet.yaml"],
-      /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
-    ],
-    [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
-    [
-      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],
-      /did you mean BeforeClusterDelete\?/,
-    ],
-    [["team-a/prod-1", "-f", "none"], /^error: none: no such file or folder\n$/],
-    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a time with its offset/],
-    [["team-a/prod-1", "-f", "fleet.yaml", "--to-version", "v1.36.0"], /--to-version needs --hook/],
-    [
-      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeWorkersUpgrade", "--capi-version", "1.10"],
-      /Cluster API 1.10 does not call BeforeWorkersUpgrade/,
-    ],
-    [["team-a/prod-1", "--kubeconfig", "none"], /^error: kubeconfig none: no such file\n$/],
-  ] as const) {
-    const { code, stdout, stderr } = await hookpolicy(["explain", ...args], { cwd });
-    assert.deepEqual([code, stdout], [2, ""], args.join(" "));
-    assert.match(stderr, message);
-  }
 });
 
 test("a deadline that counts from a block that no file tells is not made up", async (t) => {

@@ -1,0 +1,63 @@
+/** What `hookpolicy explain` takes for its arguments, and what it says of wrong ones. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const CLUSTER = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c" },
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+};
+const FLEET = { "fleet.yaml": JSON.stringify(CLUSTER) };
+
+test("a Cluster is named as by kubectl, too", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const ask = async (...args: readonly string[]): Promise<readonly [number, string]> => {
+    const given = ["explain", ...args, "-f", "fleet.yaml", "--hook", "BeforeClusterDelete"];
+    const { code, stdout, stderr } = await hookpolicy(given, { cwd });
+    return [code, `${stdout}${stderr}`];
+  };
+  for (const args of [["prod-1", "-n", "team-a"], ["team-a/prod-1", "-n", "team-a"], ["team-a/prod-1"]]) {
+    const [code, output] = await ask(...args);
+    assert.equal(code, 0, args.join(" "));
+    assert.match(output, /of Cluster team-a\/prod-1,/);
+  }
+  assert.deepEqual(await ask("prod-1"), [
+    2,
+    "error: there is no Cluster default/prod-1 (did you mean team-a/prod-1?)\n",
+  ]);
+  assert.match(
+    (await ask("team-a/prod-1", "-n", "team-b"))[1],
+    /team-a\/prod-1 is not in namespace team-b, which -n says/,
+  );
+});
+
+test("what is asked wrongly is told with a suggestion, and exits 2", async (t) => {
+  const cwd = await folder(t, FLEET);
+  for (const [args, message] of [
+    [
+      ["team-a/prod-2", "-f", "fleet.yaml"],
+      /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
+    ],
+    [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
+    [
+      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],
+      /did you mean BeforeClusterDelete\?/,
+    ],
+    [["team-a/prod-1", "-f", "none"], /^error: none: no such file or folder\n$/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a time with its offset/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--to-version", "v1.36.0"], /--to-version needs --hook/],
+    [
+      ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeWorkersUpgrade", "--capi-version", "1.10"],
+      /Cluster API 1.10 does not call BeforeWorkersUpgrade/,
+    ],
+    [["team-a/prod-1", "--kubeconfig", "none"], /^error: kubeconfig none: no such file\n$/],
+  ] as const) {
+    const { code, stdout, stderr } = await hookpolicy(["explain", ...args], { cwd });
+    assert.deepEqual([code, stdout], [2, ""], args.join(" "));
+    assert.match(stderr, message);
+  }
+});
