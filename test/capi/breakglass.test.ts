@@ -109,7 +109,7 @@ describe("break-glass", () => {
     await provision(cp, TEAM, CLUSTER);
     await upgrade(cp, TEAM, CLUSTER);
     await heldRow(cp, upgrades, CLUSTER, "BeforeClusterUpgrade");
-    const [lower = "", forbid = ""] = commands("Before: does anybody still want the upgrade?");
+    const [lower = "", forbid = ""] = commands("Before: is the upgrade still wanted?");
     assert.match(lower, new RegExp(`"${FIRST_VERSION}"`));
     const unmarked = lower.replace(/"metadata":.*,(?="spec")/, "");
     await assert.rejects(sh(unmarked), /version cannot be decreased/);
