@@ -1,4 +1,4 @@
-/** What a part of the bench measured, as it is kept in bench/results/ and read by whoever writes docs/benchmarks.md. */
+/** What a part of the bench measured, as it is kept in bench/results/ and shown in docs/benchmarks.md. */
 
 export type PartName = "speed" | "scale" | "rollouts" | "admission" | "faults" | "hostile" | "soak";
 
@@ -10,7 +10,6 @@ export interface PartResult {
   readonly date: string;
   readonly machine: Machine;
   readonly tables: readonly Table[];
-  readonly plots: readonly Plot[];
   /** Sentences (Markdown) below the tables: how it is measured, what falls short and why. */
   readonly notes: readonly string[];
 }
@@ -45,23 +44,4 @@ export interface Row {
 export interface Goal {
   readonly is: "at least" | "at most" | "below" | "exactly";
   readonly value: number;
-}
-
-export interface Plot {
-  /** Of the SVG in docs/benchmarks/, without extension. */
-  readonly file: string;
-  readonly title: string;
-  readonly x: Axis;
-  readonly y: Axis;
-  readonly series: readonly Series[];
-}
-
-export interface Axis {
-  readonly title: string;
-  readonly scale?: "linear" | "log";
-}
-
-export interface Series {
-  readonly name: string;
-  readonly points: readonly (readonly [x: number, y: number])[];
 }

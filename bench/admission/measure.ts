@@ -1,21 +1,21 @@
 /** Requests about Clusters to a real API server: without a webhook, with one that only refuses, and with the operator's. */
 
 import { join } from "node:path";
+import { inParallel } from "../../test/apiserver/operatorlab.ts";
 import { ApiError } from "../../test/controlplane/client.ts";
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { clusterWebhook } from "../../test/controlplane/clusterwebhook.ts";
-import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
 import {
-  installHookPolicy,
   issueServingCertificate,
   type Operator,
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
-import { patchCluster, postCluster } from "../scale/clusters.ts";
-import { inParallel } from "../scale/parallel.ts";
+import { AT_A_TIME, createClusters, kindOf, NAMESPACES, namespaceOf, range, refOf } from "../fleet/fleet.ts";
+import { Noise } from "../measure/noise.ts";
+import { kubeVersionOf, onControlPlane, type Progress } from "../part.ts";
 import { startShipped } from "../shipped.ts";
 import { startBareServer } from "../speed/servers.ts";
 
@@ -49,11 +49,9 @@ export interface Measured {
   readonly size: AdmissionSize;
   readonly kubeVersion: string;
   readonly rounds: readonly Round[];
+  readonly noise: Noise;
 }
 
-type Progress = (line: string) => void;
-
-const NAMESPACES = 10;
 const REVIEWS = "hookpolicy_admission_reviews_total";
 const CONFIGURATION = {
   apiVersion: "admissionregistration.k8s.io/v1",
@@ -68,45 +66,42 @@ interface Lab {
   readonly barePort: number;
 }
 
-const at = (index: number): { namespace: string; name: string } => ({
-  namespace: `team-${index % NAMESPACES}`,
-  name: `cluster-${index}`,
-});
-const isApproved = (index: number): boolean => Math.floor(index / NAMESPACES) % 2 === 1;
+/** Half of them. */
+const isApproved = (index: number): boolean => kindOf(index, 2) === 1;
 
 /** With a control plane of its own. */
 export async function measureAdmission(size: AdmissionSize, progress: Progress): Promise<Measured> {
-  const cp = await startControlPlane({ progress, controllers: false });
-  try {
-    await installHookPolicy(cp);
-    await installClusterDefinition(cp);
-    const { gitVersion: kubeVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
+  const work = async (cp: ControlPlane): Promise<Measured> => {
+    const kubeVersion = await kubeVersionOf(cp);
     const operator = await startShipped(cp, {});
-    await createFleet(cp, size);
+    await createFleet(cp, size, progress);
     const lab = { cp, size, operator, barePort: await startBare(cp) };
+    const noise = new Noise();
     const rounds: Round[] = [];
-    for (let round = 1; round <= size.rounds; round += 1) {
+    for (const round of range(size.rounds)) {
+      noise.sample();
       rounds.push(await measureRound(lab));
-      progress(`round ${round} of ${size.rounds} is measured`);
+      progress(`round ${round + 1} of ${size.rounds} is measured`);
     }
-    return { size, kubeVersion, rounds };
-  } finally {
-    await cp.stop();
-  }
+    return { size, kubeVersion, rounds, noise };
+  };
+  return await onControlPlane(progress, work, { controllers: false });
 }
 
-async function createFleet(cp: ControlPlane, { clusters }: AdmissionSize): Promise<void> {
-  for (let index = 0; index < NAMESPACES; index += 1)
-    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: `team-${index}` } });
-  await inParallel(clusters, async (index) => {
-    await postCluster(cp, { ...at(index), size: "1k", created: true });
-    if (isApproved(index))
-      await patchCluster(cp, at(index), { metadata: { annotations: { [APPROVED]: "true" } } });
+async function createFleet(cp: ControlPlane, { clusters }: AdmissionSize, progress: Progress): Promise<void> {
+  const annotations = { [APPROVED]: "true" };
+  await createClusters(cp, {
+    count: clusters,
+    size: "1k",
+    finish: async (ref, index) =>
+      isApproved(index) ? await cp.patch(ref, { metadata: { annotations } }) : undefined,
+    progress,
   });
-  for (let index = 0; index < NAMESPACES; index += 1)
-    await applyPolicy(cp, policyRef(`team-${index}`, "protect"), {
+  for (const index of range(NAMESPACES)) {
+    await applyPolicy(cp, policyRef(namespaceOf(index), "protect"), {
       rules: [{ ...approvalRule("BeforeClusterDelete"), admission: "Deny" }],
     });
+  }
 }
 
 async function startBare(cp: ControlPlane): Promise<number> {
@@ -120,7 +115,7 @@ async function startBare(cp: ControlPlane): Promise<number> {
 async function measureRound(lab: Lab): Promise<Round> {
   const { cp, size, operator, barePort } = lab;
   const [held, approved] = [false, true].map((which) =>
-    Array.from({ length: size.clusters }, (_, index) => index).filter((index) => isApproved(index) === which),
+    range(size.clusters).filter((index) => isApproved(index) === which),
   );
   await cp.delete(CONFIGURATION);
   await until(cp, held, undefined);
@@ -134,7 +129,7 @@ async function measureRound(lab: Lab): Promise<Round> {
   const denied = await oneByOne(lab, held, false);
   const confirmed = await oneByOne(lab, approved, true);
   const parallel: number[] = [];
-  await inParallel(size.requests, async (index) => {
+  await inParallel(range(size.requests), AT_A_TIME, async (index) => {
     parallel.push(await timed(cp, approved?.[index % approved.length] ?? 0, true));
   });
   const before = await operator.metric(REVIEWS);
@@ -147,14 +142,11 @@ async function install(cp: ControlPlane, port: number): Promise<void> {
   await cp.apply(await clusterWebhook(port, cp.authority.caBundle));
 }
 
-const pathOf = (index: number): string => {
-  const { namespace, name } = at(index);
-  return `/apis/${CLUSTER_API}/namespaces/${namespace}/clusters/${name}`;
-};
-
 /** The message of the refusal; a dry run, so that the Cluster stays. */
 async function tryDeletion(cp: ControlPlane, index: number): Promise<string | undefined> {
-  return await cp.request("DELETE", `${pathOf(index)}?dryRun=All`).then(
+  const { namespace, name } = refOf(index);
+  const path = `/apis/${CLUSTER_API}/namespaces/${namespace}/clusters/${name}?dryRun=All`;
+  return await cp.request("DELETE", path).then(
     () => undefined,
     (error: unknown) => {
       if (error instanceof ApiError) return error.message;
@@ -198,9 +190,9 @@ async function oneByOne(
 /** Updates of an annotation per second, as many at a time as fill the API server. */
 async function updates({ cp, size }: Lab): Promise<number> {
   const begun = performance.now();
-  await inParallel(size.updates, async (count) => {
+  await inParallel(range(size.updates), AT_A_TIME, async (count) => {
     const annotations = { "example.com/count": `${count}` };
-    await patchCluster(cp, at(count % size.clusters), { metadata: { annotations } });
+    await cp.patch(refOf(count % size.clusters), { metadata: { annotations } });
   });
   return (1000 * size.updates) / (performance.now() - begun);
 }

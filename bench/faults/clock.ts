@@ -20,73 +20,70 @@ const YEAR_MS = 365 * 24 * HOUR_MS;
 const CLUSTERS = 18;
 
 /** A namespace whose policy has that window; whether it is open before the step, and after it. */
-interface Group {
-  readonly namespace: string;
-  readonly window: WindowGateSpec;
-  readonly before: Truth;
-  readonly after: Truth;
-}
+type Group = readonly [namespace: string, window: WindowGateSpec, before: Truth, after: Truth];
 
 interface Step {
   readonly id: string;
   readonly title: string;
   /** By this clock; absent: now. */
-  readonly startsAt?: Date;
+  readonly startsAt?: string;
   readonly byMs: number;
   readonly groups: readonly Group[];
 }
 
-const forward: Step = {
-  id: "clock-forward",
-  title: "Clock stepped by + 1 h, and back",
-  byMs: HOUR_MS,
-  groups: [
-    { namespace: "closes", window: fromTo(-120, 30), before: "Yes", after: "No" },
-    { namespace: "opens", window: fromTo(30, 300), before: "No", after: "Yes" },
-    { namespace: "open", window: fromTo(-300, 300), before: "Yes", after: "Yes" },
-    { namespace: "closed", window: fromTo(300, 400), before: "No", after: "No" },
-  ],
-};
+const ALWAYS_SO: readonly Group[] = [
+  ["open", fromTo(-300, 300), "Yes", "Yes"],
+  ["closed", fromTo(300, 400), "No", "No"],
+];
 
-const backward: Step = {
-  id: "clock-backward",
-  title: "Clock stepped by - 1 h, and back",
-  byMs: -HOUR_MS,
-  groups: [
-    { namespace: "closes", window: fromTo(-30, 300), before: "Yes", after: "No" },
-    { namespace: "opens", window: fromTo(-300, -30), before: "No", after: "Yes" },
-    { namespace: "open", window: fromTo(-300, 300), before: "Yes", after: "Yes" },
-    { namespace: "closed", window: fromTo(300, 400), before: "No", after: "No" },
-  ],
-};
-
-/** 02:00 to 03:00 does not exist there that night; 01:30 becomes 03:30. */
-const spring: Step = {
-  id: "clock-spring",
-  title: "Clock stepped by + 1 h over the spring edge of daylight saving time, and back",
-  startsAt: new Date("2027-03-28T00:30:00Z"),
-  byMs: HOUR_MS,
-  groups: [
-    { namespace: "in-the-gap", window: daily("30 2 * * *", "1h"), before: "No", after: "Yes" },
-    { namespace: "across", window: daily("0 22 * * *", "4h"), before: "Yes", after: "No" },
-    { namespace: "long", window: daily("0 22 * * *", "5h"), before: "Yes", after: "Yes" },
-    { namespace: "later", window: daily("0 4 * * *", "1h"), before: "No", after: "No" },
-  ],
-};
-
-/** 02:00 to 03:00 is there twice; the first 02:30 becomes the second. */
-const autumn: Step = {
-  id: "clock-autumn",
-  title: "Clock stepped by + 1 h over the autumn edge of daylight saving time, and back",
-  startsAt: new Date("2027-10-31T00:30:00Z"),
-  byMs: HOUR_MS,
-  groups: [
-    { namespace: "first-only", window: daily("0 2 * * *", "45m"), before: "Yes", after: "No" },
-    { namespace: "in-the-fold", window: daily("45 2 * * *", "1h"), before: "No", after: "Yes" },
-    { namespace: "long", window: daily("0 22 * * *", "6h"), before: "Yes", after: "Yes" },
-    { namespace: "later", window: daily("0 4 * * *", "1h"), before: "No", after: "No" },
-  ],
-};
+const STEPS: readonly Step[] = [
+  {
+    id: "clock-forward",
+    title: "Clock stepped by + 1 h, and back",
+    byMs: HOUR_MS,
+    groups: [
+      ["closes", fromTo(-120, 30), "Yes", "No"],
+      ["opens", fromTo(30, 300), "No", "Yes"],
+      ...ALWAYS_SO,
+    ],
+  },
+  {
+    id: "clock-backward",
+    title: "Clock stepped by - 1 h, and back",
+    byMs: -HOUR_MS,
+    groups: [
+      ["closes", fromTo(-30, 300), "Yes", "No"],
+      ["opens", fromTo(-300, -30), "No", "Yes"],
+      ...ALWAYS_SO,
+    ],
+  },
+  {
+    // 02:00 to 03:00 does not exist there that night; 01:30 becomes 03:30.
+    id: "clock-spring",
+    title: "Clock stepped by + 1 h over the spring edge of daylight saving time, and back",
+    startsAt: "2027-03-28T00:30:00Z",
+    byMs: HOUR_MS,
+    groups: [
+      ["in-the-gap", daily("30 2 * * *", "1h"), "No", "Yes"],
+      ["across", daily("0 22 * * *", "4h"), "Yes", "No"],
+      ["long", daily("0 22 * * *", "5h"), "Yes", "Yes"],
+      ["later", daily("0 4 * * *", "1h"), "No", "No"],
+    ],
+  },
+  {
+    // 02:00 to 03:00 is there twice; the first 02:30 becomes the second.
+    id: "clock-autumn",
+    title: "Clock stepped by + 1 h over the autumn edge of daylight saving time, and back",
+    startsAt: "2027-10-31T00:30:00Z",
+    byMs: HOUR_MS,
+    groups: [
+      ["first-only", daily("0 2 * * *", "45m"), "Yes", "No"],
+      ["in-the-fold", daily("45 2 * * *", "1h"), "No", "Yes"],
+      ["long", daily("0 22 * * *", "6h"), "Yes", "Yes"],
+      ["later", daily("0 4 * * *", "1h"), "No", "No"],
+    ],
+  },
+];
 
 /** Minutes from now. */
 function fromTo(from: number, to: number): WindowGateSpec {
@@ -97,41 +94,31 @@ function daily(schedule: string, duration: string): WindowGateSpec {
   return { timeZone: "Europe/Berlin", allow: [{ schedule, duration }] };
 }
 
-function scenarioOf(step: Step): Scenario {
-  const { id, title, groups, byMs } = step;
+function scenarioOf({ id, title, startsAt, byMs, groups }: Step): Scenario {
+  // What the replicas' clock is ahead of the machine's; the same for both of them.
+  let offset: number | undefined;
+  const startOf = (): number => (offset ??= startsAt === undefined ? 0 : Date.parse(startsAt) - Date.now());
+  const states = (at: 2 | 3): ReadonlyMap<string, Truth> =>
+    new Map(groups.map((group) => [group[0], group[at]]));
   return {
     id,
     title,
     arrange: async (lab) => await arrangeGroups(lab, groups),
-    replica: async (lab, index) => await withClock(lab, index, startOf(step)),
-    inject: async (lab) => await setClock(lab, startOf(step) + byMs, stateOf(groups, "after")),
-    heal: async (lab) => await setClock(lab, startOf(step), stateOf(groups, "before")),
+    replica: async (lab, index) => await withClock(lab, index, startOf()),
+    inject: async (lab) => await setClock(lab, startOf() + byMs, states(3)),
+    heal: async (lab) => await setClock(lab, startOf(), states(2)),
   };
 }
 
 async function arrangeGroups(lab: Lab, groups: readonly Group[]): Promise<void> {
   await installClusterDefinition(lab.cp);
-  for (const { namespace, window, before } of groups) {
+  for (const [namespace, window, before] of groups) {
     await lab.addClusters(namespace, numbered(CLUSTERS, "c"), { facts: { satisfied: before } });
     const until = [{ name: "window", window }];
     await storePolicy(lab.cp, policyRef(namespace, "window"), {
       rules: [{ name: "window", hooks: [lab.hook], until, retryAfterSeconds: 5 }],
     });
   }
-}
-
-/** What the replicas' clock is ahead of the machine's. */
-const offsets = new WeakMap<Step, number>();
-
-function startOf(step: Step): number {
-  const offset =
-    offsets.get(step) ?? (step.startsAt === undefined ? 0 : step.startsAt.getTime() - Date.now());
-  offsets.set(step, offset);
-  return offset;
-}
-
-function stateOf(groups: readonly Group[], when: "before" | "after"): ReadonlyMap<string, Truth> {
-  return new Map(groups.map((group) => [group.namespace, group[when]]));
 }
 
 const clockFile = (lab: Lab): string => join(lab.cp.folder, "clock");
@@ -193,4 +180,4 @@ async function setClocks(lab: Lab, offset: number): Promise<void> {
   }
 }
 
-export const CLOCK: readonly Scenario[] = [forward, backward, spring, autumn].map(scenarioOf);
+export const CLOCK: readonly Scenario[] = STEPS.map(scenarioOf);

@@ -1,7 +1,8 @@
 /** Every fault under load: wrong allows, failed calls, and the time until all answers are right again. */
 
 import { clusterApiBinaries } from "../../test/controlplane/binaries.ts";
-import { describeMachine, today } from "../machine.ts";
+import { Noise } from "../measure/noise.ts";
+import { type Progress, QUICK, resultOf } from "../part.ts";
 import { mergeResults } from "../report/merge.ts";
 import { readResult } from "../report/report.ts";
 import type { PartResult } from "../result.ts";
@@ -39,16 +40,17 @@ const NOTES = [
 ];
 
 /** BENCH_QUICK=1: the same, but short. FAULTS=id,id: only these, and the earlier figures of the others stay. */
-export async function runFaults(progress: (line: string) => void): Promise<PartResult> {
-  const quick = process.env["BENCH_QUICK"] === "1";
+export async function runFaults(progress: Progress): Promise<PartResult> {
   const only = process.env["FAULTS"]?.split(",");
   const done: Done[] = [];
   const broken: string[] = [];
+  const noise = new Noise();
   for (const scenario of SCENARIOS.filter(({ id }) => only?.includes(id) ?? true)) {
     progress(`${scenario.title} (${scenario.id})`);
     try {
-      const run = await runScenario(scenario, quick);
-      done.push({ scenario, run });
+      const noiseMs = noise.sample();
+      const run = await runScenario(scenario, QUICK);
+      done.push({ scenario, run, noiseMs });
       for (const line of linesOf(run)) progress(`  ${line}`);
     } catch (error) {
       broken.push(`${scenario.title}: could not be run (${String(error).split("\n")[0]})`);
@@ -56,15 +58,11 @@ export async function runFaults(progress: (line: string) => void): Promise<PartR
     }
   }
   const { version } = await clusterApiBinaries(progress);
-  const result: PartResult = {
-    part: "faults",
-    command: "make bench PART=faults",
-    date: today(),
-    machine: describeMachine({ "Cluster API": version }),
+  const result = resultOf("faults", {
+    versions: { "Cluster API": version },
     tables: tablesOf(done),
-    plots: [],
     notes: [...NOTES, ...broken],
-  };
+  });
   const again = done.map(({ scenario: { id } }) => id);
-  return only === undefined || quick ? result : mergeResults(readResult("faults"), result, again);
+  return only === undefined || QUICK ? result : mergeResults(readResult("faults"), result, again);
 }

@@ -49,7 +49,7 @@ const rollingRestart: Scenario = {
 
 const leaseLost: Scenario = {
   id: "lease-lost",
-  title: "Lease lost to somebody else",
+  title: "Lease lost to another process",
   inject: async (lab) => {
     await takeLease(lab);
     lab.inBackground(1000, async () => await takeLease(lab));

@@ -1,5 +1,7 @@
 /** What is kept of the runs, as rows of tables. */
 
+import { quantile, rounded } from "../measure/statistics.ts";
+import { atMost, below, NONE, row } from "../report/rows.ts";
 import type { Goal, Row, Table } from "../result.ts";
 import type { Durations, Run } from "./engine.ts";
 import type { Call } from "./judge.ts";
@@ -8,20 +10,31 @@ import type { Scenario } from "./scenario.ts";
 export interface Done {
   readonly scenario: Scenario;
   readonly run: Run;
+  /** See Noise. */
+  readonly noiseMs: number;
 }
 
-const NONE: Goal = { is: "exactly", value: 0 };
-
 export function tablesOf(done: readonly Done[]): Table[] {
+  const felt = done.filter(({ scenario }) => scenario.fromOthers).flatMap(feltRows);
   return [
     { title: "Wrong allows", rows: done.map(wrongAllowsRow) },
     { title: "Failed calls, with a second replica", rows: done.map(failedRow) },
-    {
-      title: "From the end of the fault until every answer is right again",
-      rows: done.flatMap(rightAgainRow),
-    },
-    ...feltTables(done.filter(({ scenario }) => scenario.fromOthers)),
+    ...(felt.length === 0 ? [] : [{ title: "Calls about other namespaces", rows: felt }]),
   ];
+}
+
+function wrongAllowsRow({ scenario: { id, title }, run, noiseMs }: Done): Row {
+  const { calls, goes, failed } = run;
+  return row(`wrong-allows-${id}`, title, wrongAllowsOf(run), {
+    unit: "calls",
+    goal: NONE,
+    note: `${calls} calls, ${failed.length} failed, ${goes} goes; right again ${rightAgain(run)}; noise ${noiseMs} ms`,
+  });
+}
+
+function failedRow({ scenario: { id, title }, run: { failed } }: Done): Row {
+  const note = failed.length === 0 ? undefined : reasonsOf(failed);
+  return row(`failed-${id}`, title, failed.length, { unit: "calls", goal: NONE, note });
 }
 
 const FELT: Readonly<Record<keyof Durations, string>> = {
@@ -30,78 +43,34 @@ const FELT: Readonly<Record<keyof Durations, string>> = {
   read: "a read of the API server itself",
   bare: "the same calls to a bare node:https server",
 };
+const LONGEST_STRETCH_MS = 25;
 
-const P99: Goal = { is: "below", value: 100 };
-const LONGEST: Goal = { is: "at most", value: 300 };
-const STRETCH: Goal = { is: "at most", value: 25 };
-
-function feltTables(done: readonly Done[]): Table[] {
-  if (done.length === 0) return [];
-  const rows = done.flatMap(({ scenario: { id, title }, run: { durations, stretches } }) => {
-    const row = (name: keyof Durations, quantile: number, goal?: Goal): Row => {
-      const all = durations[name];
-      const ms = all[Math.min(all.length - 1, Math.floor(all.length * quantile))];
-      return {
-        id: `${name}-${quantile * 100}-${id}`,
-        work: `${title}: ${FELT[name]}, ${quantile === 1 ? "longest" : `p${quantile * 100}`}`,
-        goal,
-        samples: ms === undefined ? [] : [tenths(ms)],
-        unit: "ms",
-      };
-    };
-    const [longest] = stretches.toSorted((a, b) => b.cpuMs - a.cpuMs);
-    const over = stretches.filter(({ cpuMs }) => cpuMs > STRETCH.value);
-    const stretch: Row = {
-      id: `stretch-${id}`,
-      work: `${title}: the longest stretch of a replica's event loop`,
-      goal: STRETCH,
-      samples: [tenths(longest?.cpuMs ?? 0)],
-      unit: "ms",
-      note: `${over.length} above ${STRETCH.value} ms; ${tenths(longest?.wallMs ?? 0)} ms by the clock`,
-    };
-    return [
-      row("held", 0.5),
-      row("held", 0.99, P99),
-      row("held", 1, LONGEST),
-      stretch,
-      row("released", 0.5),
-      row("released", 0.99),
-      row("read", 0.5),
-      row("read", 0.99),
-      row("bare", 0.5),
-      row("bare", 0.99),
-      row("bare", 1),
-    ];
-  });
-  return [{ title: "Calls about other namespaces", rows }];
-}
-
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
-}
-
-function wrongAllowsRow({ scenario: { id, title }, run }: Done): Row {
-  const { calls, goes, failed } = run;
-  const note = `${calls} calls, ${failed.length} failed, ${goes} goes; right again ${rightAgain(run)}`;
-  return {
-    id: `wrong-allows-${id}`,
-    work: title,
-    goal: NONE,
-    samples: [wrongAllowsOf(run)],
-    unit: "calls",
-    note,
+function feltRows({ scenario: { id, title }, run: { durations, stretches } }: Done): Row[] {
+  const felt = (name: keyof Durations, share: number, goal?: Goal): Row => {
+    const which = share === 1 ? "longest" : `p${share * 100}`;
+    const ms = quantile(durations[name], share);
+    return row(
+      `${name}-${share * 100}-${id}`,
+      `${title}: ${FELT[name]}, ${which}`,
+      Number.isNaN(ms) ? [] : rounded(ms),
+      { unit: "ms", goal },
+    );
   };
-}
-
-function failedRow({ scenario: { id, title }, run: { failed } }: Done): Row {
-  const note = failed.length === 0 ? {} : { note: reasonsOf(failed) };
-  return { id: `failed-${id}`, work: title, goal: NONE, samples: [failed.length], unit: "calls", ...note };
-}
-
-function rightAgainRow({ scenario: { id, title }, run: { rightAgainMs } }: Done): Row[] {
-  if (rightAgainMs === undefined) return [];
-  const samples = [Math.round(rightAgainMs) / 1000];
-  return [{ id: `right-again-${id}`, work: title, goal: undefined, samples, unit: "s" }];
+  const [longest] = stretches.toSorted((a, b) => b.cpuMs - a.cpuMs);
+  const over = stretches.filter(({ cpuMs }) => cpuMs > LONGEST_STRETCH_MS);
+  const stretch = `${title}: the longest stretch of a replica's event loop`;
+  return [
+    felt("held", 0.5),
+    felt("held", 0.99, below(100)),
+    felt("held", 1, atMost(300)),
+    row(`stretch-${id}`, stretch, rounded(longest?.cpuMs ?? 0), {
+      unit: "ms",
+      goal: atMost(LONGEST_STRETCH_MS),
+      note: `${over.length} above ${LONGEST_STRETCH_MS} ms; ${rounded(longest?.wallMs ?? 0)} ms by the clock`,
+    }),
+    ...(["released", "read"] as const).flatMap((name) => [felt(name, 0.5), felt(name, 0.99)]),
+    ...[0.5, 0.99, 1].map((share) => felt("bare", share)),
+  ];
 }
 
 function wrongAllowsOf({ wrongAllows, wrongAllowsBesides }: Run): number {
@@ -118,7 +87,7 @@ function reasonsOf(failed: readonly Call[]): string {
   return [...byReason].map(([message, calls]) => `${calls.length} × ${message}`).join("; ");
 }
 
-/** For whoever watches the run. */
+/** While it runs. */
 export function linesOf(run: Run): string[] {
   const { calls, goes, failed, wrongAllows, lastWrong, unconfirmed } = run;
   return [

@@ -3,6 +3,7 @@
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { FIRST_VERSION, NEXT_VERSION } from "../../test/controlplane/lab.ts";
+import { requestOf } from "../fleet/requests.ts";
 import { type Facts, mayGo, Timeline } from "./expectation.ts";
 
 export interface Subject {
@@ -39,11 +40,9 @@ export function seen(subject: Subject, object: KubeObject): void {
   subject.bodies = [bodyOf(object), subject.bodies[0]];
 }
 
-/** Good for every hook; as Cluster API sends it, without status and managedFields. */
-function bodyOf({ status: _, ...cluster }: KubeObject): string {
-  return JSON.stringify({
-    apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1",
-    cluster: { ...cluster, metadata: { ...cluster.metadata, managedFields: undefined } },
+/** Good for every hook. */
+function bodyOf(cluster: KubeObject): string {
+  return requestOf(cluster, {
     fromKubernetesVersion: FIRST_VERSION,
     toKubernetesVersion: NEXT_VERSION,
     kubernetesVersion: NEXT_VERSION,

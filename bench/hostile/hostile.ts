@@ -1,56 +1,100 @@
-/** `make bench PART=hostile`: everything that no client should send, and what others feel of it. */
+/** `make bench PART=hostile`: everything that no client should send (test/hostile), and what others feel of it. */
 
-import { describeMachine, today } from "../machine.ts";
-import type { Goal, PartResult, Row } from "../result.ts";
-import type { Scale } from "./attack.ts";
-import { ATTACKS } from "./attacks.ts";
-import { type Calls, percentile } from "./bystander.ts";
-import { besiege, type Outcome, type Siege } from "./siege.ts";
-import { startTarget } from "./target.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Scale } from "../../test/hostile/attack.ts";
+import { ATTACKS } from "../../test/hostile/attacks.ts";
+import type { Calls } from "../../test/hostile/bystander.ts";
+import { memoryOf } from "../../test/hostile/memory.ts";
+import { endure, mib, type Outcome, startBystander } from "../../test/hostile/siege.ts";
+import { startTarget, type Target } from "../../test/hostile/target.ts";
+import { Noise } from "../measure/noise.ts";
+import { quantile, rounded } from "../measure/statistics.ts";
+import { type Progress, QUICK, resultOf } from "../part.ts";
+import { atLeast, atMost, below, NONE, row } from "../report/rows.ts";
+import type { PartResult, Row } from "../result.ts";
 
 const FULL: Omit<Scale, "seed"> = { mutants: 100_000, connections: 1000, rounds: 5 };
-const QUICK: Omit<Scale, "seed"> = { mutants: 2000, connections: 100, rounds: 1 };
+const SKETCH: Omit<Scale, "seed"> = { mutants: 2000, connections: 100, rounds: 1 };
+/** How long the well-behaved client is alone first. */
+const CALM_MS = QUICK ? 4000 : 40_000;
 /** Of the Deployment: beyond it the kernel ends the process. */
 const MEMORY_LIMIT_MIB = 512;
-/** What a p99 is when nobody moves it: as much it differs from one quiet minute to the next. */
-const UNMOVED: Goal = { is: "at most", value: 1.5 };
-const NONE: Goal = { is: "exactly", value: 0 };
+/** Times p99 of the other client. */
+const FAIR = atMost(3);
 
-export async function runHostile(progress: (line: string) => void): Promise<PartResult> {
-  const isQuick = process.env["BENCH_QUICK"] === "1";
+interface Siege {
+  /** Without an attack. */
+  readonly before: Calls;
+  readonly outcomes: readonly Outcome[];
+  /** MiB above the memory of before the first attack, when all is over. */
+  readonly kept: number;
+  /** Lines of the operator's log at level error. */
+  readonly errors: readonly string[];
+  readonly logLines: number;
+  readonly noise: Noise;
+}
+
+/** HOSTILE_SEED: makes other mutants. */
+export async function runHostile(progress: Progress): Promise<PartResult> {
   const seed = Number(process.env["HOSTILE_SEED"] ?? 1);
   progress(`mutants of seed ${seed} (set by HOSTILE_SEED)`);
   const target = await startTarget();
   try {
-    const scale = { ...(isQuick ? QUICK : FULL), seed };
-    const calmMs = isQuick ? 4000 : 40_000;
-    return resultOf(await besiege(target, { attacks: ATTACKS, scale, calmMs, progress }), scale);
+    const siege = await besiege(target, { ...(QUICK ? SKETCH : FULL), seed }, progress);
+    const { before, outcomes, noise } = siege;
+    const felt = [calmRow(before), ...outcomes.map((outcome) => outcomeRow(outcome, before))];
+    return resultOf("hostile", {
+      tables: [
+        { title: "What came of it", rows: totals(siege) },
+        {
+          title: "What another client felt: 50 calls/s, half over kept and half over new connections",
+          rows: [...felt, noise.row("hostile")],
+        },
+      ],
+      notes: notes(seed),
+    });
   } finally {
     await target.cp.stop();
   }
 }
 
-function resultOf(siege: Siege, scale: Scale): PartResult {
-  const { before, outcomes } = siege;
-  return {
-    part: "hostile",
-    command: "make bench PART=hostile",
-    date: today(),
-    machine: describeMachine({}),
-    tables: [
-      { title: "What came of it", rows: totals(siege) },
-      {
-        title: "What another client felt: 50 calls/s, half over kept and half over new connections",
-        rows: [calmRow(before), ...outcomes.map((outcome) => outcomeRow(outcome, before))],
-      },
-    ],
-    plots: [],
-    notes: [
-      `Mutated requests are made by fast-check from the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${scale.seed}\` makes the same ones again.`,
-      "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any go is wrong. A valid answer is 200 with JSON that Cluster API's types take; a refusal is 400, 404, or a connection that ends.",
-      "All clients run on the same machine, so that an attack also takes the processor away from the operator and from the client beside it.",
-    ],
-  };
+/** One attack after the other on one operator, with a well-behaved client beside them. */
+async function besiege(target: Target, scale: Scale, progress: Progress): Promise<Siege> {
+  const { pid } = target.operator.daemon;
+  const noise = new Noise();
+  const bystander = await startBystander(target);
+  try {
+    await sleep(CALM_MS / 2); // until everything is compiled
+    await bystander.calls();
+    await sleep(CALM_MS);
+    const before = await bystander.calls();
+    const base = memoryOf(pid).resident;
+    const outcomes: Outcome[] = [];
+    for (const attack of ATTACKS) {
+      progress(attack.title);
+      noise.sample();
+      const outcome = await endure(target, { attack, scale, bystander });
+      outcomes.push(outcome);
+      progress(describe(outcome));
+      if (!outcome.survived) break;
+    }
+    const lines = target.operator.lines();
+    const errors = lines.filter(({ level }) => level === "error").map((line) => JSON.stringify(line));
+    const survived = outcomes.at(-1)?.survived === true;
+    const kept = survived ? mib(memoryOf(pid).resident - base) : NaN;
+    return { before, outcomes, kept, errors, logLines: lines.length, noise };
+  } finally {
+    await bystander.stop();
+  }
+}
+
+function describe({ attack, tally, calls, growth, survived }: Outcome): string {
+  const { sent, invalid, wrongAllows } = tally;
+  const others = calls.failures.slice(0, 3).map((failure) => `another client: ${failure}`);
+  return [
+    `${attack.id}: ${survived ? "survived" : "CRASHED"}, ${sent} sent, ${invalid} invalid, ${wrongAllows} wrong allows, +${growth} MiB`,
+    ...[...tally.problems, ...others].map((problem) => `  ${problem}`),
+  ].join("\n");
 }
 
 function totals({ outcomes, kept, errors, logLines }: Siege): Row[] {
@@ -58,74 +102,75 @@ function totals({ outcomes, kept, errors, logLines }: Siege): Row[] {
     outcomes.reduce((total, each) => total + of(each), 0);
   const peak = Math.max(...outcomes.map(({ peak: own }) => own));
   const mutated = outcomes.find(({ attack }) => attack.id === "mutated")?.tally.sent ?? 0;
-  const sent = sum(({ tally }) => tally.sent);
-  const note = `of ${sent} requests and connections; ${sum(({ tally }) => tally.answered)} were answered, ${sum(({ tally }) => tally.refused)} refused`;
-  const crashes = outcomes.filter(({ survived }) => !survived).length;
+  const [sent, answered, refused] = (["sent", "answered", "refused"] as const).map((what) =>
+    sum(({ tally }) => tally[what]),
+  );
+  const failed = sum(({ calls }) => calls.failures.length);
+  const crashes = sum(({ survived }) => (survived ? 0 : 1));
   return [
-    row("mutated", ["mutated requests", "requests"], mutated, {
-      goal: { is: "at least", value: FULL.mutants },
-    }),
+    row("hostile-mutated", "mutated requests", mutated, { unit: "requests", goal: atLeast(FULL.mutants) }),
     row(
-      "invalid",
-      ["neither a valid answer nor a clean refusal", "answers"],
+      "hostile-invalid",
+      "neither a valid answer nor a clean refusal",
       sum(({ tally }) => tally.invalid),
-      { goal: NONE, note },
+      {
+        unit: "answers",
+        goal: NONE,
+        note: `of ${sent} requests and connections; ${answered} were answered, ${refused} refused`,
+      },
     ),
     row(
-      "wrong-allows",
-      ["a go for a Cluster that is held", "answers"],
+      "hostile-wrong-allows",
+      "a go for a Cluster that is held",
       sum(({ tally }) => tally.wrongAllows),
-      { goal: NONE },
+      { unit: "answers", goal: NONE },
     ),
-    row("crashes", ["the process ended", "times"], crashes, { goal: NONE }),
-    row("errors", ["errors in the operator's log", "lines"], errors.length, {
+    row("hostile-crashes", "the process ended", crashes, { unit: "times", goal: NONE }),
+    row("hostile-errors", "errors in the operator's log", errors.length, {
+      unit: "lines",
       goal: NONE,
       note: [`of ${logLines} lines`, ...errors.slice(0, 1)].join("; the first: "),
     }),
-    row(
-      "failed",
-      ["calls of the other client that failed or got another answer", "calls"],
-      sum(({ calls }) => calls.failures.length),
-      { goal: NONE },
-    ),
-    row("peak", ["resident memory at its peak", "MiB"], peak, {
-      goal: { is: "below", value: MEMORY_LIMIT_MIB },
+    row("hostile-failed", "calls of the other client that failed or got another answer", failed, {
+      unit: "calls",
+      goal: NONE,
     }),
-    row("kept", ["resident memory above that of before, when all is over", "MiB"], kept, {}),
+    row("hostile-peak", "resident memory at its peak", peak, { unit: "MiB", goal: below(MEMORY_LIMIT_MIB) }),
+    row("hostile-kept", "resident memory above that of before, when all is over", kept, { unit: "MiB" }),
   ];
 }
 
 function calmRow(before: Calls): Row {
-  return row("calm", ["p99 with nobody else there", "ms"], p99(before), { note: spread(before) });
+  return row("hostile-calm", "p99 without an attack", rounded(p99(before), 2), {
+    unit: "ms",
+    note: spread(before),
+  });
 }
 
 function outcomeRow({ attack, calls, tally, growth }: Outcome, before: Calls): Row {
   const { sent, answered, refused } = tally;
-  const note = `${spread(calls)}; ${sent} sent, ${answered} answered, ${refused} refused; memory +${growth} MiB`;
-  return row(`p99-${attack.id}`, [attack.title, "times p99 before"], p99(calls) / p99(before), {
-    goal: UNMOVED,
-    note,
+  return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls) / p99(before), 2), {
+    unit: "times p99 before",
+    goal: FAIR,
+    note: `${spread(calls)}; ${sent} sent, ${answered} answered, ${refused} refused; memory +${growth} MiB`,
   });
 }
 
-function row(
-  id: string,
-  [work, unit]: readonly [work: string, unit: string],
-  sample: number,
-  { goal, note }: { readonly goal?: Goal; readonly note?: string },
-): Row {
-  const samples = [Math.round(sample * 100) / 100];
-  return { id: `hostile-${id}`, work, unit, goal, samples, ...(note !== undefined && { note }) };
-}
-
 function p99({ kept, fresh }: Calls): number {
-  return percentile([...kept, ...fresh], 0.99);
+  return quantile([...kept, ...fresh], 0.99);
 }
 
 function spread({ kept, fresh }: Calls): string {
-  const [median, late, last] = [0.5, 0.99, 1].map((share) =>
-    percentile([...kept, ...fresh], share).toFixed(1),
-  );
-  const shaken = percentile(fresh, 0.99).toFixed(1);
-  return `${kept.length + fresh.length} calls: median ${median} ms, p99 ${late} ms (${shaken} ms over new connections), longest ${last} ms`;
+  const all = [...kept, ...fresh];
+  const [median, late, last] = [0.5, 0.99, 1].map((share) => quantile(all, share).toFixed(1));
+  const shaken = quantile(fresh, 0.99).toFixed(1);
+  return `${all.length} calls: median ${median} ms, p99 ${late} ms (${shaken} ms over new connections), longest ${last} ms`;
+}
+
+function notes(seed: number): string[] {
+  return [
+    `Mutated requests are made by fast-check from the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same ones again.`,
+    "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any go is wrong. A valid answer is 200 with JSON that Cluster API's types take; a refusal is 400, 404, or a connection that ends.",
+    "All clients run on the same machine, so that an attack also takes the processor away from the operator and from the client beside it.",
+  ];
 }

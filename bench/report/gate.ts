@@ -1,7 +1,7 @@
 /** Whether a ratio has become far worse than the one that is committed. */
 
 import type { PartResult, Row } from "../result.ts";
-import { median } from "./statistics.ts";
+import { median } from "../measure/statistics.ts";
 
 export interface Comparison {
   readonly id: string;

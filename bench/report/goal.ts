@@ -1,7 +1,7 @@
 /** Whether a row's goal is met, by the median of its samples. */
 
 import type { Goal, Row } from "../result.ts";
-import { median } from "./statistics.ts";
+import { median } from "../measure/statistics.ts";
 
 /** `undefined`: the row has no goal. A row without samples misses its goal. */
 export function isMet({ goal, samples }: Row): boolean | undefined {

@@ -19,8 +19,14 @@ export function mergeResults(
   });
   const note = remark(again, ids);
   const isOld = (text: string): boolean => text.startsWith(note.slice(0, note.indexOf("on ")));
-  const others = earlier.notes.filter((text) => !isOld(text) && !again.notes.includes(text));
+  // A note that was worded anew keeps its first sentence, which says what it is about.
+  const told = new Set(again.notes.map(subjectOf));
+  const others = earlier.notes.filter((text) => !isOld(text) && !told.has(subjectOf(text)));
   return { ...earlier, tables, notes: [...again.notes, ...others, note] };
+}
+
+function subjectOf(note: string): string {
+  return note.split(". ", 1)[0] ?? note;
 }
 
 function rowsOf(tables: readonly Table[], title: string): readonly Row[] {

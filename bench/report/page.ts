@@ -1,9 +1,9 @@
 /** docs/benchmarks.md and the pages below it, from what was measured. */
 
-import type { Machine, PartResult, Plot, Row } from "../result.ts";
+import { median } from "../measure/statistics.ts";
+import type { Machine, PartResult, Row } from "../result.ts";
 import { isMet } from "./goal.ts";
-import { PART_NAMES, PARTS, QUESTIONS } from "./parts.ts";
-import { median } from "./statistics.ts";
+import { ANSWERS, PART_NAMES, PARTS, type RowId, TOLD_ELSEWHERE } from "./parts.ts";
 
 const INTRODUCTION = `# Benchmarks
 
@@ -15,8 +15,9 @@ depend on the machine.
 const METHOD = `## Measure it yourself
 
 \`make bench\` measures everything but the soak (\`PART=${PART_NAMES.filter((part) => part !== "soak").join("|")}\`: one part of it),
-\`make soak\` runs for an hour; both write these pages from \`bench/results/\`. \`make bench-check\` measures the speed for a few
-minutes and fails where a ratio is far worse than the one that stands here. The machine should do nothing else meanwhile.
+\`make soak\` runs for an hour; both write these pages from \`bench/results/\`. With \`BENCH_QUICK=1\` a part is small, and is
+printed instead. \`make bench-check\` measures the speed for a few minutes and fails where a ratio is far worse than the one
+that stands here. The machine should do nothing else meanwhile.
 `;
 
 /** docs/benchmarks.md: the answers, a table of each part, and where the rest is. */
@@ -30,74 +31,93 @@ export function renderPage(results: readonly PartResult[]): string {
   );
 }
 
-/** docs/benchmarks/PART.md: every row, how it was measured, and the plots. */
+/** docs/benchmarks/PART.md: every row, and how it was measured. */
 export function renderPart(result: PartResult): string {
-  const { part, command, date, machine, tables, plots, notes } = result;
+  const { part, command, date, machine, tables, notes } = result;
   return [
     `# Benchmarks: ${PARTS[part].title.toLowerCase()}`,
     `\`${command}\` on ${date}: ${machineText(machine)}. ${goalsText(result)}`.trimEnd(),
-    ...tables.flatMap(({ title, rows }) => [`## ${title}`, tableText(rows)]),
+    ...tables.flatMap(({ title, rows }) => longTable(title, rows)),
     ...(notes.length > 0 ? [`## How it is measured\n\n${notes.map((note) => `- ${note}`).join("\n")}`] : []),
-    ...plots.map(plotText),
     "",
   ].join("\n\n");
 }
 
 function answers(results: readonly PartResult[]): string[] {
-  const rows = QUESTIONS.flatMap(({ question, id }) =>
-    results.flatMap((result) =>
-      rowsOf(result, [id]).map((row) => [question, inUnit(row), row.note ?? "", metText(row)]),
-    ),
+  const lines = ANSWERS.flatMap(({ text, id, withNote = false }) => {
+    const [row] = results.flatMap((result) => rowsOf(result, [id]));
+    if (row === undefined) return [];
+    const note = withNote && row.note !== undefined ? `: ${row.note}` : "";
+    return [`- ${text} **${inUnit(row)}**${goalRemark(row)}${note}.`];
+  });
+  const met = results.map(
+    (result) => `${PARTS[result.part].title.toLowerCase()} ${metOf(result).join(" of ")}`,
   );
-  if (rows.length === 0) return [];
-  return ["## In short\n", `${table(["", "measured", "", "goal met"], rows)}\n`];
+  const summary = `- Goals that are met: ${met.join(", ")}. Each section says why the others are missed.`;
+  return lines.length === 0 ? [] : [`${[...lines, summary].join("\n")}\n`];
+}
+
+function goalRemark(row: Row): string {
+  if (row.goal === undefined) return "";
+  return ` (goal ${goalText(row)}${isMet(row) === true ? "" : ", missed"})`;
 }
 
 function inUnit(row: Row): string {
   return `${measuredText(row)} ${row.unit}`;
 }
 
+interface Titled extends Row {
+  /** Of its table. */
+  readonly title: string;
+}
+
 function shortSection(result: PartResult): string {
   const { part, date } = result;
   const { title, key, why } = PARTS[part];
   const rows = rowsOf(result, key);
+  const isOne = new Set(rows.map((row) => row.title)).size === 1;
+  const named = isOne ? rows : rows.map((row) => ({ ...row, work: `${row.title}: ${row.work}` }));
   const isMissed = allRows(result).some((row) => isMet(row) === false);
   return [
     `## ${title}`,
-    ...(rows.length > 0 ? [tableText(rows)] : []),
+    ...(isOne ? [`${rows[0]?.title ?? ""}:`] : []),
+    ...(rows.length > 0 ? [shortTable(named)] : []),
     ...(isMissed ? [`Why goals are missed: ${why}`] : []),
-    `${goalsText(result)} [All rows, how they were measured, and plots](benchmarks/${part}.md) (${date}).`.trimStart(),
+    `${goalsText(result)} [All rows, and how they were measured](benchmarks/${part}.md) (${date}).`.trimStart(),
     "",
   ].join("\n\n");
 }
 
 function goalsText(result: PartResult): string {
+  const [met, all] = metOf(result);
+  return all === 0 ? "" : `${met} of ${all} goals are met.`;
+}
+
+function metOf(result: PartResult): readonly [met: number, all: number] {
   const met = allRows(result).flatMap((row) => isMet(row) ?? []);
-  return met.length === 0 ? "" : `${met.filter(Boolean).length} of ${met.length} goals are met.`;
+  return [met.filter(Boolean).length, met.length];
 }
 
-function allRows({ tables }: PartResult): readonly Row[] {
-  return tables.flatMap(({ rows }) => rows);
+function allRows({ tables }: PartResult): readonly Titled[] {
+  return tables.flatMap(({ title, rows }) => rows.map((row) => ({ ...row, title })));
 }
 
-/** Those of these ids that were measured, with the title of their table; see Part.key. */
-function rowsOf(result: PartResult, ids: readonly string[]): readonly Row[] {
+/** Those of these ids that were measured. */
+function rowsOf(result: PartResult, ids: readonly RowId[]): readonly Titled[] {
+  const all = allRows(result);
   return ids.flatMap((id) => {
-    if (!id.endsWith("*"))
-      return result.tables.flatMap(({ title, rows }) =>
-        rows.filter((row) => row.id === id).map((row) => ({ ...row, work: `${title}: ${row.work}` })),
-      );
-    const rows = allRows(result).filter((row) => row.id.startsWith(id.slice(0, -1)));
-    return rows.length === 0 ? [] : total(id, rows, result);
+    if (id.endsWith("*")) return total(all.filter((row) => row.id.startsWith(id.slice(0, -1))));
+    const found = id.split("|").flatMap((each) => all.filter((row) => row.id === each));
+    return found.slice(0, 1);
   });
 }
 
 /** Of rows of one table. */
-function total(id: string, rows: readonly Row[], { tables }: PartResult): Row {
-  const title = tables.find((each) => each.rows.some((row) => rows.includes(row)))?.title ?? id;
-  const [{ goal, unit } = { goal: undefined, unit: "" }] = rows;
+function total(rows: readonly Titled[]): Titled[] {
+  const [first] = rows;
+  if (first === undefined) return [];
   const sum = rows.reduce((before, { samples }) => before + median(samples), 0);
-  return { id, work: `${title}: all ${rows.length} together`, goal, unit, samples: [sum] };
+  return [{ ...first, work: `all ${rows.length} together`, samples: [sum] }];
 }
 
 function machineText({ cpu, cores, memoryGiB, kernel, versions }: Machine): string {
@@ -105,20 +125,44 @@ function machineText({ cpu, cores, memoryGiB, kernel, versions }: Machine): stri
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}; ${list.join(", ")}`;
 }
 
-function tableText(rows: readonly Row[]): string {
+function shortTable(rows: readonly Row[]): string {
   return table(
-    ["work", "goal", "measured", "unit", "met", "figures"],
-    rows.map((row) => [row.work, goalText(row), measuredText(row), row.unit, metText(row), row.note ?? ""]),
+    ["work", "goal", "measured", "met"],
+    rows.map((row) => [row.work, goalText(row), inUnit(row), metText(row)]),
+  );
+}
+
+/** Rows of which nothing is to be said but that there was none, as the goal is, come in one sentence. */
+function longTable(title: string, all: readonly Row[]): string[] {
+  const rows = all.filter(({ id }) => !TOLD_ELSEWHERE.test(id));
+  const quiet = rows.filter(isQuiet);
+  const [{ goal, unit } = { goal: undefined, unit: "" }] = quiet;
+  const isLong = quiet.length > 3;
+  const shown = isLong ? rows.filter((row) => !isQuiet(row)) : rows;
+  if (rows.length === 0) return [];
+  return [
+    `## ${title}`,
+    ...(shown.length === 0 ? [] : [longRows(shown)]),
+    ...(isLong
+      ? [`${figure(goal?.value ?? NaN)} ${unit} in each of: ${quiet.map(({ work }) => work).join("; ")}.`]
+      : []),
+  ];
+}
+
+function isQuiet(row: Row): boolean {
+  return row.goal?.is === "exactly" && row.note === undefined && isMet(row) === true;
+}
+
+function longRows(rows: readonly Row[]): string {
+  return table(
+    ["work", "goal", "measured", "met", "figures"],
+    rows.map((row) => [row.work, goalText(row), inUnit(row), metText(row), row.note ?? ""]),
   );
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, head.map(() => "---"), ...rows.map((cells) => cells.map(cell))];
   return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}
-
-function plotText({ file, title }: Plot): string {
-  return `![${title}](${file}.svg)`;
 }
 
 const SIGNS = { "at least": "≥", "at most": "≤", below: "<", exactly: "=" } as const;

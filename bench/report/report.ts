@@ -1,11 +1,10 @@
-/** The pages and the plots of everything that was measured, and where they are kept. */
+/** The pages of everything that was measured, and where they are kept. */
 
 import { globSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { format } from "prettier";
 import type { PartName, PartResult } from "../result.ts";
-import { renderChart } from "./chart.ts";
 import { renderPage, renderPart } from "./page.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -60,8 +59,5 @@ export async function renderReport(results: readonly PartResult[]): Promise<Map<
   const files = new Map<string, string>();
   for (const [file, text] of pages)
     files.set(file, await format(text, { parser: "markdown", printWidth: 110 }));
-  for (const plot of results.flatMap(({ plots }) => plots)) {
-    files.set(`${PART_PAGES}/${plot.file}.svg`, await renderChart(plot));
-  }
   return files;
 }

@@ -1,4 +1,4 @@
-/** Writes docs/benchmarks.md and its plots from bench/results/, after one of these came about elsewhere. */
+/** Writes docs/benchmarks.md and the pages below it from bench/results/. */
 
 import { writeReport } from "./report.ts";
 

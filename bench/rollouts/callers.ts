@@ -1,7 +1,7 @@
 /** Cluster API's part of every Cluster that waits: it asks, asks again as soon as the answer says, and begins after a go. */
 
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import type { HookCaller } from "../scale/calls.ts";
+import type { HookCaller } from "../calls/caller.ts";
 import { RETRY_SECONDS, upgradeRequest } from "./fleet.ts";
 
 /** A call that was answered with a go. */

@@ -4,10 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
-import { bodyAbout } from "./bodies.ts";
-import type { HookCaller } from "./calls.ts";
-import { EVERYTHING } from "./fleet.ts";
-import { startProbes } from "./probes.ts";
+import type { HookCaller } from "../calls/caller.ts";
+import { atPace } from "../calls/pace.ts";
+import { EVERYTHING } from "../fleet/fleet.ts";
+import { requestAbout } from "../fleet/requests.ts";
+import { between, type Buckets, bucketsOf } from "../measure/histogram.ts";
+import { startProbes } from "../measure/probes.ts";
 
 /** Milliseconds; the first three from the API server's answer to the edit on. */
 export interface Edit {
@@ -37,24 +39,30 @@ const LIMIT_MS = 60_000;
 export async function measureEdit(parts: EditParts, round: number): Promise<Edit> {
   const { cp, operator } = parts;
   const message = `ask for number ${round}`;
-  const before = await decisions(operator);
-  const traffic = startTraffic(parts, message);
-  const probes = startProbes(operator);
+  const before = await bucketsOf(operator, LATENCY);
+  const stop = new AbortController();
+  const all: Call[] = [];
+  const traffic = atPace(CALLS_PER_SECOND, stop.signal, async (n) => {
+    all.push(await ask(parts, n, message));
+  });
   await sleep(500); // calls are in flow
   const { spec } = await cp.get(EVERYTHING);
   const rules = spec.rules.map((rule: object) => ({ ...rule, message }));
-  traffic.begin();
-  probes.begin();
+  const probes = startProbes(operator);
+  const begun = performance.now();
   const { metadata } = await cp.patch(EVERYTHING, { spec: { rules } });
   const edited = performance.now();
   const status = await statusSeen(cp, metadata.generation ?? 0, edited);
   await sleep(Math.max(0, WATCHED_MS - (performance.now() - edited)));
-  const [calls, blocked] = await Promise.all([traffic.end(), probes.end()]);
-  const after = await decisions(operator);
+  const blocked = await probes();
+  stop.abort();
+  await traffic;
+  const calls = all.filter(({ sent }) => sent >= begun);
+  const decided = between(before, await bucketsOf(operator, LATENCY));
   return {
     answered: Math.max(0, ...calls.filter(({ isNew }) => !isNew).map(({ sent }) => sent - edited)),
     status,
-    decided: bound(before, after, parts.clusters.length - calls.length),
+    decided: bound(decided, parts.clusters.length - calls.length),
     calls: calls.map(({ ms }) => ms),
     blocked,
   };
@@ -75,59 +83,21 @@ interface Call {
   readonly isNew: boolean;
 }
 
-function startTraffic(
-  { caller, clusters }: EditParts,
-  message: string,
-): { begin: () => void; end: () => Promise<Call[]> } {
-  const calls: Call[] = [];
-  const pending = new Set<Promise<void>>();
-  let counted = false;
-  let next = 0;
-  const ask = async (): Promise<void> => {
-    const cluster = clusters[(next++ * 97) % clusters.length]; // all over the fleet
-    if (cluster === undefined) return;
-    const body = bodyAbout(cluster);
-    const sent = performance.now();
-    const isCounted = counted;
-    const answer = await caller.call("BeforeClusterDelete", body);
-    if (isCounted) calls.push({ sent, ms: answer.ms, isNew: answer.message.includes(message) });
-  };
-  const timer = setInterval(() => {
-    const call = ask().finally(() => pending.delete(call));
-    pending.add(call);
-  }, 1000 / CALLS_PER_SECOND);
-  return {
-    begin: () => {
-      counted = true;
-    },
-    end: async () => {
-      clearInterval(timer);
-      await Promise.all(pending);
-      return calls;
-    },
-  };
+async function ask({ caller, clusters }: EditParts, n: number, message: string): Promise<Call> {
+  const cluster = clusters[(n * 97) % clusters.length]; // all over the fleet
+  if (cluster === undefined) throw new Error("there is no Cluster to ask about");
+  const body = requestAbout(cluster);
+  const sent = performance.now();
+  const answer = await caller.call("BeforeClusterDelete", body);
+  return { sent, ms: answer.ms, isNew: answer.message.includes(message) };
 }
 
-/** Cumulative counts by upper bound in seconds. */
-type Buckets = ReadonlyMap<number, number>;
-
-const BUCKET = /^hookpolicy_decision_latency_seconds_bucket\{le="([^"]+)"\} (\S+)$/gm;
-
-async function decisions(operator: Operator): Promise<Buckets> {
-  const text = await operator.scrape();
-  return new Map(
-    [...text.matchAll(BUCKET)].map(([, le = "", count]) => [
-      le === "+Inf" ? Infinity : Number(le),
-      Number(count),
-    ]),
-  );
-}
+const LATENCY = "hookpolicy_decision_latency_seconds";
 
 /** In milliseconds; at least so many were decided anew, or something else was measured: a call may come first. */
-function bound(before: Buckets, after: Buckets, least: number): number {
-  const counted = (le: number): number => (after.get(le) ?? 0) - (before.get(le) ?? 0);
-  const all = counted(Infinity);
+function bound(counted: Buckets, least: number): number {
+  const all = counted.get(Infinity) ?? 0;
   if (all < least) throw new Error(`only ${all} decisions of at least ${least} have changed`);
-  const found = [...after.keys()].toSorted((a, b) => a - b).find((le) => counted(le) === all);
-  return (found ?? Infinity) * 1000;
+  const [found = Infinity] = [...counted].find(([, count]) => count === all) ?? [];
+  return found * 1000;
 }

@@ -1,16 +1,17 @@
 /** What goes on around the calls: edits, cuts, rotations. */
 
-import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
+import type { Ref } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import {
   issueServingCertificate,
   type Operator,
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
+import { policyRef } from "../../test/controlplane/policies.ts";
 import type { Proxy } from "../../test/controlplane/proxy.ts";
-import type { Lives } from "./lives.ts";
+import { type Lives, refOf } from "./lives.ts";
 import { patiently } from "./patience.ts";
-import { passingOverride, passingPolicy } from "./policies.ts";
+import { overrideRef, passingOverride, passingPolicy } from "./policies.ts";
 
 export interface ChurnParts {
   readonly cp: ControlPlane;
@@ -44,7 +45,7 @@ const DISTURBANCES: readonly Disturbance[] = [
     everySeconds: 10,
     run: async ({ cp, namespaces }, count) => {
       const namespace = namespaces[count % namespaces.length] ?? "";
-      const policy = hookPolicy(namespace, count % 2 === 0 ? "approved" : "computed");
+      const policy = policyRef(namespace, count % 2 === 0 ? "approved" : "computed");
       const { spec } = await cp.get(policy);
       const rules = spec.rules.map((rule: object) => ({ ...rule, message: `ask for number ${count}` }));
       await cp.patch(policy, { spec: { rules } });
@@ -54,9 +55,10 @@ const DISTURBANCES: readonly Disturbance[] = [
     name: "policies created and deleted",
     everySeconds: 30,
     run: async ({ cp, namespaces }, count) => {
-      const namespace = (index: number): string => namespaces[index % namespaces.length] ?? "";
-      await cp.apply(passingPolicy(namespace(count), `passing-${count}`));
-      if (count > 0) await cp.delete(hookPolicy(namespace(count - 1), `passing-${count - 1}`));
+      const ref = (index: number): Ref =>
+        policyRef(namespaces[index % namespaces.length] ?? "", `passing-${index}`);
+      await cp.apply(passingPolicy(ref(count)));
+      if (count > 0) await cp.delete(ref(count - 1));
     },
   },
   {
@@ -64,9 +66,8 @@ const DISTURBANCES: readonly Disturbance[] = [
     everySeconds: 45,
     run: async ({ cp, lives }, count) => {
       const life = lives.any();
-      if (count > 0) await cp.delete({ ...OVERRIDE, name: `passing-${count - 1}` });
-      if (life !== undefined)
-        await cp.apply(passingOverride(`passing-${count}`, { namespace: life.namespace, name: life.name }));
+      if (count > 0) await cp.delete(overrideRef(`passing-${count - 1}`));
+      if (life !== undefined) await cp.apply(passingOverride(overrideRef(`passing-${count}`), refOf(life)));
     },
   },
   {
@@ -104,15 +105,6 @@ const DISTURBANCES: readonly Disturbance[] = [
     },
   },
 ];
-
-const OVERRIDE = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride" } satisfies Omit<
-  KubeObject,
-  "metadata"
->;
-
-function hookPolicy(namespace: string, name: string): Ref {
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", namespace, name };
-}
 
 export class Churn {
   readonly #parts: ChurnParts;

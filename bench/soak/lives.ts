@@ -1,9 +1,12 @@
 /** Clusters from their creation to their end, each a driver's step at a time; Cluster API's part is played here. */
 
 import type { HookName } from "../../src/api/runtimehooks.ts";
-import { ApiError, type Client, type KubeObject } from "../../test/controlplane/client.ts";
-import type { Answer } from "../scale/calls.ts";
-import { createdPatch, deleteCluster, patchCluster, postCluster, requestBody } from "../scale/clusters.ts";
+import { ApiError, type Client, type KubeObject, type Ref } from "../../test/controlplane/client.ts";
+import { clusterRef } from "../../test/controlplane/lab.ts";
+import type { Answer } from "../calls/caller.ts";
+import { createdPatch, newCluster } from "../fleet/clusters.ts";
+import { deleteCluster } from "../fleet/fleet.ts";
+import { requestOf } from "../fleet/requests.ts";
 import { patiently } from "./patience.ts";
 import { MAY_CREATE, MAY_DELETE } from "./policies.ts";
 
@@ -18,7 +21,7 @@ export interface Life {
   due: number;
   uid: string;
   /** Of the hook that is asked for now. */
-  body: Buffer | undefined;
+  body: string | undefined;
   /** A step is being taken. */
   busy: boolean;
 }
@@ -26,7 +29,7 @@ export interface Life {
 export interface Counts {
   readonly born: number;
   readonly gone: number;
-  /** A go for a Cluster that nobody had approved. */
+  /** A go for a Cluster that was not approved. */
   readonly wrongAllows: number;
   /** Held a minute after it was approved. */
   readonly late: number;
@@ -59,13 +62,13 @@ export class Lives {
     return { born: this.#born, gone: this.#gone, wrongAllows: this.#wrongAllows, late: this.#late };
   }
 
-  /** Somebody, each time somebody else. */
+  /** Another one each time. */
   any(): Life | undefined {
     return this.#lives[(this.#next * 7) % Math.max(1, this.#lives.length)];
   }
 
-  /** Whom to ask about now: one after the other. */
-  nextAsked(): { life: Life; hook: HookName; body: Buffer } | undefined {
+  /** To be asked about now: one after the other. */
+  nextAsked(): { life: Life; hook: HookName; body: string } | undefined {
     for (let tries = 0; tries < this.#lives.length; tries++) {
       const life = this.#lives[this.#next++ % this.#lives.length];
       const hook = life && hookOf(life.stage);
@@ -88,7 +91,7 @@ export class Lives {
   async touch(life: Life): Promise<void> {
     if (life.busy || life.stage === "gone") return;
     const annotations = { "soak.example.com/touched": String(Date.now()) };
-    await this.#write(life, () => patchCluster(this.#api, life, { metadata: { annotations } }));
+    await this.#write(life, () => this.#api.patch(refOf(life), { metadata: { annotations } }));
   }
 
   async judge(life: Life, hook: HookName, answer: Answer): Promise<void> {
@@ -104,7 +107,7 @@ export class Lives {
     life.due = after(STAGE_MS.running);
     const end = { metadata: { finalizers: [] } };
     if (!isCreated) this.#gone += 1;
-    await this.#write(life, () => patchCluster(this.#api, life, isCreated ? createdPatch() : end));
+    await this.#write(life, () => this.#api.patch(refOf(life), isCreated ? createdPatch() : end));
   }
 
   /** A few per second until the population is there; afterwards one for each that is gone. */
@@ -123,7 +126,7 @@ export class Lives {
     };
     this.#lives.push(life);
     const size = this.#born % LARGE_EVERY === 0 ? "26k" : "1k";
-    await this.#write(life, () => postCluster(this.#api, { namespace, name, size, created: false }));
+    await this.#write(life, () => this.#api.create(newCluster({ namespace, name, size, created: false })));
   }
 
   async #step(life: Life): Promise<void> {
@@ -133,7 +136,7 @@ export class Lives {
       case "running":
         life.stage = "deleting";
         life.due = after(STAGE_MS.deleting);
-        return await this.#write(life, () => deleteCluster(this.#api, life));
+        return await this.#write(life, () => deleteCluster(this.#api, refOf(life)));
       case "deleting":
         return await this.#approve(life, "delete approved", { [MAY_DELETE]: life.uid });
       case "create approved":
@@ -148,7 +151,7 @@ export class Lives {
   async #approve(life: Life, stage: Stage, annotations: Record<string, string>): Promise<void> {
     life.stage = stage; // before it is written: from now on a go may be right
     life.due = performance.now() + LATE_MS;
-    await this.#write(life, () => patchCluster(this.#api, life, { metadata: { annotations } }));
+    await this.#write(life, () => this.#api.patch(refOf(life), { metadata: { annotations } }));
   }
 
   async #write(life: Life, write: () => Promise<KubeObject>): Promise<void> {
@@ -157,13 +160,18 @@ export class Lives {
       const stored = await patiently(write);
       life.uid = stored.metadata.uid ?? "";
       const hook = hookOf(life.stage);
-      life.body = hook === undefined ? undefined : requestBody(hook, stored);
+      life.body =
+        hook === undefined ? undefined : requestOf(stored, { kind: `${hook}Request`, settings: {} });
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 404 && life.stage === "gone")) throw error;
     } finally {
       life.busy = false;
     }
   }
+}
+
+export function refOf({ namespace, name }: Life): Ref {
+  return clusterRef(namespace, name);
 }
 
 function hookOf(stage: Stage): HookName | undefined {

@@ -1,5 +1,7 @@
 /** Whether memory grows: a line through means of blocks, since neighbouring samples say nearly the same. */
 
+import { mean } from "../measure/statistics.ts";
+
 export interface Sample {
   readonly minute: number;
   readonly value: number;
@@ -14,7 +16,7 @@ export interface Slope {
 }
 
 /** The start belongs to caches that fill and code that is compiled. */
-const SKIPPED = 0.2;
+const SKIPPED = 0.5;
 const BLOCKS = 24;
 const Z_95 = 1.96;
 
@@ -45,10 +47,6 @@ function fit(points: readonly (readonly [x: number, y: number])[]): Slope {
   const perHour = sum(points.map(([x, y]) => (x - meanX) * (y - meanY))) / spread;
   const residual = sum(points.map(([x, y]) => (y - meanY - perHour * (x - meanX)) ** 2));
   return { perHour, plusMinus: Z_95 * Math.sqrt(residual / (n - 2) / spread), blocks: n };
-}
-
-export function mean(values: readonly number[]): number {
-  return sum(values) / values.length;
 }
 
 export function least(values: readonly number[]): number {

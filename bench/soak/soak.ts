@@ -1,54 +1,53 @@
 /** Hours of ordinary life for one operator: calls, Clusters that come and go, edits, cuts; does its memory grow? */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
-import { installHookPolicy, NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { startProxy } from "../../test/controlplane/proxy.ts";
-import { describeMachine, today } from "../machine.ts";
+import { HookCaller } from "../calls/caller.ts";
+import { atPace } from "../calls/pace.ts";
+import { Noise } from "../measure/noise.ts";
+import { kubeVersionOf, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
 import type { PartResult } from "../result.ts";
-import { HookCaller } from "../scale/calls.ts";
 import { startShipped } from "../shipped.ts";
 import { Churn } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { namespacedPolicies, waitingPolicy } from "./policies.ts";
 import { type Reading, read, tell, type Traffic } from "./readings.ts";
-import { resultOf } from "./report.ts";
-
-export interface SoakOptions {
-  readonly minutes: number;
-  /** Ends the soak before its time, without a result. */
-  readonly signal: AbortSignal;
-}
-
-type Progress = (line: string) => void;
+import { notesOf, tableOf } from "./report.ts";
 
 const NAMESPACES = ["soak-a", "soak-b", "soak-c", "soak-d"];
 const POPULATION = 120;
 const CALLS_PER_SECOND = 25;
 /** One call in so many comes on a connection of its own. */
 const NEW_CONNECTION_EVERY = 50;
+const CONNECTIONS = 10;
 const SAMPLE_MS = 10_000;
+const STEP_MS = 500;
 const MAX_FAILURES_KEPT = 10;
 
-export async function runSoak(progress: Progress, { minutes, signal }: SoakOptions): Promise<PartResult> {
-  const cp = await startControlPlane({ progress });
-  try {
-    const { gitVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
+/** MINUTES: how long; an hour, unless it says otherwise. */
+export async function runSoak(progress: Progress): Promise<PartResult> {
+  const minutes = Number(process.env["MINUTES"] ?? (QUICK ? 2 : 60));
+  if (!(minutes > 0)) throw new Error(`MINUTES is ${process.env["MINUTES"]}; allowed: a number above 0`);
+  return await onControlPlane(progress, async (cp) => {
     const { soak, stop } = await prepare(cp, minutes);
     progress(`${minutes} minutes of calls and churn begin`);
     try {
-      const readings = await run(soak, { minutes, signal, progress });
-      const { lives, churn, traffic } = soak;
-      const machine = describeMachine({ "kube-apiserver": gitVersion });
-      const lived = { minutes, readings, traffic, lives: lives.counts, churn: churn.counts };
-      return { ...resultOf(lived), date: today(), machine };
+      const noise = new Noise();
+      const readings = await run(soak, { minutes, noise, progress });
+      const { traffic, lives, churn } = soak;
+      const lived = { minutes, readings, traffic, lives: lives.counts, churn: churn.counts, noise };
+      return resultOf("soak", {
+        command: `make soak MINUTES=${minutes}`,
+        versions: { "kube-apiserver": await kubeVersionOf(cp) },
+        tables: [tableOf(lived)],
+        notes: notesOf(lived),
+      });
     } finally {
       await stop();
     }
-  } finally {
-    await cp.stop();
-  }
+  });
 }
 
 interface Soak {
@@ -64,8 +63,6 @@ async function prepare(
   cp: ControlPlane,
   minutes: number,
 ): Promise<{ soak: Soak; stop: () => Promise<void> }> {
-  await installHookPolicy(cp);
-  await installClusterDefinition(cp);
   for (const name of NAMESPACES) {
     await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
     await cp.apply(namespacedPolicies(name));
@@ -77,8 +74,7 @@ async function prepare(
     expirationSeconds: minutes * 60 + 3600,
   });
   const operator = await startShipped(cp, { kubeconfig });
-  const ca = cp.authority.certificate;
-  const caller = new HookCaller({ port: operator.ports.webhook, ca, connections: 10 });
+  const caller = new HookCaller(cp, operator, CONNECTIONS);
   const lives = new Lives(cp, NAMESPACES, POPULATION);
   const churn = new Churn({ cp, proxy, operator, lives, namespaces: NAMESPACES });
   const traffic: Traffic = { calls: 0, failed: 0, failures: [] };
@@ -89,35 +85,36 @@ async function prepare(
   return { soak: { cp, operator, caller, lives, churn, traffic }, stop };
 }
 
-interface Run extends SoakOptions {
+interface Run {
+  readonly minutes: number;
+  readonly noise: Noise;
   readonly progress: Progress;
 }
 
-async function run(soak: Soak, { minutes, signal, progress }: Run): Promise<Reading[]> {
-  const stop = new AbortController();
-  const end = AbortSignal.any([signal, stop.signal]);
-  const calling = setInterval(() => void ask(soak), 1000 / CALLS_PER_SECOND);
-  const churning = repeat(500, end, async () => {
+async function run(soak: Soak, { minutes, noise, progress }: Run): Promise<Reading[]> {
+  const end = new AbortController();
+  const { signal } = end;
+  const calling = atPace(CALLS_PER_SECOND, signal, async () => await ask(soak));
+  const churning = repeat(STEP_MS, signal, async () => {
     await Promise.all([soak.lives.advance(), soak.churn.advance()]);
   });
   const readings: Reading[] = [];
   const begun = performance.now();
-  const reading = repeat(SAMPLE_MS, end, async () => {
+  const reading = repeat(SAMPLE_MS, signal, async () => {
     const failure = soak.cp.processes.failure();
     if (failure !== undefined) throw failure;
     const latest = await read(soak.operator, (performance.now() - begun) / 60_000);
     const before = readings.at(-1);
     readings.push(latest);
-    if (Math.floor(latest.minute) > Math.floor(before?.minute ?? 0)) {
-      progress(tell(readings, soak.traffic, soak.lives.counts));
-    }
+    if (Math.floor(latest.minute) === Math.floor(before?.minute ?? 0)) return;
+    noise.sample();
+    progress(tell(latest, soak.traffic, soak.lives.counts));
   });
   try {
-    await Promise.race([churning, reading, sleep(minutes * 60_000, undefined, { signal: end })]);
+    await Promise.race([churning, reading, sleep(minutes * 60_000, undefined, { signal })]);
   } finally {
-    clearInterval(calling);
-    stop.abort();
-    await Promise.allSettled([churning, reading]);
+    end.abort();
+    await Promise.allSettled([calling, churning, reading]);
   }
   return readings;
 }

@@ -19,43 +19,32 @@ const ANSWER = JSON.stringify({
   retryAfterSeconds: 5,
 });
 
-function answer(response: ServerResponse): void {
-  response.setHeader("content-type", "application/json");
-  response.end(ANSWER);
-}
-
-function discard(request: IncomingMessage, response: ServerResponse): void {
-  request.resume().once("end", () => answer(response));
-}
-
-function parse(request: IncomingMessage, response: ServerResponse): void {
-  const chunks: Buffer[] = [];
-  request.on("data", (chunk: Buffer) => chunks.push(chunk));
-  request.once("end", () => {
-    JSON.parse(Buffer.concat(chunks).toString());
-    answer(response);
-  });
-}
-
-function review(request: IncomingMessage, response: ServerResponse): void {
-  const chunks: Buffer[] = [];
-  request.on("data", (chunk: Buffer) => chunks.push(chunk));
-  request.once("end", () => {
-    const body: { apiVersion: string; kind: string; request: { uid: string } } = JSON.parse(
-      Buffer.concat(chunks).toString(),
-    );
-    const { apiVersion, kind } = body;
+/** What it answers to a body, which it then reads; absent: it throws the body away. */
+const WORKS: Readonly<Record<string, (body: string) => string>> = {
+  parse: (body) => {
+    JSON.parse(body);
+    return ANSWER;
+  },
+  review: (body) => {
+    const review: { apiVersion: string; kind: string; request: { uid: string } } = JSON.parse(body);
+    const { apiVersion, kind, request } = review;
     const status = { code: 403, message: "refused by the bare server" };
+    return JSON.stringify({ apiVersion, kind, response: { uid: request.uid, allowed: false, status } });
+  },
+};
+
+function serve(request: IncomingMessage, response: ServerResponse): void {
+  const answerOf = WORKS[work ?? ""];
+  const chunks: Buffer[] = [];
+  if (answerOf === undefined) request.resume();
+  else request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.once("end", () => {
     response.setHeader("content-type", "application/json");
-    response.end(
-      JSON.stringify({ apiVersion, kind, response: { uid: body.request.uid, allowed: false, status } }),
-    );
+    response.end(answerOf === undefined ? ANSWER : answerOf(Buffer.concat(chunks).toString()));
   });
 }
-
-const WORKS: Readonly<Record<string, typeof discard>> = { parse, review };
 
 createServer(
   { cert: readFileSync(join(folder, "tls.crt")), key: readFileSync(join(folder, "tls.key")) },
-  WORKS[work ?? ""] ?? discard,
+  serve,
 ).listen(Number(port), "127.0.0.1");

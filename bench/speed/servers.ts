@@ -1,23 +1,15 @@
 /** The servers that are compared: HookPolicy, the Go peer and bare Node.js, with one certificate and one client. */
 
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { hookPath } from "../../src/api/hookcatalog.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags } from "../../test/controlplane/processes.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
+import { hookUrl } from "../calls/generator.ts";
 import { startShipped } from "../shipped.ts";
 
 export type ServerName = "hookpolicy" | "peer" | "discard" | "parse";
-
-export const SERVER_TITLES: Readonly<Record<ServerName, string>> = {
-  hookpolicy: "HookPolicy",
-  peer: "Go peer",
-  discard: "bare node:https, body thrown away",
-  parse: "bare node:https, JSON.parse",
-};
 
 export interface Servers {
   readonly operator: Operator;
@@ -76,10 +68,6 @@ async function start(
   return pid;
 }
 
-function urlOf(port: number): string {
-  return `https://127.0.0.1:${port}${hookPath("BeforeClusterDelete")}?timeout=10s`;
-}
-
 async function listens(port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => resolve(true));
@@ -88,13 +76,6 @@ async function listens(port: number): Promise<boolean> {
   });
 }
 
-/** Of Linux, for programs. */
-const TICKS_PER_SECOND = 100;
-
-/** That the process has used until now, all of its threads together. */
-export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // proc_pid_stat(5): the name, in parentheses, may hold anything; utime and stime are the 12th and 13th after it.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+function urlOf(port: number): string {
+  return hookUrl("BeforeClusterDelete", port);
 }

@@ -1,92 +1,67 @@
 /** Speed of the answer, against the Go peer and bare Node.js in the same rounds. */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { benchBinaries } from "../../test/controlplane/binaries.ts";
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../../test/controlplane/controlplane.ts";
-import { installHookPolicy } from "../../test/controlplane/operator.ts";
-import { describeMachine, today } from "../machine.ts";
-import type { PartResult } from "../result.ts";
-import { createFleet, POLICIES, settled } from "./fleet.ts";
-import { Lab, type Sample } from "./measure.ts";
-import { measurePlots, type Scale, SKETCH, WHOLE } from "./plots.ts";
-import { MEASUREMENTS, type Round, tableOf } from "./rows.ts";
-import { SERVER_TITLES, startServers } from "./servers.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { createFleet, createMatching, type FleetSize, policiesPerCluster } from "../fleet/fleet.ts";
+import { COMMON_BYTES } from "../fleet/requests.ts";
+import { settled } from "../fleet/settled.ts";
+import { Noise } from "../measure/noise.ts";
+import { rounded } from "../measure/statistics.ts";
+import { row } from "../report/rows.ts";
+import { onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
+import { VERSION } from "../../src/version.ts";
+import type { PartResult, Row } from "../result.ts";
+import { type Lab, measure, type Sample, writeAllBodies } from "./measure.ts";
+import { MEASUREMENTS, type Round, rowsOf } from "./rows.ts";
+import { startServers } from "./servers.ts";
 
-type Progress = (line: string) => void;
-
-interface Size {
-  readonly clusters: number;
+interface Size extends FleetSize {
   readonly rounds: number;
   readonly seconds: number;
   readonly warmupSeconds: number;
-  /** Absent: no plots. */
-  readonly plots?: { readonly seconds: number; readonly scale: Scale };
 }
 
-const FULL: Size = {
-  clusters: 1000,
-  rounds: 5,
-  seconds: 5,
-  warmupSeconds: 4,
-  plots: { seconds: 4, scale: WHOLE },
-};
+const MORE_POLICIES = 100;
+
+const FULL: Size = { clusters: 1000, policies: 100, rounds: 5, seconds: 5, warmupSeconds: 4 };
 /** For a comparison with what FULL has measured. */
-export const CHECK: Size = { clusters: 200, rounds: 3, seconds: 2, warmupSeconds: 2 };
-const QUICK: Size = { ...CHECK, plots: { seconds: 1, scale: SKETCH } };
+export const CHECK: Size = { clusters: 200, policies: 100, rounds: 3, seconds: 2, warmupSeconds: 2 };
+const SKETCH: Size = { clusters: 100, policies: 100, rounds: 1, seconds: 1, warmupSeconds: 0.5 };
 
-export async function runSpeed(
-  progress: Progress,
-  size: Size = process.env["BENCH_QUICK"] === "1" ? QUICK : FULL,
-): Promise<PartResult> {
-  const binaries = await benchBinaries(progress);
-  const cp = await startControlPlane({ progress });
-  try {
-    progress(`creating ${size.clusters} Clusters that are being deleted, and ${POLICIES.loaded} policies`);
-    const clusters = await prepare(cp, size.clusters);
-    const servers = await startServers(cp, binaries.peer);
+export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL): Promise<PartResult> {
+  const { peer, load, clusterApi } = await benchBinaries(progress);
+  return await onControlPlane(progress, async (cp) => {
+    const clusters = await createFleet(cp, size, progress);
+    const servers = await startServers(cp, peer);
     await settled(cp, servers.operator);
-    const lab = new Lab({ load: binaries.load, folder: cp.folder, servers, clusters });
-    const rounds = await measureRounds(lab, size, progress);
-    return {
-      part: "speed",
-      command: "make bench PART=speed",
-      date: today(),
-      machine: describeMachine({
-        HookPolicy: hookPolicyVersion(),
-        "Go peer": `(sigs.k8s.io/cluster-api) ${binaries.clusterApi}`,
-      }),
-      tables: [tableOf(rounds)],
-      plots: size.plots ? await measurePlots({ cp, servers, lab, ...size.plots, progress }) : [],
+    const lab: Lab = { load, folder: cp.folder, servers, clusters };
+    const noise = new Noise();
+    const rounds = await measureRounds(lab, size, { noise, progress });
+    const growth = await growthRow(cp, lab, size);
+    return resultOf("speed", {
+      versions: { HookPolicy: VERSION, "Go peer": `(sigs.k8s.io/cluster-api) ${clusterApi}` },
+      tables: [{ title: "Speed of the answer", rows: [...rowsOf(rounds), growth, noise.row("speed")] }],
       notes: notes(size),
-    };
-  } finally {
-    await cp.stop();
-  }
-}
-
-async function prepare(cp: ControlPlane, clusters: number): ReturnType<typeof createFleet> {
-  await installHookPolicy(cp);
-  await installClusterDefinition(cp);
-  return await createFleet(cp, clusters);
+    });
+  });
 }
 
 /** The order turns from round to round, so that no server always comes after the same one. */
 async function measureRounds(
   lab: Lab,
   { rounds, seconds, warmupSeconds }: Size,
-  progress: Progress,
+  { noise, progress }: { readonly noise: Noise; readonly progress: Progress },
 ): Promise<Round[]> {
-  for (const { name, work } of MEASUREMENTS) {
-    progress(`warming up: ${name}`);
-    await lab.measure(work, warmupSeconds);
-  }
+  const works = MEASUREMENTS.map(({ work }) => work);
+  await writeAllBodies(lab, works);
+  progress("warming up");
+  for (const work of works) await measure(lab, work, warmupSeconds);
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round++) {
     const samples = new Map<string, Sample>();
+    noise.sample();
     for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
-      const sample = await lab.measure(work, seconds);
+      const sample = await measure(lab, work, seconds);
       samples.set(name, sample);
       progress(`round ${round + 1} of ${rounds}: ${name}: ${describe(sample)}`);
     }
@@ -95,24 +70,33 @@ async function measureRounds(
   return measured;
 }
 
+/** What more policies cost; nothing can be measured without them afterwards. */
+async function growthRow(cp: ControlPlane, lab: Lab, size: Size): Promise<Row> {
+  const work = { server: "hookpolicy", bytes: COMMON_BYTES, fresh: true, newSettings: true } as const;
+  const cost = async (): Promise<number> => {
+    await settled(cp, lab.servers.operator);
+    await measure(lab, work, size.warmupSeconds);
+    return rounded(1e6 / (await measure(lab, work, size.seconds)).callsPerCpuSecond, 0);
+  };
+  const before = await cost();
+  await createMatching(cp, MORE_POLICIES);
+  const title = `26 KB body, other settings in every call, ${MORE_POLICIES} policies more that match each Cluster`;
+  const note = `${before} µs with the ${rounded(policiesPerCluster(size))} of the other rows`;
+  return row("policies-100", title, await cost(), { unit: "µs of CPU per call", note });
+}
+
 function describe({ callsPerSecond, callsPerCpuSecond, p99, clientCores }: Sample): string {
   const rates = `${Math.round(callsPerSecond)} calls/s, ${Math.round(callsPerCpuSecond)} per CPU second`;
   return `${rates}, p99 ${p99.toFixed(1)} ms; client: ${clientCores.toFixed(2)} cores`;
 }
 
-function notes({ clusters, rounds, seconds }: Size): string[] {
-  const { loaded, inScope, matching } = POLICIES;
+function notes(size: Size): string[] {
+  const { clusters, policies, rounds, seconds } = size;
   return [
     `Every server has the same ECDSA P-256 certificate and TLS 1.3, is called by the same client (\`bench/load\`, one core at most) and runs alone; ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is what the kernel counts for the whole process.`,
-    `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${loaded} policies (a third each with an annotation, a window and a CEL expression for a gate). For one Cluster ${inScope} of them are in scope and ${matching} match, all of which hold it. Every answer is checked to be a blocked one.`,
-    `The Go peer is Cluster API's own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores where HookPolicy uses one. "${SERVER_TITLES.parse}" and "${SERVER_TITLES.discard}" are what Node.js can do at most.`,
+    `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${policies} policies (a third each with an annotation, a window and a CEL expression for a gate), ${rounded(policiesPerCluster(size))} of which match each Cluster. Every answer is checked to be a blocked one.`,
+    'The Go peer is Cluster API\'s own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores where HookPolicy uses one. "node:https" throws the body away, "node:https with JSON.parse" parses it: they are what Node.js can do at most.',
     "With the same bytes again HookPolicy answers from a checksum of them. With new bytes it parses them, and decides again only where something has changed that its last decision was made from; a later version of the Cluster is no reason, because a Cluster in memory is decided from memory. With other settings in every call, which no Cluster has in life, it decides each time.",
     "What helped: no framework and no promise on the path of a call, CRC-32 and the uid instead of SHA-256 for answers that can only hold, variables that are viewed only where a decision reads them, nothing of a request in a WeakMap (V8 takes its values for alive in each young collection, so that every body grew old), one write per answer. What was not done: reading only the beginning of the JSON, because a body that is broken further on must be refused; TLS in worker threads, which would hand over each call twice.",
   ];
-}
-
-function hookPolicyVersion(): string {
-  const file = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
-  const { version }: { readonly version: string } = JSON.parse(file);
-  return version;
 }

@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { ATTACKS } from "../../bench/hostile/attacks.ts";
-import type { Bystander } from "../../bench/hostile/bystander.ts";
-import { endure, startBystander } from "../../bench/hostile/siege.ts";
-import { startTarget, type Target } from "../../bench/hostile/target.ts";
+import { ATTACKS } from "../hostile/attacks.ts";
+import type { Bystander } from "../hostile/bystander.ts";
+import { endure, startBystander } from "../hostile/siege.ts";
+import { startTarget, type Target } from "../hostile/target.ts";
 import { clusterPolicyRef, policyRef, statusOf } from "../controlplane/policies.ts";
 import { runs } from "../generated.ts";
 

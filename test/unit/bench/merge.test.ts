@@ -36,6 +36,16 @@ test("a run of some scenarios replaces their rows where they stand, and leaves t
   assert.deepEqual(third.notes, ["how", "by hand", REMARK.replace("03:", "04:")]);
 });
 
+test("a note that was worded anew replaces the one that was about the same", () => {
+  const noted = (...notes: readonly string[]): PartResult => ({ ...result([]), notes });
+  const earlier = noted("Slow: two calls. They share cores.", "Killed: all end. Nothing helps.");
+  const { notes } = mergeResults(earlier, noted("Slow: two calls. They have cores of their own."), ["slow"]);
+  assert.deepEqual(notes.slice(0, -1), [
+    "Slow: two calls. They have cores of their own.",
+    "Killed: all end. Nothing helps.",
+  ]);
+});
+
 test("a row that is not measured again is not kept for its scenario", () => {
   const merged = mergeResults(result(of(1, "right-again-slow", "right-again-killed")), result([]), ["slow"]);
   assert.deepEqual(ids(merged), [["right-again-killed=1"]]);

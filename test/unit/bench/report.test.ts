@@ -3,48 +3,33 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import test from "node:test";
 
-import type { PartName, PartResult } from "../../../bench/result.ts";
+import type { PartResult, Row } from "../../../bench/result.ts";
 import { figure, renderPage, renderPart } from "../../../bench/report/page.ts";
-import { PARTS } from "../../../bench/report/parts.ts";
+import { ANSWERS, PARTS } from "../../../bench/report/parts.ts";
 import { checkSamples, readResults, renderReport } from "../../../bench/report/report.ts";
-import { median } from "../../../bench/report/statistics.ts";
+import { median } from "../../../bench/measure/statistics.ts";
+import { NONE } from "../../../bench/report/rows.ts";
+import { MEASUREMENTS, rowsOf } from "../../../bench/speed/rows.ts";
 import { result, row } from "./results.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 
-test("docs/benchmarks.md, the pages below it and their plots are what bench/results/ say (make bench-report writes them)", async () => {
+test("docs/benchmarks.md and the pages below it are what bench/results/ say (make bench-report writes them)", async () => {
   const rendered = await renderReport(readResults());
   for (const [file, text] of rendered) assert.equal(readFileSync(join(ROOT, file), "utf8"), text, file);
-  const plots = globSync("docs/benchmarks/*", { cwd: ROOT });
+  const pages = globSync("docs/benchmarks/*", { cwd: ROOT });
   assert.deepEqual(
-    plots.filter((file) => !rendered.has(file)),
+    pages.filter((file) => !rendered.has(file)),
     [],
   );
 });
 
-test("the same results give the same bytes, whatever was rendered before", async () => {
-  const plot = {
-    file: "growth",
-    title: "Growth",
-    x: { title: "Clusters", scale: "log" },
-    y: { title: "ms" },
-    series: [{ name: "one", points: [[1, 2] as const, [10, 3] as const] }],
-  } as const;
-  const [first, second] = [
-    await renderReport([result([], [plot])]),
-    await renderReport([result([], [plot])]),
-  ];
-  assert.deepEqual(first, second);
-  const svg = first.get("docs/benchmarks/growth.svg") ?? "";
-  for (const text of ["Growth", "Clusters", "ms", "one"]) assert.ok(svg.includes(`>${text}<`), text);
-});
-
 test("a goal is compared with the median", () => {
   const met = renderPart(result([row({ goal: { is: "at least", value: 2 }, samples: [1, 2, 9] })]));
-  assert.match(met, /\| ≥ 2 \| 2 \(1–9\) \| × Go peer \| yes \|/);
+  assert.match(met, /\| ≥ 2 \| 2 \(1–9\) × Go peer \| yes \|/);
   assert.match(met, /1 of 1 goals are met\./);
   const missed = renderPart(result([row({ goal: { is: "at least", value: 2 }, samples: [1, 1.99, 9] })]));
-  assert.match(missed, /\| ≥ 2 \| 1\.99 \(1–9\) \| × Go peer \| \*\*no\*\* \|/);
+  assert.match(missed, /\| ≥ 2 \| 1\.99 \(1–9\) × Go peer \| \*\*no\*\* \|/);
   assert.match(missed, /0 of 1 goals are met\./);
 });
 
@@ -55,28 +40,64 @@ test("the page says why goals are missed, only where they are", () => {
   assert.doesNotMatch(page(2), /Why goals are missed/);
 });
 
-test("the page answers its questions from the rows, and adds up those that begin alike", () => {
-  const killed = row({ id: "failed-sigkill", work: "SIGKILL", samples: [10], unit: "calls" });
+test("the page answers from the rows, and adds up those that begin alike", () => {
+  const killed = row({ id: "failed-sigkill", work: "SIGKILL", samples: [10], unit: "calls", goal: NONE });
   const wrong = ["a", "b"].map((id, at) =>
-    row({ id: `wrong-allows-${id}`, samples: [at + 1], unit: "calls" }),
+    row({ id: `wrong-allows-${id}`, samples: [at + 1], unit: "calls", goal: NONE }),
   );
-  const page = renderPage([{ ...result([killed, ...wrong]), part: "faults" }]);
-  assert.match(page, /\| Calls that fail when a replica is killed under load \| 10 calls \|/);
-  assert.match(page, /\| Table: all 2 together \| – \| 3 \| calls \|/);
-  assert.match(page, /\| Table: SIGKILL \| – \| 10 \| calls \|/);
+  const faults = { ...result([killed, ...wrong]), part: "faults" } as const;
+  const page = renderPage([faults]);
+  assert.match(page, /^- .+ under all faults together: \*\*3 calls\*\* \(goal = 0, missed\)\.$/m);
+  assert.match(page, /^Table:\n\n\| work \|/m);
+  assert.match(page, /\| all 2 together \| = 0 \| 3 calls \|/);
+  assert.match(page, /\| SIGKILL \| = 0 \| 10 calls \|/);
+  const tables = [
+    { title: "Wrong", rows: wrong },
+    { title: "Failed", rows: [killed] },
+  ];
+  assert.match(renderPage([{ ...faults, tables }]), /\| Wrong: all 2 together \|.+\n\| Failed: SIGKILL \|/);
+});
+
+test("a row that the bench does not measure any more stands until the one in its place was measured", () => {
+  const earlier = row({ id: "fresh-26k/peer-cpu", work: "new bytes", samples: [1] });
+  const now = ["settings-26k/peer", "settings-26k/peer-cpu"].map((id) =>
+    row({ id, work: "new settings", samples: [2] }),
+  );
+  assert.match(renderPage([result([earlier])]), /\*\*1 × Go peer\*\*[^]+\| new bytes \| – \| 1 × Go peer \|/);
+  const both = renderPage([result([earlier, ...now])]);
+  assert.match(both, /\*\*2 × Go peer\*\*[^]+\| new settings \| – \| 2 × Go peer \|/);
+  assert.doesNotMatch(both, /new bytes/);
 });
 
 test("every row that the page asks for was measured, where its part was", () => {
-  const measured = new Map(readResults().map((each) => [each.part, each.tables.flatMap(({ rows }) => rows)]));
-  const idsOf = (part: PartName): string[] => (measured.get(part) ?? []).map(({ id }) => id);
-  for (const part of measured.keys()) {
-    for (const key of PARTS[part].key) {
-      const found = idsOf(part).some((id) =>
-        key.endsWith("*") ? id.startsWith(key.slice(0, -1)) : id === key,
-      );
+  for (const { part, tables } of readResults()) {
+    const ids = tables.flatMap(({ rows }) => rows.map(({ id }) => id));
+    for (const key of PARTS[part].key.flatMap((each) => each.replace(/\*$/, ""))) {
+      const found = ids.some((id) => key.split("|").some((each) => id.startsWith(each)));
       assert.ok(found, `${part}: ${key}`);
     }
   }
+});
+
+test("the page asks for rows that a run of the bench gives today", () => {
+  const samples = { callsPerSecond: 1, callsPerCpuSecond: 1, p99: 1, clientCores: 1, serverP99: 1 };
+  const round = new Map(MEASUREMENTS.map(({ name }) => [name, samples]));
+  const ids = rowsOf([round]).map(({ id }) => id);
+  const asked = [...PARTS.speed.key, ...ANSWERS.map(({ id }) => id).filter((id) => id.includes("/"))];
+  for (const key of asked) assert.ok(ids.includes(key.split("|")[0] ?? ""), key);
+});
+
+test("many rows of which nothing is to be said come in one sentence", () => {
+  const none = (count: number): Row[] =>
+    Array.from({ length: count }, (_, at) =>
+      row({ work: `fault ${at}`, samples: [0], unit: "calls", goal: NONE }),
+    );
+  const killed = row({ work: "SIGKILL", samples: [10], unit: "calls", goal: NONE });
+  const many = renderPart(result([killed, ...none(4)]));
+  assert.match(many, /\| SIGKILL \| = 0 \| 10 calls \| \*\*no\*\* \|/);
+  assert.match(many, /^0 calls in each of: fault 0; fault 1; fault 2; fault 3\.$/m);
+  assert.match(many, /4 of 5 goals are met/);
+  assert.match(renderPart(result(none(3))), /\| fault 2 \| = 0 \| 0 calls \| yes \|/);
 });
 
 test("a goal that is an upper bound, a limit or an exact number is taken at its word", () => {
@@ -94,7 +115,7 @@ test("a row that was not measured misses its goal, also where its figure is no n
     const page = renderPart(result([row({ goal: { is: "at most", value: 5 }, samples })]));
     assert.match(page, /0 of 1 goals are met/);
   }
-  assert.match(renderPart(result([row({})])), /\| not measured \|/);
+  assert.match(renderPart(result([row({})])), /\| not measured × Go peer \|/);
 });
 
 test("a result with a figure that is no number is not kept", () => {
@@ -107,7 +128,7 @@ test("a result with a figure that is no number is not kept", () => {
 
 test("a row without a goal is neither met nor missed", () => {
   const page = renderPart(result([row({ samples: [3] })]));
-  assert.match(page, /\| work \| – \| 3 \| × Go peer \| – \|/);
+  assert.match(page, /\| work \| – \| 3 × Go peer \| – \|/);
   assert.doesNotMatch(page, /goals are met/);
 });
 

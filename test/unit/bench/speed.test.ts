@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { BARE_BYTES, COMMON_BYTES, requestAbout } from "../../../bench/speed/bodies.ts";
-import { quantileOf } from "../../../bench/speed/measure.ts";
-import { MEASUREMENTS, type Round, tableOf } from "../../../bench/speed/rows.ts";
+import { BARE_BYTES, COMMON_BYTES, requestAbout } from "../../../bench/fleet/requests.ts";
+import { between, quantileOf } from "../../../bench/measure/histogram.ts";
+import { MEASUREMENTS, type Round, rowsOf } from "../../../bench/speed/rows.ts";
 import { decodeRequest } from "../../../src/hooks/codec.ts";
 
 const metadata = {
@@ -41,9 +41,9 @@ test("the quantile of a histogram lies in its bucket as if that were filled even
       [Infinity, all],
     ]);
   const before = counts(1000, 1000, 1000);
-  assert.equal(quantileOf(before, counts(1100, 1100, 1100), 0.5), 0.0005);
-  assert.equal(quantileOf(before, counts(1050, 1100, 1100), 0.75), 0.003);
-  assert.equal(quantileOf(before, counts(1000, 1000, 1100), 0.99), Infinity);
+  assert.equal(quantileOf(between(before, counts(1100, 1100, 1100)), 0.5), 0.0005);
+  assert.equal(quantileOf(between(before, counts(1050, 1100, 1100)), 0.75), 0.003);
+  assert.equal(quantileOf(between(before, counts(1000, 1000, 1100)), 0.99), Infinity);
 });
 
 test("each ratio is of two measurements of the same round", () => {
@@ -52,12 +52,12 @@ test("each ratio is of two measurements of the same round", () => {
       new Map(
         MEASUREMENTS.map(({ name, work: { server } }) => {
           const callsPerSecond = server === "hookpolicy" ? 100 * round * round : 10 * round;
-          const rest = { p50: 1, p99: 1, p999: 1, clientCores: 1, serverP99: 1 };
+          const rest = { p99: 1, clientCores: 1, serverP99: 1 };
           return [name, { callsPerSecond, callsPerCpuSecond: callsPerSecond * 2, ...rest }];
         }),
       ),
   );
-  const { rows } = tableOf(rounds);
+  const rows = rowsOf(rounds);
   const ratios = rows.filter(({ unit }) => unit.startsWith("×"));
   assert.ok(ratios.length > 10);
   for (const { id, samples } of ratios) assert.deepEqual(samples, [10, 20], id);

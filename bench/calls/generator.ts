@@ -1,0 +1,77 @@
+/** Runs the load generator (bench/load). */
+
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { hookPath } from "../../src/api/hookcatalog.ts";
+import type { HookName } from "../../src/api/runtimehooks.ts";
+
+const run = promisify(execFile);
+
+export interface Load {
+  readonly url: string;
+  readonly bodiesFile: string;
+  readonly seconds: number;
+  readonly connections: number;
+  /** Calls per second, whether answers come or not; absent: the next call follows the answer. */
+  readonly rate?: number | undefined;
+  /** A new connection for every call. */
+  readonly reconnect?: boolean | undefined;
+  /** Other bytes in every call. */
+  readonly fresh: boolean;
+}
+
+/** Times in milliseconds. */
+export interface LoadResult {
+  readonly calls: number;
+  readonly seconds: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** Of the load generator. */
+  readonly cpuSeconds: number;
+}
+
+interface Output extends LoadResult {
+  readonly wrong: number;
+  readonly failed: number;
+  readonly firstFailure?: string;
+}
+
+export function hookUrl(hook: HookName, port: number): string {
+  return `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
+}
+
+/** Request after request: together they are as long as memory would be for something better. */
+export async function writeBodies<T>(
+  file: string,
+  items: readonly T[],
+  request: (item: T) => string,
+): Promise<void> {
+  await writeFile(file, lines(items, request));
+}
+
+function* lines<T>(items: readonly T[], request: (item: T) => string): Iterable<string> {
+  for (const item of items) yield `${request(item)}\n`;
+}
+
+/** Rejects where a call failed or was not blocked: then nothing was measured. */
+export async function callUnderLoad(binary: string, load: Load): Promise<LoadResult> {
+  const args = [
+    `-url=${load.url}`,
+    `-bodies=${load.bodiesFile}`,
+    `-duration=${load.seconds}s`,
+    `-connections=${load.connections}`,
+    `-rate=${load.rate ?? 0}`,
+    `-reconnect=${load.reconnect ?? false}`,
+    `-fresh=${load.fresh}`,
+  ];
+  const { stdout } = await run(binary, args, { timeout: (load.seconds + 60) * 1000 });
+  const output: Output = JSON.parse(stdout);
+  if (output.failed > 0 || output.wrong > 0) {
+    const why = output.firstFailure ?? "they were not blocked";
+    throw new Error(
+      `${output.failed} calls failed and ${output.wrong} were answered wrong of ${output.calls} to ${load.url}: ${why}`,
+    );
+  }
+  return output;
+}

@@ -1,0 +1,66 @@
+/** Clusters of a realistic size. */
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { KubeObject } from "../../test/controlplane/client.ts";
+import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+
+/** Cluster API's own: with it a deleted Cluster stays until the hook has released it. */
+const FINALIZER = "cluster.cluster.x-k8s.io";
+
+/** What their BeforeClusterDelete request is long. */
+export type Size = "1k" | "26k";
+
+/** Of the Clusters in requests that Cluster API 1.14 has sent. */
+const SPECS: Readonly<Record<Size, KubeObject>> = { "1k": specOf("1k"), "26k": specOf("26k") };
+
+function specOf(size: Size): KubeObject {
+  const file = `before-cluster-delete-${size}.json`;
+  const body: { cluster: KubeObject } = JSON.parse(
+    readFileSync(join(import.meta.dirname, "../bodies", file), "utf8"),
+  );
+  return body.cluster["spec"];
+}
+
+export interface NewCluster {
+  readonly namespace: string;
+  readonly name: string;
+  readonly size: Size;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Whether BeforeClusterCreate has been passed. */
+  readonly created: boolean;
+}
+
+/** The values of the variables differ from Cluster to Cluster, as they do in life. */
+export function newCluster({ namespace, name, size, labels = {}, created }: NewCluster): KubeObject {
+  const { topology, controlPlaneRef, infrastructureRef, controlPlaneEndpoint } = SPECS[size];
+  const variables = topology.variables?.map((variable: { name: string; value: { a: string } }) => ({
+    ...variable,
+    value: {
+      ...variable.value,
+      a: distinct(`${namespace}/${name}/${variable.name}`, variable.value.a.length),
+    },
+  }));
+  return {
+    apiVersion: CLUSTER_API,
+    kind: "Cluster",
+    metadata: { namespace, name, labels, finalizers: [FINALIZER] },
+    spec: {
+      topology: { ...topology, ...(variables !== undefined && { variables }) },
+      ...(created && { controlPlaneRef, infrastructureRef, controlPlaneEndpoint }),
+    },
+  };
+}
+
+/** References that say: BeforeClusterCreate has been passed. */
+export function createdPatch(): object {
+  const { controlPlaneRef, infrastructureRef } = SPECS["1k"];
+  return { spec: { controlPlaneRef, infrastructureRef } };
+}
+
+/** A part that cannot be compressed, and a part that can. */
+function distinct(seed: string, length: number): string {
+  const digest = createHash("sha256").update(seed).digest("hex");
+  return (digest + seed.repeat(Math.ceil(length / seed.length))).slice(0, length);
+}

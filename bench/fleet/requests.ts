@@ -1,0 +1,70 @@
+/** What Cluster API sends about Clusters that exist. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { KubeObject } from "../../test/controlplane/client.ts";
+import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+
+/** What the load generator counts in (bench/load/request.go). */
+const COUNTER = "000000000000";
+/** No rule reads it. */
+const ANNOTATION = "bench.hookpolicy.dev/counter";
+/** Of the golden requests. */
+const SETTINGS = '"settings": {"foo": "bar"}';
+
+const SMALL = golden("before-cluster-delete-1k.json");
+const LARGE = golden("before-cluster-delete-26k.json");
+
+function golden(file: string): string {
+  return readFileSync(join(import.meta.dirname, "../bodies", file), "utf8");
+}
+
+/** Of the request that Cluster API 1.14 has sent about a Cluster without variables, and about one with many. */
+export const BARE_BYTES = SMALL.length;
+export const COMMON_BYTES = LARGE.length;
+
+/**
+ * The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. The counter is a
+ * setting (`newSettings`) or an annotation.
+ */
+export function requestAbout(
+  { metadata }: KubeObject,
+  bytes: number = COMMON_BYTES,
+  newSettings = false,
+): string {
+  const model = bytes > BARE_BYTES ? LARGE : SMALL;
+  const annotations = { ...metadata.annotations, ...(!newSettings && { [ANNOTATION]: COUNTER }) };
+  const own = JSON.stringify({ ...metadata, annotations, managedFields: undefined });
+  const begin = model.indexOf('{"name": "c2"');
+  const end = model.indexOf(', "spec": {');
+  const head = model.slice(0, begin);
+  const settings = newSettings ? SETTINGS.replace('"bar"', JSON.stringify(COUNTER)) : SETTINGS;
+  const request = head.replace(SETTINGS, settings) + own + model.slice(end);
+  return model === LARGE ? withVariables(request, bytes) : request;
+}
+
+const LIST_BEGIN = '"variables": [';
+const LIST_END = "]}}}}";
+
+function withVariables(request: string, bytes: number): string {
+  const begin = request.indexOf(LIST_BEGIN) + LIST_BEGIN.length;
+  const first = request.slice(begin, request.indexOf('{"name": "var1"'));
+  const head = request.slice(0, begin);
+  const count = Math.max(1, Math.round((bytes - head.length - LIST_END.length) / first.length));
+  const variables = Array.from({ length: count }, (_, index) => first.replace("var0", `var${index}`));
+  return head + variables.join("").replace(/, $/, "") + LIST_END;
+}
+
+/** The whole Cluster as the API server has it, without status and managedFields; `more`: what the hook has besides. */
+export function requestOf({ status: _, ...cluster }: KubeObject, more: object): string {
+  return JSON.stringify({
+    apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1",
+    ...more,
+    cluster: {
+      ...cluster,
+      apiVersion: CLUSTER_API,
+      kind: "Cluster",
+      metadata: { ...cluster.metadata, managedFields: undefined },
+    },
+  });
+}

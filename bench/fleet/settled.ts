@@ -1,0 +1,48 @@
+/** Until nothing is left to do: what is measured then is not what went before. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { Operator } from "../../test/controlplane/operator.ts";
+import { condition } from "../../test/controlplane/policies.ts";
+
+const TIMEOUT_MS = 180_000;
+
+/** Every policy is in force, and the operator has nothing left to write. */
+export async function settled(cp: ControlPlane, operator: Operator): Promise<void> {
+  const policies = async (kind: string) => await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind });
+  await cp.waitFor(
+    "every policy to be in force",
+    async () => {
+      const all = [...(await policies("HookPolicy")), ...(await policies("ClusterHookPolicy"))];
+      return all.every(
+        (policy) =>
+          policy.status?.observedGeneration === policy.metadata.generation &&
+          condition(policy, "Ready")?.status === "True",
+      );
+    },
+    TIMEOUT_MS,
+  );
+  await rests(cp, async () => {
+    const writes = await operator.metric("hookpolicy_status_writes_total");
+    return (await operator.metric("hookpolicy_workqueue_depth")) === 0 && writes;
+  });
+}
+
+/** `read` gives the same twice in a row; false: not yet. */
+export async function rests(
+  cp: ControlPlane,
+  read: () => Promise<string | number | false>,
+  { everyMs = 2000, timeoutMs = TIMEOUT_MS } = {},
+): Promise<void> {
+  let before: string | number | false = false;
+  await cp.waitFor(
+    "the operator to come to rest",
+    async () => {
+      await sleep(everyMs);
+      const [earlier, now] = [before, await read()];
+      before = now;
+      return now !== false && now === earlier;
+    },
+    timeoutMs,
+  );
+}

@@ -1,0 +1,81 @@
+/** Mutated requests, as many at a time as a few connections take. */
+
+import { Agent } from "node:https";
+import { post } from "../controlplane/post.ts";
+import type { Attack, Scale } from "./attack.ts";
+import type { Tally } from "./tally.ts";
+import { type Mutant, mutants } from "./mutants.ts";
+import { portOf, type Target } from "./target.ts";
+import { type HttpAnswer, judge } from "./verdict.ts";
+import { exchange, parseAnswers } from "./wire.ts";
+
+const AT_A_TIME = 16;
+const TIMEOUT_MS = 40_000;
+
+export const flood: Attack = {
+  id: "mutated",
+  title: "mutated requests, 16 at a time without a pause",
+  run: async (target, { seed, mutants: count }: Scale, tally) => {
+    const agent = new Agent({
+      ca: target.ca,
+      servername: "localhost",
+      keepAlive: true,
+      maxSockets: AT_A_TIME,
+    });
+    const source = mutants(target, seed, count);
+    const worker = async (): Promise<void> => {
+      for (const mutant of source) await send(mutant, { target, agent, tally, seed });
+    };
+    try {
+      await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+    } finally {
+      agent.destroy();
+    }
+  },
+};
+
+interface Sending {
+  readonly target: Target;
+  readonly agent: Agent;
+  readonly tally: Tally;
+  readonly seed: number;
+}
+
+async function send(
+  { index, route, request }: Mutant,
+  { target, agent, tally, seed }: Sending,
+): Promise<void> {
+  const name = `mutant ${index} of seed ${seed} on ${route?.path ?? "another path"}`;
+  try {
+    const port = portOf(target, route);
+    if (request.form === "whole") {
+      const { form: _, headers, ...rest } = request;
+      const length = "transfer-encoding" in headers ? {} : { "content-length": rest.body.length };
+      const answer = await post({
+        port,
+        agent,
+        ...rest,
+        headers: { ...length, ...headers },
+        timeoutMs: TIMEOUT_MS,
+      });
+      judge(tally, route, answer, name);
+    } else {
+      const said = await exchange({ ...target, port }, request.bytes, {
+        last: true,
+      });
+      judgeAll(tally, parseAnswers(said, { bodies: !isHead(request.bytes) }), name);
+    }
+  } catch (error) {
+    tally.wrong("invalid", `${name}: ${String(error)}`);
+  }
+}
+
+/** Whatever the head has become, an answer is one; none is a refusal, too. */
+export function judgeAll(tally: Tally, answers: readonly HttpAnswer[], name: string): void {
+  if (answers.length === 0) tally.refusal();
+  for (const answer of answers) judge(tally, undefined, answer, name);
+}
+
+function isHead(bytes: Buffer): boolean {
+  return bytes.subarray(0, 5).toString("latin1") === "HEAD ";
+}
