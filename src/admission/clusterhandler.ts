@@ -3,14 +3,16 @@
  * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HookName } from "../api/runtimehooks.ts";
 import { type Attempt, attemptOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
+import { Turns } from "../server/turns.ts";
 import { type ClusterReview, decodeClusterReview } from "./clusterreview.ts";
 import { refusedBy, undecided } from "./clusterdenial.ts";
-import type { Denial } from "./denial.ts";
-import { encodeVerdict, NOT_REVIEWED } from "./review.ts";
+import { type Denial, tooBusy } from "./denial.ts";
+import { encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
@@ -76,10 +78,15 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
+/** To parse a larger body takes milliseconds. */
+const LARGE_BYTES = 100 * 1024;
+
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
+  const turns = new Turns({ atOnce: 1 });
   return async (body) => {
     const started = performance.now();
-    const review = decodeClusterReview(body);
+    const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
+    if (typeof review === "string") return review;
     if (review === undefined) {
       deps.recorder.undecodable(body.length);
       return NOT_REVIEWED;
@@ -93,6 +100,24 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
     deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
     return encodeVerdict(review.uid, outcome);
   };
+}
+
+/**
+ * One in a turn of the event loop, so that calls are answered in between. Namespaces take turns, and each rests for as
+ * long as its last one took. Where too many wait, the result is the answer.
+ */
+async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview | undefined | string> {
+  const head = readHead(body);
+  const turn = await turns.take(shareOf(head));
+  if (turn === undefined)
+    return encodeVerdict(head?.uid ?? "", { denial: tooBusy("Clusters"), warnings: [] });
+  await nextTurn();
+  const started = performance.now();
+  try {
+    return decodeClusterReview(body);
+  } finally {
+    turn(performance.now() - started);
+  }
 }
 
 async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {

@@ -70,8 +70,8 @@ export function unavailable(object: Subject, errors: readonly FieldError[]): Den
 }
 
 /** The review was not examined. */
-export function tooBusy(): Denial {
-  const message = "too many policies are being checked at the same time: try again in a second";
+export function tooBusy(what = "policies"): Denial {
+  const message = `too many ${what} are being checked at the same time: try again in a second`;
   return { code: 429, reason: "TooManyRequests", message, details: { group: GROUP, retryAfterSeconds: 1 } };
 }
 

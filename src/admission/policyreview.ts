@@ -44,9 +44,13 @@ export function checkNewRollout(rollout: HookRollout, old: HookRollout | undefin
   const { errors, warnings } = checkRollout(rollout.spec, schemaErrors);
   const known = old === undefined ? [] : checkRollout(old.spec, specErrors(old)).errors;
   const { introduced, kept } = ratchet(errors, known);
+  const { annotations } = rollout.metadata;
   return {
     errors: introduced,
-    warnings: [...notEvaluable([...schemaErrors, ...kept]), ...warnings],
+    warnings: [
+      ...notEvaluable([...schemaErrors, ...kept]),
+      ...acceptWarnings(annotations, stagesOf(rollout), warnings, "stages").left,
+    ],
     ...selectionOf(rollout, schemaErrors),
   };
 }
@@ -63,6 +67,10 @@ function specErrors(policy: Policy | HookRollout): FieldError[] {
 function rulesOf({ spec }: Policy): readonly RuleSpec[] {
   const rules: unknown = Object.hasOwn(spec, "rules") ? spec.rules : undefined;
   return Array.isArray(rules) ? rules : [];
+}
+
+function stagesOf({ spec }: HookRollout): readonly unknown[] {
+  return Array.isArray(spec.stages) ? spec.stages : [];
 }
 
 /**

@@ -9,7 +9,7 @@ import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 const DENIALS: Readonly<Partial<Record<UndecodableReason, () => Denial>>> = {
   "too-large": unread,
-  "no-room": tooBusy,
+  "no-room": () => tooBusy("large objects"),
   internal: tooSlow,
 };
 

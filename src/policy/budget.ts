@@ -11,8 +11,8 @@ import type { PolicyRef } from "./policyref.ts";
 export const BUDGET_EXHAUSTED = "BudgetExhausted";
 
 /** The cost of a rule or a gate, in addition to its expressions, objects and windows. */
-const RULE_STEPS = 10;
-const GATE_STEPS = 10;
+const RULE_STEPS = 15;
+const GATE_STEPS = 20;
 /** The cost of asking a window's entry for its next start or end. */
 const ASK_STEPS = 2;
 /** The budget of a forecast, which follows a policy from edge to edge. */

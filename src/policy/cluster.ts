@@ -1,6 +1,7 @@
 /** Converts a raw Cluster or Namespace (API server, hook request, file) to the view that policies see. */
 
-import { type Fields, isFields, fieldsOf, listOf, nonEmptyText } from "../api/fields.ts";
+import { compareText } from "../api/comparetext.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
 import {
   type Cluster,
   type ClusterCondition,
@@ -58,7 +59,7 @@ function viewTopology(topology: Fields): ClusterTopology {
   const variables = viewVariables(topology["variables"]);
   return {
     className: nonEmptyText(fieldsOf(topology["classRef"])["name"]) ?? nonEmptyText(topology["class"]) ?? "",
-    version: nonEmptyText(topology["version"]) ?? "",
+    version: textOf(topology["version"]),
     ...(variables !== undefined && { variables }),
   };
 }
@@ -121,8 +122,8 @@ function viewCondition(raw: unknown): ClusterCondition[] {
     {
       type,
       status,
-      reason: nonEmptyText(reason) ?? "",
-      lastTransitionTime: nonEmptyText(lastTransitionTime) ?? "",
+      reason: textOf(reason),
+      lastTransitionTime: textOf(lastTransitionTime),
     },
   ];
 }
@@ -142,9 +143,9 @@ export function viewMetadata(raw: unknown): ObjectMeta {
   const annotations = viewStrings(metadata["annotations"], DROPPED_ANNOTATIONS);
   const finalizers = metadata["finalizers"];
   return {
-    name: nonEmptyText(metadata["name"]) ?? "",
-    uid: nonEmptyText(metadata["uid"]) ?? "",
-    resourceVersion: nonEmptyText(metadata["resourceVersion"]) ?? "",
+    name: textOf(metadata["name"]),
+    uid: textOf(metadata["uid"]),
+    resourceVersion: textOf(metadata["resourceVersion"]),
     ...(namespace !== undefined && { namespace }),
     ...(creationTimestamp !== undefined && { creationTimestamp }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
@@ -217,7 +218,7 @@ export function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: C
 /** Negative, zero or positive; `undefined` if one of them is not a number. */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return undefined;
-  return a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length;
+  return a.length === b.length ? compareText(a, b) : a.length - b.length;
 }
 
 /** Whether the answer is the same object and not an older copy. */

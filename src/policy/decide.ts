@@ -1,5 +1,6 @@
 /** The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. */
 
+import { compareText } from "../api/comparetext.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
@@ -133,10 +134,7 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
   if (!trace.rules.some(({ holds }) => holds)) return trace;
   const [longest] = overrides
     .filter((override) => covers(override, trace.policy))
-    .toSorted(
-      (a, b) =>
-        b.expiresAt.getTime() - a.expiresAt.getTime() || (a.name < b.name ? -1 : Number(a.name > b.name)),
-    );
+    .toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime() || compareText(a.name, b.name));
   if (longest === undefined) return trace;
   return {
     ...trace,

@@ -1,6 +1,6 @@
 /** Reads Cluster API's status of a Cluster: the hooks that it waits for, and the steps of an upgrade. */
 
-import { type Fields, fieldsOf, listOf } from "../api/fields.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../api/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { isVersion } from "./targetversion.ts";
@@ -56,7 +56,7 @@ function viewCondition(conditions: unknown, generation: number | undefined): Con
     .find(({ type }) => type === "TopologyReconciled");
   const { status, reason, observedGeneration, message: text } = found ?? {};
   const isCurrent = typeof observedGeneration !== "number" || observedGeneration === generation;
-  const message = typeof text === "string" ? text : "";
+  const message = textOf(text);
   const heldAt = isCurrent && status === "False" ? heldAtIn(message) : undefined;
   const isAboutWorkers = status === "False" && typeof reason === "string" && ABOUT_WORKERS.test(reason);
   return {

@@ -29,8 +29,8 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   if (gates.length + rule.waits.length === 0) {
     return { rule: name, verdict: "Observed", reason: "Observed", message: "", retryAfterSeconds, gates };
   }
-  const asked = situation.world.asked && firstAskedBy(situation.world.asked, policy.uid);
-  return judgeGates(rule, gates, situation, { ...before, firstAsked: asked });
+  const firstAsked = situation.world.state && firstAskedBy(situation.world.state, policy.uid);
+  return judgeGates(rule, gates, situation, { ...before, firstAsked });
 }
 
 export function notEvaluable(
@@ -45,8 +45,8 @@ function outOfSteps(rule: CompiledRule): RuleFinding {
   return notEvaluable(rule, BUDGET_EXHAUSTED, STEPS_EXCEEDED);
 }
 
-function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { asked }: World): RuleTimers {
-  return asked?.rules.get(timerKey(uid, name)) ?? {};
+function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { state }: World): RuleTimers {
+  return state?.rules.get(timerKey(uid, name)) ?? {};
 }
 
 /** As in ValidatingAdmissionPolicy: a false condition decides even if others fail; otherwise a failed one does. */

@@ -15,7 +15,7 @@ export interface World {
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
   /** The stored state of this operation; absent: this is its first call. */
-  readonly asked?: OperationState;
+  readonly state?: OperationState;
 }
 
 /** The state of an operation between calls. */

@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../log/sparing.ts";
 import type { HookRoute, HookServerOptions, UndecodableReason } from "./hookserver.ts";
-import { type Body, type HookRequest, readBody } from "./requestbody.ts";
+import { type Body, type Bounds, type HookRequest, readBody } from "./requestbody.ts";
 import {
   createGuard,
   createTlsServer,
@@ -25,6 +25,8 @@ export type AdmissionRoute = Pick<HookRoute, "path"> & { handle(body: Buffer): s
 
 export interface AdmissionServerOptions extends Omit<HookServerOptions, "routes" | "undecodable"> {
   readonly routes: readonly AdmissionRoute[];
+  /** Whose share of the room for bodies a large review takes; `head` is its beginning. */
+  readonly shareOf?: (head: Buffer) => string;
   /** The JSON text that refuses a review which cannot be handled; `head` is the beginning of its body. */
   readonly undecodable: (path: string, reason: UndecodableReason, head: Buffer) => string;
 }
@@ -55,7 +57,7 @@ export function createAdmissionServer(options: AdmissionServerOptions): TlsServe
 
 function createApp(options: AdmissionServerOptions, listening: Listening): App {
   const { server, connections, breakOff } = listening;
-  const { log } = options;
+  const { log, shareOf } = options;
   const guard = createGuard(options);
   const complain = sparing(log);
   trackRequests(listening);
@@ -67,7 +69,10 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
     frameworkErrors: (_error, _request, reply) => void send(reply, 404, NOT_FOUND),
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", async (_request: unknown, raw: HookRequest) => await bodyOf(raw, listening));
+  app.addContentTypeParser(
+    "*",
+    async (_request: unknown, raw: HookRequest) => await bodyOf(raw, { ...listening, shareOf }),
+  );
   app.addHook("onRequest", (request, reply, done) => {
     const path = request.is404 ? "none that is served" : request.routeOptions.url;
     if (guard(path, request.raw.socket))
@@ -119,8 +124,8 @@ function trackRequests({ server, connections, room }: Listening): void {
   });
 }
 
-async function bodyOf(request: HookRequest, parts: Listening): Promise<Body> {
-  return await new Promise((resolve) => readBody(request, parts, resolve));
+async function bodyOf(request: HookRequest, bounds: Bounds): Promise<Body> {
+  return await new Promise((resolve) => readBody(request, bounds, resolve));
 }
 
 function send(reply: FastifyReply, status: number, text: string): FastifyReply {

@@ -144,17 +144,18 @@ export class Connections {
   /**
    * Connections that never sent a whole request are closed first, the oldest before the others: a body can be sent slowly
    * to keep a connection. An idle client may be about to send one, so its connection is closed gracefully and the client
-   * retries.
+   * retries. Where all wait for an answer, addresses get the same number of connections.
    */
   #makeRoom(): void {
     const all = [...this.#all];
     const newcomer = all.pop();
-    const [idle = newcomer] = all
+    const [idle] = all
       .filter(({ waiting, reading }) => waiting === reading)
       .toSorted((a, b) => a.lastAnswer - b.lastAnswer);
-    if (idle === undefined) return;
-    if (idle.lastAnswer < 0) idle.accepted.destroy();
-    else idle.secure?.destroySoon();
+    const closed = idle ?? ofGreediest(all, newcomer) ?? newcomer;
+    if (closed === undefined) return;
+    if (closed === idle && closed.lastAnswer >= 0) closed.secure?.destroySoon();
+    else closed.accepted.destroy();
   }
 
   #check(): void {
@@ -162,6 +163,14 @@ export class Connections {
     for (const { waiting } of this.#bySocket.values()) if (waiting > 0) return;
     this.#drained.resolve();
   }
+}
+
+/** The newest connection of the address that has the most, if these are more than the newcomer's address has. */
+function ofGreediest(all: readonly Connection[], newcomer: Connection | undefined): Connection | undefined {
+  const byAddress = Map.groupBy(all, ({ accepted }) => accepted.remoteAddress);
+  const [most] = [...byAddress.values()].toSorted((a, b) => b.length - a.length);
+  const own = byAddress.get(newcomer?.accepted.remoteAddress)?.length ?? 0;
+  return most !== undefined && most.length > own + 1 ? most.at(-1) : undefined;
 }
 
 /** The same key for a TCP connection and the TLS socket on it. */

@@ -43,6 +43,8 @@ export interface BodyLimits {
 /** The limits of one body, and the room for all. `ignores`: nothing of it is kept. */
 export interface Bounds {
   readonly ignores?: boolean;
+  /** Whose share of the room a large body takes, by its beginning. */
+  readonly shareOf?: ((head: Buffer) => string) | undefined;
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
 }
@@ -53,7 +55,7 @@ export interface Bounds {
  */
 export function readBody(
   request: HookRequest,
-  { limits: { bodyBytes: limit, discardedBytes }, room, ignores = false }: Bounds,
+  { limits: { bodyBytes: limit, discardedBytes }, room, ignores = false, shareOf }: Bounds,
   done: (body: Body) => void,
 ): void {
   const { via, taken } = request;
@@ -90,6 +92,8 @@ export function readBody(
   }
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
+    if (refused === undefined && size > HEAD_BYTES && shareOf !== undefined && taken.share === undefined)
+      room.assign(taken, shareOf(headOf([...chunks, chunk])));
     if (size > limit && (refused === undefined || refused === "unread")) refused = "too-large";
     else if (refused === undefined && !room.take(taken, chunk.length)) refused = "no-room";
     if (refused === undefined) {

@@ -6,13 +6,15 @@ import { request as post, type RequestOptions } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { before, test, type TestContext } from "node:test";
+import { once } from "node:events";
+import { connect } from "node:tls";
 import type { IncomingMessage } from "node:http";
 import {
   type Admission,
   type AdmissionOptions,
   createAdmission,
   type ReviewClient,
-} from "../../src/operator/admission.ts";
+} from "../../src/operator/admissionwiring.ts";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import type { KeyPair } from "../../src/server/tls.ts";
 import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
@@ -325,6 +327,41 @@ test("a namespace that sends too many reviews is refused with a 429 to try again
   for (const { uid, allowed, status } of busy) {
     assert.deepEqual([uid, allowed, status?.details?.retryAfterSeconds], ["review-1", false, 1]);
   }
+});
+
+/** A large review that never ends: it keeps the room that its body has taken. */
+async function beginReview(t: TestContext, port: number, object: object): Promise<void> {
+  const body = JSON.stringify(reviewOf(object));
+  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  t.after(() => socket.destroy());
+  socket.on("error", () => undefined);
+  await once(socket, "secureConnect");
+  socket.write(`POST ${ADMISSION_PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length + 1}\r\n\r\n`);
+  await new Promise((resolve) => socket.write(body, resolve));
+}
+
+function large(namespaceName: string, letters: number): object {
+  const policy = hookPolicy({}, { namespace: namespaceName });
+  return { ...policy, metadata: { ...policy.metadata, annotations: { long: "x".repeat(letters) } } };
+}
+
+test("large reviews of one namespace leave room for those of another", async (t) => {
+  const { port } = await start(t, { limits: { bodiesBytes: 1_000_000 } });
+  for (let i = 0; i < 8; i += 1) await beginReview(t, port, large("team-a", 300_000));
+  const answers = new Map<string, number | undefined>();
+  for (const name of ["team-a", "team-b", "team-c"]) {
+    const { uid, status } = await review(port, large(name, 200_000));
+    assert.equal(uid, "review-1");
+    answers.set(name, status?.code);
+  }
+  assert.deepEqual(
+    [...answers],
+    [
+      ["team-a", 429],
+      ["team-b", undefined],
+      ["team-c", undefined],
+    ],
+  );
 });
 
 test("what is over the limit is never admitted: the API server would store it unreviewed", async (t) => {

@@ -85,11 +85,12 @@ describe("the steps that are charged grow with", () => {
     ],
     ["letters that are searched", 0.1, () => saying(`${big}.contains('b')`), letters],
     ["letters that are compared", 0.1, () => saying(`${big} == 'b'`), letters],
+    ["letters of a key that is missing", 0.1, () => saying(`cluster.metadata.labels[${big}] == ''`), letters],
     ["letters that are split", 0.1, () => saying(`size(${big}.split(',')) > 0`), letters],
     ["letters that a pattern reads", 0.1, () => saying(`${big}.matches('b$')`), letters],
     [
       "letters of the variables",
-      0.1,
+      0.2,
       () => saying("has(cluster.topology.variables.a)"),
       (size) =>
         world({
@@ -125,9 +126,34 @@ describe("the steps that are charged grow with", () => {
       () => looking({ selector: {}, expression: "object.metadata.name != ''" }),
       objects,
     ],
+    ["turns of a loop", 5, () => saying("cluster.metadata.annotations.all(k, true)"), keys],
+    ["calls that fail", 20, () => saying("cluster.metadata.annotations.exists(k, int(k) == 1)"), keys],
+    [
+      "times that are made",
+      20,
+      () => saying("cluster.metadata.annotations.all(k, timestamp(1) < now)"),
+      keys,
+    ],
+    ["times that are compared", 20, () => saying("cluster.metadata.annotations.exists(k, now < now)"), keys],
+    [
+      "expressions without a result",
+      50,
+      (size) =>
+        range(size).map((i) =>
+          hookPolicy(
+            {
+              rules: [
+                rule({ until: [{ name: "g", expression: "cluster.metadata.annotations['none'] == ''" }] }),
+              ],
+            },
+            { name: `p${i}`, uid: `p${i}` },
+          ),
+        ),
+      always,
+    ],
     [
       "policies",
-      10,
+      15,
       (size) => range(size).map((i) => hookPolicy({}, { name: `p${i}`, uid: `p${i}` })),
       always,
     ],
@@ -164,6 +190,6 @@ describe("the steps that are charged grow with", () => {
         rules: [rule({ until: range(count).map((i) => ({ name: `g${i}`, annotation: { key: "a" } })) })],
       }),
     ];
-    assert.ok(steps(gates(16)) >= steps(gates(1)) + 15 * 10);
+    assert.ok(steps(gates(16)) >= steps(gates(1)) + 15 * 20);
   });
 });

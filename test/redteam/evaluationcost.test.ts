@@ -128,6 +128,35 @@ describe("B1: listing the keys of a map", () => {
   });
 });
 
+describe("an expression that fails thousands of times", () => {
+  test("collects no stack of an Error, and leaves other Errors theirs", () => {
+    const limits = new Set<number>();
+    const annotations = new Proxy(manyAnnotations(100), {
+      ownKeys: (target) => {
+        limits.add(Error.stackTraceLimit);
+        return Reflect.ownKeys(target);
+      },
+    });
+    const expression = "cluster.metadata.annotations.all(a, cluster.metadata.annotations['no ' + a] == '')";
+    const here = world({ cluster: cluster({ annotations }) });
+    const policy = hookPolicy({ rules: [rule({ until: [{ name: "g", expression }] })] });
+    assert.equal(judged([policy], here).verdict, "NotEvaluable");
+    assert.deepEqual([...limits], [0]);
+    assert.match(new Error("other").stack ?? "", /evaluationcost\.test/);
+  });
+
+  test("uses up the steps sooner", () => {
+    const here = world({ cluster: cluster({ annotations: manyAnnotations(2500) }) });
+    const reason = (call: string): string | undefined => {
+      const expression = `cluster.metadata.annotations.exists(a, ${call} == 400)`;
+      return judged([hookPolicy({ rules: [rule({ until: [{ name: "g", expression }] })] })], here).trace[0]
+        ?.rules[0]?.reason;
+    };
+    assert.equal(reason("size(a)"), "ExpressionFalse");
+    assert.equal(reason("int(a)"), "BudgetExhausted");
+  });
+});
+
 test("B2: the metadata of an object is not viewed anew by every evaluation", () => {
   const { seen, work } = counting(manyAnnotations(10_000));
   const meta = { ...metadata({ name: "x", uid: "x" }), annotations: seen };
@@ -303,7 +332,7 @@ describe("C10: policies whose turn comes after the steps are used up", () => {
   });
 
   test("keep their deadlines and break off their waits", () => {
-    const asked = {
+    const state = {
       firstAsked: at("-1h"),
       rules: new Map([
         ["b/r0", { blockedSince: at("-1h") }],
@@ -311,8 +340,8 @@ describe("C10: policies whose turn comes after the steps are used up", () => {
       ]),
     };
     const policies = [first, later].map(compiled);
-    const { trace } = decide(policies, world({ asked }), DELETE, NOW);
-    const { rules } = remember(asked, policies, trace);
+    const { trace } = decide(policies, world({ state }), DELETE, NOW);
+    const { rules } = remember(state, policies, trace);
     assert.deepEqual(
       [rules.get("b/r0"), rules.get("b/r1")],
       [{ blockedSince: at("-1h") }, { blockedSince: at("-1h") }],

@@ -22,7 +22,7 @@ before(async () => {
   tls = await issue("strangers");
 });
 
-async function start(t: TestContext): Promise<number> {
+async function start(t: TestContext, onSlow?: () => Promise<string>): Promise<number> {
   const server = createHookServer({
     host: "127.0.0.1",
     port: 0,
@@ -34,6 +34,7 @@ async function start(t: TestContext): Promise<number> {
     },
     routes: [
       { path: "/hook", authenticated: true, handle: (body) => String(body.size) },
+      ...(onSlow === undefined ? [] : [{ path: "/slow", handle: onSlow }]),
       { path: "/discovery", ignoresBody: true, handle: () => "served" },
     ],
     undecodable: (_, reason) => reason,
@@ -45,8 +46,9 @@ async function start(t: TestContext): Promise<number> {
   return port;
 }
 
-async function call(port: number, size: number): Promise<string> {
-  const options = { host: "127.0.0.1", port, path: "/hook", method: "POST", agent: false as const };
+async function call(port: number, size: number, localAddress = "127.0.0.1"): Promise<string> {
+  const where = { host: "127.0.0.1", port, localAddress };
+  const options = { ...where, path: "/hook", method: "POST", agent: false as const };
   const sent = request({ ...options, servername: CAPI, rejectUnauthorized: false });
   sent.end(Buffer.alloc(size, " "));
   const [response] = await once(sent, "response");
@@ -81,3 +83,24 @@ for (const path of ["/hook", "/discovery"]) {
     for (const socket of strangers) socket.destroy();
   });
 }
+
+test("calls of one address that wait for their answers keep no other address out", TIMEOUT, async (t) => {
+  const slowly = Promise.withResolvers<string>();
+  let asked = Promise.withResolvers<void>();
+  const port = await start(t, async () => (asked.resolve(), await slowly.promise));
+  t.after(() => slowly.resolve("at last"));
+  const strangers: TLSSocket[] = [];
+  for (let count = 0; count < CONNECTIONS; count += 1) {
+    asked = Promise.withResolvers();
+    const from = { host: "127.0.0.1", port, localAddress: "127.0.0.2" };
+    const socket = connect({ ...from, rejectUnauthorized: false });
+    strangers.push(socket.on("error", () => undefined).resume());
+    await once(socket, "secureConnect");
+    socket.write("POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
+    await asked.promise;
+  }
+  const closed = strangers.map((socket, index) => once(socket, "close").then(() => index));
+  assert.equal(await call(port, 10), "10");
+  assert.equal(await Promise.race(closed), CONNECTIONS - 1, "the newest");
+  for (const socket of strangers) socket.destroy();
+});

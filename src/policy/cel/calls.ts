@@ -13,7 +13,7 @@ import {
   windowOfLiterals,
 } from "./celtime.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
-import { found, nearest } from "../validation/fieldmessage.ts";
+import { didYouMean, found } from "../validation/fieldmessage.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 
 export interface CallProblem {
@@ -86,8 +86,7 @@ function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | 
 
 function unknownFunction(name: string): string {
   if (Object.hasOwn(MACROS, name)) return MACROS[name] ?? "";
-  const meant = nearest(name, WORDS);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(name, WORDS);
   return `unknown function ${found(name)}${hint}`;
 }
 

@@ -25,8 +25,10 @@ import { versionFunctions } from "./celversion.ts";
 type Cost = (values: readonly CelValue[]) => void;
 
 const byLength: Cost = (values) => {
-  for (const value of values)
+  for (const value of values) {
     if (typeof value === "string" || value instanceof Uint8Array) meter.chargeText(value);
+    else if (isReflectMessage(value)) meter.charge(MESSAGE_STEPS);
+  }
 };
 const bySearch: Cost = ([text, part]) => {
   if (typeof text === "string" && typeof part === "string") meter.chargeSearch(text, part);
@@ -37,7 +39,11 @@ const byContents: Cost = (values) => {
 
 const NUMBER_STEPS = 200;
 /** A protobuf message is costly to create. */
-const INSTANT_STEPS = 10;
+const INSTANT_STEPS = 20;
+/** Which overload takes one is found out by asking for its type again and again. */
+const MESSAGE_STEPS = 5;
+/** A call that fails makes several Errors. */
+const FAILURE_STEPS = 20;
 
 /** By function name; other functions cost as much as the length of their text arguments. */
 const COSTS: Readonly<Record<string, Cost>> = {
@@ -76,9 +82,11 @@ function metered(func: CelFunc): CelFunc {
   const call = (self: CelValue | undefined, args: CelValue[]): CelInput => {
     cost(self === undefined ? args : [self, ...args]);
     const result = func.call(0, self, args);
-    if (result === undefined) throw new Error("no such overload");
-    // Rethrown, so that the library adds the position of the call.
-    if (isCelError(result)) throw new Error(result.message);
+    if (result === undefined || isCelError(result)) {
+      meter.charge(FAILURE_STEPS);
+      // Thrown, so that the library adds the position of the call.
+      throw new Error(result === undefined ? "no such overload" : result.message);
+    }
     if (isReflectMessage(result)) meter.charge(INSTANT_STEPS);
     return result;
   };

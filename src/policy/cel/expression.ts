@@ -4,7 +4,7 @@
  */
 
 import { type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
-import { type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
+import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
 import { Checker, type Finding } from "./expressioncheck.ts";
 import { environment } from "./environment.ts";
@@ -74,21 +74,26 @@ export interface CompiledExpression {
   readonly patternWeight: number;
 }
 
+/** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */
+const EVALUATION_STEPS = 15;
+/** That of an object gate, for each object: the gate tells one result of all. */
+const OBJECT_STEPS = 8;
+/** The cost of an evaluation without a result. */
+const FAILURE_STEPS = 20;
+
 interface Contract {
   readonly variables: readonly VariableName[];
   readonly result: "bool" | "string";
+  readonly steps?: number;
 }
 
 const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   matchCondition: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   gate: { variables: ["cluster", "namespaceObject", "request", "now"], result: "bool" },
   objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
-  object: { variables: ["object", "cluster", "request", "now"], result: "bool" },
+  object: { variables: ["object", "cluster", "request", "now"], result: "bool", steps: OBJECT_STEPS },
   health: { variables: ["cluster"], result: "bool" },
 };
-
-/** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */
-const EVALUATION_STEPS = 15;
 
 /** More than one policy may have: admission and the store each compile an expression to check it and to use it. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
@@ -159,11 +164,16 @@ function mentions(root: Expr, name: VariableName): boolean {
   return someNode(root, (expr) => identifier(expr) === name);
 }
 
-function expressionOf(source: string, root: Expr, { variables, result }: Contract): Expression {
+function expressionOf(
+  source: string,
+  root: Expr,
+  { variables, result, steps = EVALUATION_STEPS }: Contract,
+): Expression {
   const evaluate = plan(environment, instrument(root));
-  const cost = EVALUATION_STEPS + countNodes(root);
+  const cost = steps + countNodes(root);
   const used = variables.filter((name) => mentions(root, name));
   const requestFields = new Set(requestFieldsIn(root));
+  const describe = rememberingLast((error: CelError) => describeFailure(error, root));
   return {
     source,
     usesNow: used.includes("now"),
@@ -177,13 +187,37 @@ function expressionOf(source: string, root: Expr, { variables, result }: Contrac
       meter.start();
       if (!meter.afford(cost)) return TOO_MANY_STEPS;
       try {
-        const outcome = evaluate(bindings(used, values));
+        const outcome = withoutStacks(() => evaluate(bindings(used, values)));
         if (meter.exhausted) return TOO_MANY_STEPS;
-        return isCelError(outcome) ? fails(describeFailure(outcome, root)) : resultOf(outcome, result);
+        if (!isCelError(outcome)) return resultOf(outcome, result);
+        // The message can contain a key, which is as long as an annotation.
+        const isPaid = meter.afford(FAILURE_STEPS) && meter.affordText(outcome.message.length);
+        return isPaid ? fails(describe(outcome)) : TOO_MANY_STEPS;
       } catch {
         return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");
       }
     },
+  };
+}
+
+/** The library makes an Error for each value that is missing, by the thousand in a loop; its stack is most of the cost. */
+function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** An expression mostly fails in the same way, for thousands of objects or Clusters. */
+function rememberingLast(describe: (error: CelError) => string): typeof describe {
+  let last = { message: "", exprId: undefined as bigint | undefined, text: "" };
+  return (error) => {
+    const { message, exprId } = error;
+    if (last.message !== message || last.exprId !== exprId) last = { message, exprId, text: describe(error) };
+    return last.text;
   };
 }
 

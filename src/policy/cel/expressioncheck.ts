@@ -23,7 +23,7 @@ import {
   type Type,
 } from "./celtypes.ts";
 import { describeMisfit, describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
-import { found, nearest } from "../validation/fieldmessage.ts";
+import { didYouMean, found } from "../validation/fieldmessage.ts";
 
 export interface Finding {
   readonly expr: Expr;
@@ -311,8 +311,7 @@ function unknownHook({ function: name, args }: Call): string | undefined {
   );
   const word = words.find((each) => each !== undefined && !HOOK_NAMES.some((hook) => hook === each));
   if (word === undefined) return undefined;
-  const meant = nearest(word, HOOK_NAMES);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(word, HOOK_NAMES);
   return `request.hook is never ${found(word)}, which is no hook${hint}`;
 }
 
@@ -352,7 +351,6 @@ function lastArgument({ exprKind }: Expr): Expr | undefined {
 }
 
 function oneOf(words: readonly string[], word: string): string {
-  const meant = nearest(word, words);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(word, words);
   return `expected one of ${words.toSorted().join(", ")}${hint}`;
 }

@@ -159,8 +159,7 @@ function optional(text: string | undefined): Thunk | undefined {
 }
 
 function struct(fields: Readonly<Record<string, Thunk | undefined>>): CelInput {
-  const present = Object.fromEntries(Object.entries(fields).filter(([, field]) => field !== undefined));
-  return celMap(new LazyMap<Thunk | undefined>(present, (field) => field?.() ?? null));
+  return celMap(new LazyStruct(fields, (field) => field?.() ?? null));
 }
 
 /** As in Kubernetes, an integral JSON number is a CEL int, and any other number a double. */
@@ -227,8 +226,19 @@ class LazyMap<T> implements ReadonlyMap<string, CelInput> {
   }
 
   #names(): readonly string[] {
-    this.#keys ??= chargedKeys(this.#raw);
+    this.#keys ??= this.keysOf(this.#raw);
     return this.#keys;
+  }
+
+  protected keysOf(raw: Readonly<Record<string, T>>): readonly string[] {
+    return chargedKeys(raw);
+  }
+}
+
+/** An undefined field is absent. Copying the others, several times for each evaluation, would be most of its cost. */
+class LazyStruct extends LazyMap<Thunk | undefined> {
+  protected override keysOf(raw: Readonly<Record<string, Thunk | undefined>>): readonly string[] {
+    return chargedKeys(raw).filter((key) => raw[key] !== undefined);
   }
 }
 

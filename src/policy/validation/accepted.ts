@@ -1,6 +1,6 @@
-/** Warnings that a policy's author accepts, in the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
+/** Warnings that the author of a policy or rollout accepts, in the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
 
-import { found, nearest } from "./fieldmessage.ts";
+import { didYouMean, found } from "./fieldmessage.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 const ACCEPT = "hookpolicy.dev/accept";
@@ -14,18 +14,31 @@ export interface Acceptance {
   readonly unused: readonly FieldError[];
 }
 
+/** The named lists of a policy and of a rollout. */
+type Field = "rules" | "stages";
+
+/** Another object gives these to this one, and it need not be among the files. */
+export const SHARED_CLUSTERS = "shared-clusters";
+export const KEPT_SLOT = "kept-slot";
+const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT})$`);
+
 /** `warnings`: of these rules, with their ids. The annotation and the rules may be invalid. */
 export function acceptWarnings(
   annotations: unknown,
   rules: readonly unknown[],
   warnings: readonly FieldError[],
+  field: Field = "rules",
 ): Acceptance {
   const accepted = partsOf(annotations);
-  const names = warnings.map((warning) => nameOf(warning, rules));
-  const unused = [...new Set(accepted)].filter((part) => !names.includes(part));
+  const names = warnings.map((warning) => nameOf(warning, rules, field));
+  const unused = [...new Set(accepted)].filter((part) => !names.includes(part) && !OF_OTHERS.test(part));
   return {
     left: warnings.filter((_, index) => !accepted.includes(names[index] ?? "")),
-    unused: unused.map((part) => ({ path: PATH, id: "unused-accept", message: describe(part, names) })),
+    unused: unused.map((part) => ({
+      path: PATH,
+      id: "unused-accept",
+      message: describe(part, names, field),
+    })),
   };
 }
 
@@ -34,21 +47,28 @@ function partsOf(annotations: unknown): readonly string[] {
   return typeof text === "string" ? text.split(",").map((part) => part.trim()) : [];
 }
 
-/** "confirmed-delete/unbound-approval"; "": it cannot be accepted. */
-function nameOf({ path, id }: FieldError, rules: readonly unknown[]): string {
-  const rule = rules.find((_, index) => isWithin(path, `spec.rules[${index}]`));
-  const name = fieldOf(rule, "name");
-  return id === undefined || typeof name !== "string" ? "" : `${name}/${id}`;
+/** "confirmed-delete/unbound-approval"; of a rollout as a whole, the warning alone; "": it cannot be accepted. */
+function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field: Field): string {
+  const index = rules.findIndex((_, at) => isWithin(path, `spec.${field}[${at}]`));
+  if (index < 0) return field === "stages" && isWithin(path, "spec") ? id : "";
+  const name = fieldOf(rules[index], "name");
+  return id === "" || typeof name !== "string" ? "" : `${name}/${id}`;
 }
 
-function describe(part: string, names: readonly string[]): string {
-  if (!/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected RULE/WARNING, separated by commas`;
-  const meant = nearest(
+const EXPECTED: Readonly<Record<Field, string>> = {
+  rules: "RULE/WARNING, separated by commas",
+  stages: "STAGE/WARNING or WARNING, separated by commas",
+};
+
+function describe(part: string, names: readonly string[], field: Field): string {
+  const isWhole = field === "stages" && /^[^/]+$/.test(part);
+  if (!isWhole && !/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected ${EXPECTED[field]}`;
+  const hint = didYouMean(
     part,
     names.filter((name) => name !== ""),
   );
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
-  return `${found(part)} accepts no warning of this policy: remove it${hint}`;
+  const object = field === "rules" ? "policy" : "rollout";
+  return `${found(part)} accepts no warning of this ${object}: remove it${hint}`;
 }
 
 function fieldOf(value: unknown, field: string): unknown {

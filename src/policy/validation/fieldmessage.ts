@@ -39,9 +39,8 @@ export function describeSchemaError(error: ErrorObject): string {
 }
 
 function unexpected(what: string, word: unknown, expected: readonly string[]): string {
-  const meant = typeof word === "string" ? nearest(word, expected) : undefined;
   const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = typeof word === "string" ? didYouMean(word, expected) : "";
   return `${what} ${found(word)}, expected ${choice}${hint}`;
 }
 
@@ -71,6 +70,12 @@ function quote(text: string): string {
 function noun(type: string): string {
   if (type === "array") return "a list";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** The suggestion as the end of a message; "" if no word is near. */
+export function didYouMean(word: string, words: readonly string[]): string {
+  const meant = nearest(word, words);
+  return meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
 }
 
 /** A suggestion for a misspelt word: wrong case, about every third letter wrong, or a part left out. */

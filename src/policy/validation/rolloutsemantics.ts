@@ -58,7 +58,7 @@ function nothingBegins({ maxConcurrency, spread = [], stages = [] }: HookRollout
     "no operation begins with this limit. To stop a rollout for some time, set spec.paused instead, which Clusters and status name as the reason";
   return limits
     .filter(({ limit }) => limit === 0 || limit === "0%")
-    .map(({ path }) => ({ path: `${path}.maxConcurrency`, message }));
+    .map(({ path }) => ({ path: `${path}.maxConcurrency`, id: "nothing-begins", message }));
 }
 
 /** A Cluster belongs to the first stage that selects it. */
@@ -68,7 +68,7 @@ function unreachable(spec: HookRolloutSpec): readonly FieldError[] {
     const earlier = stages.slice(0, index).find((each) => takesAllOf(each, later, spec));
     if (earlier === undefined) return [];
     const message = `no Cluster comes to stage ${JSON.stringify(later.name)}, as the earlier stage ${JSON.stringify(earlier.name)} selects all of them. Put the narrower stage first`;
-    return [{ path: `spec.stages[${index}]`, message }];
+    return [{ path: `spec.stages[${index}]`, id: "unreachable-stage", message }];
   });
 }
 

@@ -4,7 +4,7 @@ import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../
 import { atOnce, type Steps } from "../../api/steps.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { compileExpression, type ExpressionUse } from "../cel/expression.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
+import { type ServedHooks, STEP_HOOKS } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { isPresent, soundRules } from "./soundparts.ts";
 import { admissionWarnings } from "./admissionwarnings.ts";
@@ -243,16 +243,9 @@ function binding(hooks: readonly HookName[]): string {
   return "a rule for each operation can bind it with `valueFrom`";
 }
 
-const MID_UPGRADE = new Set([
-  "BeforeControlPlaneUpgrade",
-  "AfterControlPlaneUpgrade",
-  "BeforeWorkersUpgrade",
-  "AfterWorkersUpgrade",
-]);
-
 /** Cluster API rejects another spec.topology.version during an upgrade (its Cluster webhook). */
 function midUpgrade({ hooks, until }: RuleSpec, path: string): Semantics {
-  const index = hooks.findIndex((hook) => MID_UPGRADE.has(hook));
+  const index = hooks.findIndex((hook) => STEP_HOOKS.has(hook));
   if (until === undefined || index < 0) return NOTHING;
   const message = `${hooks[index]} is asked once the upgrade is under way: while this rule holds it, the Cluster stays between two versions and cannot take another one. To stop an upgrade before anything changes, hold BeforeClusterUpgrade`;
   return { errors: [], warnings: [{ path: `${path}.hooks[${index}]`, id: "mid-upgrade", message }] };

@@ -108,7 +108,7 @@ function raw({ annotations = {}, version = "v1.34.0", uid = "uid-prod-1" }: RawC
 
 function review(
   operation: string,
-  objects: { readonly object?: object; readonly oldObject?: object },
+  objects: { readonly namespace?: string; readonly object?: object | null; readonly oldObject?: object },
 ): object {
   return {
     apiVersion: "admission.k8s.io/v1",
@@ -118,6 +118,7 @@ function review(
       kind: { group: "cluster.x-k8s.io", version: "v1beta1", kind: "Cluster" },
       operation,
       userInfo: { username: "jane" },
+      namespace: "team-a",
       object: null,
       oldObject: null,
       ...objects,
@@ -299,4 +300,45 @@ describe("what is no review of a Cluster is refused", () => {
 test("the Cluster of a review is read in both versions of the API", () => {
   const v1beta2 = { ...raw(), spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } } };
   assert.deepEqual(viewCluster(v1beta2), viewCluster(raw()));
+});
+
+describe("a flood of large reviews", () => {
+  const LETTERS = 200_000;
+  const large = (team: string): object => {
+    return review("DELETE", {
+      namespace: team,
+      object: null,
+      oldObject: raw({ annotations: { long: "x".repeat(LETTERS) } }),
+    });
+  };
+
+  test("is parsed one in a turn of the event loop, and namespaces take turns", async (t) => {
+    const parse = t.mock.method(JSON, "parse");
+    const parsed = (): string[] =>
+      parse.mock.calls.flatMap(({ arguments: [text] }) =>
+        text.length > LETTERS ? [/"namespace":"(team-[xy])"/.exec(text)?.[1] ?? ""] : [],
+      );
+    const { ask } = lab();
+    const asked = ["team-x", "team-x", "team-x", "team-y"].map(async (team) => await ask(large(team)));
+    assert.deepEqual(parsed(), []);
+    const counts = [0];
+    while (counts.at(-1) !== asked.length) {
+      await new Promise((resolve) => setImmediate(resolve));
+      counts.push(parsed().length);
+    }
+    const atOnce = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+    assert.equal(Math.max(...atOnce), 1);
+    assert.deepEqual(parsed().slice(0, 2), ["team-x", "team-y"]);
+    assert.ok((await Promise.all(asked)).every(({ uid }) => uid === "review-1"));
+  });
+
+  test("is refused with a 429 where one namespace sends too many, and others are not", async () => {
+    const { ask } = lab();
+    const flood = Array.from({ length: 40 }, async () => await ask(large("team-x")));
+    const other = await ask(large("team-y"));
+    assert.notEqual(other.status?.code, 429);
+    const refused = (await Promise.all(flood)).filter(({ status }) => status?.code === 429);
+    assert.ok(refused.length >= 40 - 17, `${refused.length} refused`);
+    assert.ok(refused.every(({ uid, allowed }) => uid === "review-1" && !allowed));
+  });
 });

@@ -69,7 +69,7 @@ describe("a rule with admission Deny", () => {
       hookPolicy({ rules: [rule({ admission: "Deny", deadline: { after: "1h", onExpiry: "Allow" } })] }),
     );
     const rules = new Map([["uid-protect/confirmed-delete", { blockedSince: at("-2h") }]]);
-    const on = world({ asked: { firstAsked: at("-2h"), rules } });
+    const on = world({ state: { firstAsked: at("-2h"), rules } });
     assert.equal(decide([policy], on, DELETE, NOW).holds, false);
     assert.equal(decide(denying([policy]), on, DELETE, NOW).holds, true);
   });

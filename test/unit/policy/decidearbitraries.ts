@@ -224,7 +224,7 @@ const timers = fc
     ...(gatesMetSince && { gatesMetSince }),
   }));
 const KEYS = ["p0", "p1", "p2", "p3"].flatMap((uid) => ["r0", "r1", "r2"].map((name) => timerKey(uid, name)));
-const asked: fc.Arbitrary<OperationState> = fc
+const state: fc.Arbitrary<OperationState> = fc
   .tuple(fc.integer({ min: -60, max: 0 }).map(minutes), fc.array(timers, { minLength: 12, maxLength: 12 }))
   .map(([firstAsked, all]) => ({ firstAsked, rules: new Map(KEYS.map((each, n) => [each, all[n] ?? {}])) }));
 
@@ -237,13 +237,13 @@ const world: fc.Arbitrary<World> = fc
       { weight: 3, arbitrary: fc.constant([]) },
       { weight: 1, arbitrary: fc.array(override, { maxLength: 2 }) },
     ),
-    asked: fc.option(asked, { nil: undefined }),
+    state: fc.option(state, { nil: undefined }),
   })
-  .map(({ on, around, asked: memory, ...rest }) => ({
+  .map(({ on, around, state: memory, ...rest }) => ({
     ...rest,
     cluster: cluster(on),
     namespace: around === undefined ? undefined : namespace(around),
-    ...(memory && { asked: memory }),
+    ...(memory && { state: memory }),
   }));
 
 const call: fc.Arbitrary<HookCall> = fc.constantFrom(

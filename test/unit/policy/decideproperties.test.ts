@@ -41,8 +41,8 @@ function judge(
 
 /** What is remembered after a decision. */
 function after(policies: readonly PolicyObject[], at: World, decision: Decision, now: Date): World {
-  const asked: OperationState = at.asked ?? { firstAsked: now, rules: new Map() };
-  return { ...at, asked: remember(asked, policies.map(compileOnce), decision.trace) };
+  const state: OperationState = at.state ?? { firstAsked: now, rules: new Map() };
+  return { ...at, state: remember(state, policies.map(compileOnce), decision.trace) };
 }
 
 test("a decision is the same each time, and holds exactly when it has a retry and a message", () => {
@@ -110,8 +110,8 @@ describe("nothing is released by", () => {
     "the Namespace being lost from memory": (at) => ({ ...at, namespace: undefined }),
     "objects that are not loaded": (at) => ({ ...at, objects: any.UNREADABLE }),
     "overrides that are lost": (at) => ({ ...at, overrides: [] }),
-    "what was asked before being forgotten": ({ asked: _, ...at }) => at,
-    "all of it at once": ({ asked: _, ...at }) => ({
+    "what was asked before being forgotten": ({ state: _, ...at }) => at,
+    "all of it at once": ({ state: _, ...at }) => ({
       ...at,
       namespace: undefined,
       objects: any.UNREADABLE,

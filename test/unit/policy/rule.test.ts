@@ -98,7 +98,7 @@ describe("a wait", () => {
 
   test("alone counts from the first question although it is evaluated later for the first time", () => {
     const operation = new Operation([gated([soak])]);
-    operation.asked = { firstAsked: at("-1h"), rules: new Map() };
+    operation.state = { firstAsked: at("-1h"), rules: new Map() };
     assert.equal(operation.at(NOW).verdict, "Allowed");
   });
 

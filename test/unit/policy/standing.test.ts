@@ -79,8 +79,8 @@ test("while a decision stands, deciding again says the same to the byte", () => 
         if (until === undefined) return;
         const end = until === "Never" ? at("+90d") : until;
         if (end <= NOW) return;
-        const asked = situation.at.asked ?? { firstAsked: NOW, rules: new Map() };
-        const remembered: World = { ...situation.at, asked: remember(asked, policies, decision.trace) };
+        const state = situation.at.state ?? { firstAsked: NOW, rules: new Map() };
+        const remembered: World = { ...situation.at, state: remember(state, policies, decision.trace) };
         for (const now of [NOW.getTime() + (end.getTime() - 1 - NOW.getTime()) * part, end.getTime() - 1]) {
           const again = decide(policies, remembered, call, new Date(now));
           const { verdict, holds, message, retryAfterSeconds } = again;

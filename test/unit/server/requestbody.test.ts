@@ -5,7 +5,7 @@ import { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { BodyRoom } from "../../../src/server/bodyroom.ts";
+import { BodyRoom, type Taken } from "../../../src/server/bodyroom.ts";
 import { Connection } from "../../../src/server/connections.ts";
 import { type Body, HookRequest, readBody } from "../../../src/server/requestbody.ts";
 
@@ -59,4 +59,19 @@ test("a request that is complete takes nothing from the one behind it, which is 
   await read(first, room);
   via.onBreak?.();
   assert.equal(await Promise.race([behind, nextTurn("still read")]), "incomplete");
+});
+
+test("a share has its first body whole, further ones only while they leave as much, and all again once it has left", () => {
+  const room = new BodyRoom(LIMIT, 0);
+  const take = (name: string, bytes: number): { taken: Taken; isTaken: boolean } => {
+    const taken: Taken = { bytes: 0 };
+    room.assign(taken, name);
+    return { taken, isTaken: room.take(taken, bytes) };
+  };
+  const [first, second, third] = [take("a", 400), take("a", 100), take("a", 100)];
+  assert.deepEqual([first.isTaken, second.isTaken, third.isTaken], [true, true, false]);
+  const other = take("b", 500);
+  assert.equal(other.isTaken, true);
+  for (const { taken } of [first, second, third, other]) room.leave(taken);
+  assert.equal(take("a", LIMIT).isTaken, true);
 });

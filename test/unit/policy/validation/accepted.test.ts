@@ -51,3 +51,25 @@ test("a warning without an id, or about no rule with a name, cannot be accepted"
   assert.deepEqual(accept("a/unbound-approval", [approval], [{}, null]).left, [approval]);
   assert.deepEqual(accept("/x", [{ path: "spec", id: "x", message: "" }]).left.length, 1);
 });
+
+test("a warning of a rollout is accepted by stage and warning, or by the warning alone", () => {
+  const stages = [{ name: "canary" }];
+  const inStage: FieldError = { path: "spec.stages[0].maxConcurrency", id: "nothing-begins", message: "m" };
+  const whole: FieldError = { path: "spec.maxConcurrency", id: "nothing-begins", message: "n" };
+  const acceptIn = (text: string) => {
+    const annotations = { "hookpolicy.dev/accept": text };
+    const { left, unused } = acceptWarnings(annotations, stages, [inStage, whole], "stages");
+    return { left, unused: unused.map(({ message }) => message) };
+  };
+  assert.deepEqual(acceptIn("nothing-begins"), { left: [inStage], unused: [] });
+  assert.deepEqual(acceptIn("canary/nothing-begins"), { left: [whole], unused: [] });
+  assert.deepEqual(acceptIn("nothing-begin").unused, [
+    '"nothing-begin" accepts no warning of this rollout: remove it; did you mean "nothing-begins"?',
+  ]);
+  assert.match(acceptIn("a/b/c").unused[0] ?? "", /expected STAGE\/WARNING or WARNING/);
+});
+
+test("a warning that needs another object is not called unused where that is missing", () => {
+  assert.deepEqual(accept("a/kept-slot, b/kept-slot", []).unused, []);
+  assert.equal(accept("a/kept-slots", []).unused.length, 1);
+});

@@ -25,6 +25,8 @@ const schedule = { schedule: "61 * * * *", duration: "1h" };
 interface Case {
   readonly over: Partial<HookRolloutSpec>;
   readonly path: string;
+  /** Of a warning. */
+  readonly id?: string;
   readonly says: RegExp;
 }
 
@@ -82,15 +84,22 @@ describe("a rollout cannot be evaluated", () => {
 });
 
 const WARNINGS: Readonly<Record<string, Case>> = {
-  "a limit of 0": { over: { maxConcurrency: 0 }, path: "spec.maxConcurrency", says: /no operation begins/ },
+  "a limit of 0": {
+    over: { maxConcurrency: 0 },
+    path: "spec.maxConcurrency",
+    id: "nothing-begins",
+    says: /no operation begins/,
+  },
   "a limit of 0% in a stage": {
     over: { stages: [{ ...canary, maxConcurrency: "0%" }] },
     path: "spec.stages[0].maxConcurrency",
+    id: "nothing-begins",
     says: /set spec\.paused instead/,
   },
   "a limit of 0 for a value of a label": {
     over: { spread: [nothing] },
     path: "spec.spread[0].maxConcurrency",
+    id: "nothing-begins",
     says: /no operation begins/,
   },
   "a stage with the selector of an earlier one": {
@@ -105,33 +114,37 @@ const WARNINGS: Readonly<Record<string, Case>> = {
       ],
     },
     path: "spec.stages[1]",
+    id: "unreachable-stage",
     says: /^no Cluster comes to stage "again", as the earlier stage "canary" selects all of them/,
   },
   "a stage with a narrower selector than an earlier one": {
     over: { stages: [canary, { name: "small", ...labels({ wave: "canary", size: "small" }) }] },
     path: "spec.stages[1]",
+    id: "unreachable-stage",
     says: /Put the narrower stage first/,
   },
   "the stages after one that selects what the rollout selects": {
     over: { ...labels({ wave: "canary" }), stages: [canary, { name: "rest" }] },
     path: "spec.stages[1]",
+    id: "unreachable-stage",
     says: /"rest"/,
   },
   "an approval that outlives the upgrade": {
     over: held({ label: { key: "example.com/approved" } }),
     path: "spec.stages[1].until[0].label",
+    id: "unbound-approval",
     says: /valueFrom: TargetVersion/,
   },
 };
 
 describe("a rollout may be meant otherwise", () => {
-  for (const [name, { over, path, says }] of Object.entries(WARNINGS)) {
+  for (const [name, { over, path, id, says }] of Object.entries(WARNINGS)) {
     test(`because of ${name}`, () => {
       const { errors, warnings } = checkRollout({ ...base, ...over }, []);
       assert.deepEqual(errors, []);
       assert.deepEqual(
-        warnings.map((warning) => warning.path),
-        [path],
+        warnings.map((warning) => [warning.path, warning.id]),
+        [[path, id]],
       );
       assert.match(warnings[0]?.message ?? "", says);
     });
