@@ -89,7 +89,7 @@ export class Answers {
     const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
     if (decision.rollout !== undefined) return undefined;
     // Only a remembered operation stays identical from one call to the next.
-    if (known === undefined || operation === undefined || decision.basis?.world.asked !== operation)
+    if (known === undefined || operation === undefined || decision.basis?.world.state !== operation)
       return undefined;
     return standing(this.#memory, known, { decision, call, at });
   }
@@ -107,8 +107,8 @@ export class Answers {
     const remembered = this.#memory.operations.get(live.cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#served);
     const operation = isOver ? undefined : remembered;
-    const asked = answering(operation, call, now);
-    const world = { ...live, asked };
+    const state = answering(operation, call, now);
+    const world = { ...live, state };
     const basis = { source: "ApiServer" as const, world, policies: compiled };
     const decision = decide(compiled, world, call, now);
     if (decision.holds) return { ...decision, basis };
@@ -119,7 +119,7 @@ export class Answers {
       namespaces: () => namespaces.list(),
       overrides: live.overrides,
       objects,
-      asked,
+      state,
     };
     return { ...decide(compiled, learnt, call, now), basis };
   }

@@ -25,7 +25,7 @@ import { PassedOperations } from "./passed.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { ofOperation, perform, Schedule, type Works } from "./schedule.ts";
+import { ofOperation, perform, Schedule, type Works } from "./workschedule.ts";
 import { Answers } from "./answers.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 

@@ -22,7 +22,7 @@ import { type PendingOperation, operationKey } from "../operations/operation.ts"
 import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
-import { ofOperation } from "./schedule.ts";
+import { ofOperation } from "./workschedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { note } from "./noted.ts";
 import { nextDeadlineStep } from "./transitions.ts";
@@ -169,10 +169,10 @@ export class Evaluator {
     const operation = notAhead(remembered, now);
     const candidates = knowing(operation, all);
     const world = worldOf(this.#memory, cluster);
-    const inputs = { policies: candidates.compiled, world, call: this.#callOf(operation), asked: operation };
-    const { asked, decision } = lookAt(inputs, now);
-    this.#memory.operations.put(asked);
-    this.#report(asked, candidates, decision, now);
+    const inputs = { policies: candidates.compiled, world, call: this.#callOf(operation), state: operation };
+    const { state, decision } = lookAt(inputs, now);
+    this.#memory.operations.put(state);
+    this.#report(state, candidates, decision, now);
   }
 
   /** Records what each policy holds now, and reports what is new. */

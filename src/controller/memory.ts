@@ -7,7 +7,7 @@ import type { OperationState, World } from "../policy/world.ts";
 import type { OverrideSet } from "./overrideset.ts";
 import type { PolicySet } from "./policyset.ts";
 import type { Lister } from "./ports.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule } from "./workschedule.ts";
 
 export interface Memory {
   readonly policies: PolicySet;
@@ -31,7 +31,7 @@ export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 export function worldOf(
   { overrides, namespaces, objects }: Surroundings,
   cluster: Cluster,
-  asked?: OperationState,
+  state?: OperationState,
 ): World {
   return {
     cluster,
@@ -39,6 +39,6 @@ export function worldOf(
     namespaces: () => namespaces.list(),
     objects,
     overrides: overrides.ofCluster(cluster),
-    ...(asked !== undefined && { asked }),
+    ...(state !== undefined && { state }),
   };
 }

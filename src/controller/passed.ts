@@ -10,7 +10,7 @@ import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule } from "./workschedule.ts";
 
 /** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
 const MAX_WAITING = 32;

@@ -1,5 +1,6 @@
 /** The status of a policy as a pure function of what is known, what is stored and the time. */
 
+import { compareText } from "../api/comparetext.ts";
 import {
   CONDITION,
   type HookPolicyStatus,
@@ -133,7 +134,7 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
   // Calls wait while ten thousand rows are compared, so each key is computed once.
   const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
-  return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ row }) => row);
+  return keyed.toSorted((a, b) => compareText(a.key, b.key)).map(({ row }) => row);
 }
 
 function sortKey({
@@ -147,16 +148,12 @@ function sortKey({
   return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
-}
-
 /** Idempotent: a result that is there already is not a change, no matter which replica reports it. */
 function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
   const known = new Set(stored.map(resultKey));
   const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
   return merged
-    .toSorted((a, b) => compare(b.time, a.time) || compare(resultKey(a), resultKey(b)))
+    .toSorted((a, b) => compareText(b.time, a.time) || compareText(resultKey(a), resultKey(b)))
     .slice(0, MAX_RECENT);
 }
 

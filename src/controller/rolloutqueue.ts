@@ -3,6 +3,7 @@
  * rolloutclaims.ts.
  */
 
+import { compareText } from "../api/comparetext.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -144,7 +145,5 @@ export class RolloutQueue {
 }
 
 function compareNames(a: ObjectMeta, b: ObjectMeta): number {
-  const [own = "", other = ""] = [a.namespace, b.namespace];
-  if (own !== other) return own < other ? -1 : 1;
-  return a.name < b.name ? -1 : Number(a.name > b.name);
+  return compareText(a.namespace ?? "", b.namespace ?? "") || compareText(a.name, b.name);
 }

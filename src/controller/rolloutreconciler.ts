@@ -7,8 +7,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
+import { isAtVersion } from "../operations/shows.ts";
+import { type Health, healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
+import { reachedVersion } from "../rollouts/reached.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./policyreconciler.ts";
@@ -49,12 +51,21 @@ const RESYNC_MS = 30_000;
 const LATER_MS = 50;
 const MAX_READS = 8;
 
+/** What is remembered of the members from one look to the next, by uid. */
+interface Look {
+  readonly reached: Map<string, string>;
+  readonly unhealthySince: Map<string, number>;
+}
+
+const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
+
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
   /** Since when this replica knows a claim as it is, by uid and last write. */
   readonly #claimsSeen = new Map<string, number>();
-  readonly #unhealthySince = new Map<string, number>();
   readonly #rebuildUntil = new Map<string, number>();
+  /** By rollout, the last look at its members. */
+  readonly #looks = new Map<string, Look>();
 
   constructor(options: RolloutReconcilerOptions) {
     this.#options = options;
@@ -67,7 +78,11 @@ export class RolloutReconciler {
       this.#forget(name);
       return {};
     }
-    if (!leading() || !loaded()) return { requeueAfterMs: POLL_MS };
+    if (!leading() || !loaded()) {
+      // What happens until it leads again, it does not see.
+      this.#looks.delete(name);
+      return { requeueAfterMs: POLL_MS };
+    }
     const mayHaveEnded = this.#mayHaveEnded(entry);
     const planned = await this.#statusOf(entry, entry.object, new Set());
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
@@ -82,9 +97,9 @@ export class RolloutReconciler {
     const claims = (status?.running ?? []).filter(({ markedAt }) => markedAt === undefined);
     const due = [
       ...claims.map((claim) => (this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs) + CLAIM_MS),
-      ...[...this.#unhealthySince]
-        .filter(([key]) => key.startsWith(`${rollout.name} `))
-        .map(([, since]) => since + UNHEALTHY_MS),
+      ...this.#lastLook(entry)
+        .unhealthySince.values()
+        .map((since) => since + UNHEALTHY_MS),
       this.#rebuildUntil.get(rollout.name) ?? Infinity,
     ].map((at) => at - nowMs);
     const soonest = Math.min(...due.filter((ms) => ms > 0), untilDue(rollout, status, this.#options.now()));
@@ -118,7 +133,9 @@ export class RolloutReconciler {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
     await entry.refreshed();
-    const members = await entry.ofMembers((known) => this.#stateOf(entry, known));
+    const [before, look] = [this.#lastLook(entry), newLook()];
+    const members = await entry.ofMembers((known) => this.#stateOf(entry, known, { before, look }));
+    this.#looks.set(rollout.name, look);
     return computeRolloutStatus(
       {
         rollout,
@@ -133,25 +150,31 @@ export class RolloutReconciler {
     );
   }
 
-  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember): MemberState {
-    const health = entry.health(cluster);
-    return { member, cluster, health, lastsUnhealthy: this.#lastsUnhealthy(entry, cluster, health) };
+  #lastLook({ rollout }: RolloutEntry): Look {
+    return this.#looks.get(rollout.name) ?? newLook();
   }
 
-  #lastsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: string): boolean {
-    const key = `${rollout.name} ${cluster.metadata.uid}`;
+  #stateOf(
+    entry: RolloutEntry,
+    { member, cluster }: KnownMember,
+    { before, look }: { readonly before: Look; readonly look: Look },
+  ): MemberState {
+    const { uid } = cluster.metadata;
+    const health = entry.health(cluster);
+    const version = reachedVersion(cluster, health, before.reached);
+    if (version !== undefined) look.reached.set(uid, version);
     const nowMs = this.#options.nowMs();
-    const isUnhealthy =
-      rollout.operation === "Upgrade" &&
-      health === "Unhealthy" &&
-      isAtTarget(cluster, cluster.topology?.version ?? "");
-    if (!isUnhealthy) {
-      this.#unhealthySince.delete(key);
-      return false;
-    }
-    const since = this.#unhealthySince.get(key) ?? nowMs;
-    this.#unhealthySince.set(key, since);
-    return nowMs - since >= UNHEALTHY_MS;
+    const since = countsAsUnhealthy(entry, cluster, health)
+      ? (before.unhealthySince.get(uid) ?? nowMs)
+      : undefined;
+    if (since !== undefined) look.unhealthySince.set(uid, since);
+    return {
+      member,
+      cluster,
+      health,
+      hasReached: version !== undefined || isAtVersion(cluster),
+      lastsUnhealthy: since !== undefined && nowMs - since >= UNHEALTHY_MS,
+    };
   }
 
   /** A young rollout has lost nothing. The condition stays when another replica takes over. */
@@ -221,14 +244,22 @@ export class RolloutReconciler {
 
   #forget(name: string): void {
     this.#rebuildUntil.delete(name);
-    for (const known of [this.#claimsSeen, this.#unhealthySince])
-      for (const key of known.keys()) if (key.startsWith(`${name} `)) known.delete(key);
+    this.#looks.delete(name);
+    for (const key of this.#claimsSeen.keys()) if (key.startsWith(`${name} `)) this.#claimsSeen.delete(key);
   }
 }
 
 /** Cluster API refuses another version while an upgrade runs: if a newer one waits, the one that was seen is over. */
 function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
   return isAtTarget(cluster, target) || (markedAt !== undefined && wantsNewer(cluster, target));
+}
+
+function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: Health): boolean {
+  return (
+    rollout.operation === "Upgrade" &&
+    health === "Unhealthy" &&
+    isAtTarget(cluster, cluster.topology?.version ?? "")
+  );
 }
 
 function readyReason(status: HookRolloutStatus | undefined): string | undefined {

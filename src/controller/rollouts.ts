@@ -3,6 +3,7 @@
  * API server (rolloutclaims.ts).
  */
 
+import { compareText } from "../api/comparetext.ts";
 import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
@@ -84,7 +85,7 @@ export class Rollouts {
 
   #add(name: string, object: HookRollout): void {
     this.#entries.set(name, new RolloutEntry(object, this.#options));
-    const sorted = [...this.#entries].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+    const sorted = [...this.#entries].toSorted(([a], [b]) => compareText(a, b));
     this.#entries.clear();
     for (const [key, entry] of sorted) this.#entries.set(key, entry);
   }

@@ -32,6 +32,8 @@ export interface MemberState {
   readonly member: Member;
   readonly cluster: Cluster;
   readonly health: Health;
+  /** It has the version of its topology, or had it when it was last seen to succeed. */
+  readonly hasReached: boolean;
   /** Unhealthy for so long on end that it counts. */
   readonly lastsUnhealthy: boolean;
 }
@@ -233,10 +235,10 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
     active.set(version, (active.get(version) ?? new Set()).add(namespace));
   };
   for (const { target = "", namespace } of slots.running) follow(target, namespace);
-  for (const { cluster } of members) {
+  for (const { cluster, hasReached } of members) {
     const target = targetOf("Upgrade", cluster);
     wanted.add(target);
-    if (!isAtTarget(cluster, target)) follow(target, cluster.metadata.namespace);
+    if (!hasReached) follow(target, cluster.metadata.namespace);
   }
   const rest = known.filter((version) => !active.has(version) && wanted.has(version));
   const versions = [
@@ -298,7 +300,7 @@ function countStage(
     failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
   );
   const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
-  for (const { member, cluster, health } of own) counts[stateOf(member, cluster, health)] += 1;
+  for (const state of own) counts[stateOf(state)] += 1;
   const counting = countingFailures(rollout, failed, stage.name).filter(
     ({ target }) => target === version,
   ).length;
@@ -307,12 +309,12 @@ function countStage(
   const judged = own.length - ignored - Math.min(counting, tolerated);
   return { members: own.length, ...counts, needed: neededOf(stage.minSucceeded, Math.max(0, judged)) };
 
-  function stateOf(member: Member, cluster: Cluster, health: Health): keyof typeof counts {
+  function stateOf({ member, cluster, health, hasReached }: MemberState): keyof typeof counts {
     const { uid } = member.metadata;
     if (hasFailed.has(uid)) return "failed";
     if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
     if (!wants(cluster, version)) return "notAsked";
-    return isAtTarget(cluster, version) && health === "Healthy" ? "succeeded" : "waiting";
+    return hasReached && health === "Healthy" ? "succeeded" : "waiting";
   }
 }
 

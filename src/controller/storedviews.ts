@@ -8,13 +8,13 @@ import {
   type HookRollout,
   VERSION,
 } from "../api/hookpolicy.ts";
-import type { ObjectMeta } from "../api/meta.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-interface StoredObject {
-  readonly metadata: ObjectMeta;
+/** As read, unchecked. */
+export interface StoredObject {
+  readonly metadata?: unknown;
   readonly spec?: unknown;
   readonly status?: unknown;
 }

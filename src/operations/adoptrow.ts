@@ -1,5 +1,6 @@
 /** Reads from a row of a policy's status what it records of an operation; rows.ts wrote it, here or at another replica. */
 
+import { STEP_HOOKS } from "../api/hookcatalog.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { readTimestamp } from "../policy/instant.ts";
@@ -9,7 +10,6 @@ import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
 import { type PendingOperation, newOperation } from "./operation.ts";
 import { isPossible, type Served } from "./shows.ts";
-import { STEPS } from "./step.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
 /** Where a status row comes from, and what else is known. */
@@ -49,7 +49,7 @@ function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
 
 /** Rows tell steps apart by their version alone. */
 function isSameStep({ call }: PendingOperation, { hook, targetVersion: version }: DecisionRow): boolean {
-  if (version === undefined && STEPS.has(hook)) return false;
+  if (version === undefined && STEP_HOOKS.has(hook)) return false;
   return targetVersion(call) === version;
 }
 
@@ -62,7 +62,7 @@ function hearsay(
 ): PendingOperation | undefined {
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);
-  const isShown = !STEPS.has(hook) || targetVersion(shown) !== undefined;
+  const isShown = !STEP_HOOKS.has(hook) || targetVersion(shown) !== undefined;
   // The version of the row stands until the Cluster shows another one; a row about the step before is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);

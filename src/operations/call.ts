@@ -1,9 +1,10 @@
 /** The call that Cluster API makes, or would make, as far as the Cluster shows it. */
 
+import { STEP_HOOKS } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
-import { STEPS, stepVersion, VERSIONED } from "./step.ts";
+import { stepVersion, VERSIONED } from "./step.ts";
 
 /** The call that Cluster API waits for, as far as the Cluster shows it. The settings do not come from the Cluster. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {
@@ -59,7 +60,7 @@ export function skipsMinor({
  * while the status still shows the plan of before, so the upgrade's version stands for that of its steps.
  */
 export function passedCall(hook: HookName, cluster: Cluster): HookCall {
-  return STEPS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
+  return STEP_HOOKS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
 }
 
 function wantedVersion({ topology }: Cluster): string | undefined {
@@ -74,7 +75,7 @@ function shownFrom(hook: HookName, cluster: Cluster): string | undefined {
 
 export function shownVersion(hook: HookName, cluster: Cluster): string | undefined {
   if (VERSIONED.has(hook)) return wantedVersion(cluster);
-  if (!STEPS.has(hook)) return undefined;
+  if (!STEP_HOOKS.has(hook)) return undefined;
   const { plan } = cluster.progress ?? {};
   if (hook === "BeforeControlPlaneUpgrade") return plan?.[0];
   // Without a version of the step, and without any version to come, it is the last step.

@@ -30,16 +30,16 @@ function follow(
   call: HookCall,
   now: Date,
 ): Date | undefined {
-  let asked: OperationState = world.asked ?? { firstAsked: now, rules: new Map() };
+  let state: OperationState = world.state ?? { firstAsked: now, rules: new Map() };
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
-    const { holds, trace } = decide(policies, { ...world, asked }, call, at);
+    const { holds, trace } = decide(policies, { ...world, state }, call, at);
     if (!holds) return at;
     const soonest = releasedBefore(trace);
     if (soonest === Infinity) return undefined;
     const next = Math.min(soonest, nextTimer(policies, trace));
     if (!(next > at.getTime())) return undefined;
-    asked = remember(asked, policies, trace);
+    state = remember(state, policies, trace);
     at = new Date(next);
   }
   return undefined;

@@ -1,12 +1,12 @@
 /** Reads from a Cluster which hooks Cluster API calls or is going to call, and which ones the Cluster has passed. */
 
-import type { ServedHooks } from "../api/hookcatalog.ts";
+import { STEP_HOOKS, type ServedHooks } from "../api/hookcatalog.ts";
 import { BEFORE_UPGRADE_ANNOTATION, type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
 import { isPending } from "./marks.ts";
-import { isOfEarlierStep, STEPS } from "./step.ts";
+import { isOfEarlierStep } from "./step.ts";
 
 /** The meaning of the marks of this version of Cluster API. */
 export type Served = Pick<ServedHooks, "marksUpgrades">;
@@ -23,7 +23,7 @@ export function isAwaited(hook: HookName, cluster: Cluster, served: Served): boo
   // The condition says the same because of this annotation, but Cluster API then calls no extension.
   if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
     return false;
-  return progress?.heldAt === hook && !(STEPS.has(hook) && isOfEarlierStep(cluster));
+  return progress?.heldAt === hook && !(STEP_HOOKS.has(hook) && isOfEarlierStep(cluster));
 }
 
 function isOwnHold(annotation: string): boolean {

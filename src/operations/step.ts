@@ -1,17 +1,10 @@
 /** The steps of an upgrade, as the Cluster shows them: the same hooks are called for each. */
 
+import { STEP_HOOKS } from "../api/hookcatalog.ts";
 import { type Cluster, UPGRADE_STEP_ANNOTATION } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/targetversion.ts";
-
-/** The hooks that are called for every step of an upgrade. */
-export const STEPS: ReadonlySet<HookName> = new Set([
-  "BeforeControlPlaneUpgrade",
-  "AfterControlPlaneUpgrade",
-  "BeforeWorkersUpgrade",
-  "AfterWorkersUpgrade",
-]);
 
 /** The hooks that are called once for the version that the topology wants. */
 export const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);
@@ -25,7 +18,7 @@ export function stepVersion({ metadata }: Cluster): string | undefined {
 /** Tells one operation of a hook from the next. */
 export function stepOf(hook: HookName, cluster: Cluster): string {
   const target = cluster.topology?.version ?? "";
-  if (STEPS.has(hook)) return `${target} ${stepVersion(cluster) ?? ""}`;
+  if (STEP_HOOKS.has(hook)) return `${target} ${stepVersion(cluster) ?? ""}`;
   return VERSIONED.has(hook) ? target : "";
 }
 

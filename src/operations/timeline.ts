@@ -11,7 +11,7 @@ export interface OperationInputs<T extends OperationState = OperationState> {
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly call: HookCall;
-  readonly asked: T;
+  readonly state: T;
   /** The seconds until the next look, for expressions that look at the clock: edges alone do not show when those change. */
   readonly lookAgain?: (decision: Decision) => number;
   /** Another instant to look at, where something passes that changes no decision. */
@@ -21,7 +21,7 @@ export interface OperationInputs<T extends OperationState = OperationState> {
 export interface Look<T extends OperationState = OperationState> {
   readonly at: Date;
   readonly decision: Decision;
-  readonly asked: T;
+  readonly state: T;
 }
 
 /** No rule changes so often: an expression looks at the clock, and the time is too long. */
@@ -32,11 +32,11 @@ export class TooManyChanges extends Error {
 const MAX_LOOKS = 100_000;
 
 export function lookAt<T extends OperationState>(
-  { policies, world, call, asked }: OperationInputs<T>,
+  { policies, world, call, state }: OperationInputs<T>,
   at: Date,
 ): Look<T> {
-  const decision = decide(policies, { ...world, asked }, call, at);
-  return { at, decision, asked: remember(asked, policies, decision.trace) };
+  const decision = decide(policies, { ...world, state }, call, at);
+  return { at, decision, state: remember(state, policies, decision.trace) };
 }
 
 /** Looks at `from`, then wherever something can change before `to`. */
@@ -50,7 +50,7 @@ export function* walk<T extends OperationState>(
     yield look;
     const next = nextLook(look, operation);
     if (!(next < to.getTime())) return;
-    look = lookAt({ ...operation, asked: look.asked }, new Date(next));
+    look = lookAt({ ...operation, state: look.state }, new Date(next));
   }
   throw new TooManyChanges(
     `more than ${MAX_LOOKS} changes lie between ${from.toISOString()} and ${to.toISOString()}`,

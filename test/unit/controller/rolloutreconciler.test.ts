@@ -236,6 +236,85 @@ describe("a Cluster at its version that is not healthy", () => {
     assert.equal(await failures(replica, 30_000), 0);
     assert.equal(await failures(replica, 60_000), 1);
   });
+
+  test("has not by what was seen before the replica did not lead for a while", async () => {
+    const replica = withStatus({}, [ill, waitingCluster("b")]);
+    await failures(replica, 0);
+    replica.leader.leads = false;
+    await failures(replica, 10_000);
+    replica.leader.leads = true;
+    assert.equal(await failures(replica, 30_000), 0);
+    assert.equal(await failures(replica, 60_000), 1);
+  });
+
+  test("has not by what was seen before it left the rollout", async () => {
+    const replica = withStatus({}, [ill, waitingCluster("b")]);
+    await failures(replica, 0);
+    replica.remove("a");
+    await failures(replica, 10_000);
+    replica.put(ill);
+    assert.equal(await failures(replica, 30_000), 0);
+  });
+});
+
+describe("a Cluster that has succeeded, and whose tenant scales a MachineDeployment,", () => {
+  const SOAKS: Partial<HookRolloutSpec> = {
+    ...SPEC,
+    stages: [
+      { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "24h" },
+      { name: "rest" },
+    ],
+  };
+  const canary = upgraded("a", { ok: "", wave: "canary" });
+  const scaled: Cluster = { ...canary, progress: {} };
+  const soaking = async (): Promise<Replica> => {
+    const status = readyStatus({ scope: scopeOf(hookRollout(SOAKS).spec) });
+    const clusters = [canary, waitingCluster("b", {}, { ok: "" })];
+    const replica = replicaOf({ specs: { upgrades: SOAKS }, status, clusters });
+    await reconcile(replica);
+    return replica;
+  };
+  const seen = async (replica: Replica, cluster: Cluster, minutes: number) => {
+    replica.time.now = new Date(NOW.getTime() + minutes * MINUTE);
+    replica.put(cluster);
+    await reconcile(replica);
+    const [first] = stored(replica).targets?.[0]?.stages ?? [];
+    return [first?.succeeded, first?.soakingSince];
+  };
+
+  test("stays so, and its stage soaks as before", async () => {
+    const replica = await soaking();
+    assert.deepEqual(await seen(replica, scaled, 10), [1, "2026-11-23T12:00:00Z"]);
+    assert.deepEqual(await seen(replica, canary, 20), [1, "2026-11-23T12:00:00Z"]);
+  });
+
+  test("does not when it is not healthy, and must be reconciled to succeed again", async () => {
+    const replica = await soaking();
+    assert.deepEqual(await seen(replica, { ...scaled, metadata: clusterMeta("a", { wave: "canary" }) }, 10), [
+      0,
+      undefined,
+    ]);
+    assert.deepEqual(await seen(replica, scaled, 20), [0, undefined]);
+    assert.deepEqual(await seen(replica, canary, 30), [1, "2026-11-23T12:30:00Z"]);
+  });
+
+  test("does not for a replica that did not lead meanwhile", async () => {
+    const replica = await soaking();
+    replica.leader.leads = false;
+    await reconcile(replica);
+    replica.leader.leads = true;
+    assert.deepEqual(await seen(replica, scaled, 10), [0, undefined]);
+  });
+
+  test("does not as another Cluster of the name, or after it had left the rollout", async () => {
+    const replica = await soaking();
+    const other = { ...scaled, metadata: { ...scaled.metadata, uid: "another" } };
+    assert.deepEqual(await seen(replica, other, 10), [0, undefined]);
+    await seen(replica, canary, 20);
+    replica.remove("a");
+    await reconcile(replica);
+    assert.deepEqual(await seen(replica, scaled, 30), [0, undefined]);
+  });
 });
 
 describe("nothing begins for three minutes", () => {

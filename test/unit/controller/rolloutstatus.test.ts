@@ -21,6 +21,7 @@ interface Fleet {
   readonly reconciled?: boolean;
   readonly marked?: boolean;
   readonly health?: MemberState["health"];
+  readonly hasReached?: boolean;
   readonly lastsUnhealthy?: boolean;
 }
 
@@ -36,7 +37,9 @@ function stateOf(spec: Partial<HookRolloutSpec>, each: Fleet): MemberState {
     progress: { reconciled },
   };
   const { health = "Healthy", lastsUnhealthy = false } = each;
-  return { member: member(compileRollout(hookRollout(spec)), metadata), cluster, health, lastsUnhealthy };
+  const hasReached = each.hasReached ?? (reconciled && !marked);
+  const known = member(compileRollout(hookRollout(spec)), metadata);
+  return { member: known, cluster, health, hasReached, lastsUnhealthy };
 }
 
 interface Case {
@@ -92,6 +95,7 @@ describe("a stage", () => {
     const status = statusOf({
       stored: readyStatus({ running: [claimOf("running")] }),
       fleet: [
+        { name: "reached", wave: "canary", reconciled: false, hasReached: true },
         { name: "asked-not", wave: "canary", version: OLD },
         { name: "waiting", wave: "canary", reconciled: false },
         { name: "running", wave: "canary", reconciled: false, marked: true },
@@ -110,7 +114,7 @@ describe("a stage", () => {
     } = stage(status, "canary") ?? {};
     assert.deepEqual(
       [members, notAsked, waits, running, succeeded, failed, passed],
-      [5, 1, 2, 1, 1, 0, false],
+      [6, 1, 2, 1, 2, 0, false],
     );
   });
 

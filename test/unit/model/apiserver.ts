@@ -12,23 +12,23 @@ const VERSIONS_PER_KIND = 10_000;
 
 /**
  * The same but for the numbers of resource versions, of which only the order within a kind means anything: what was
- * written in between, and nobody knows of any more, makes no difference.
+ * written in between, and nobody knows of any more, makes no difference. `groupOf`: where only the order within other
+ * groups does.
  */
-export function withoutVersions(text: string): string {
-  const mentioned = text.matchAll(VERSION).map(([, , version]) => Number(version));
-  const ranks = new Map(
-    [...new Set(mentioned)].toSorted((a, b) => a - b).map((version, rank) => [version, rank]),
-  );
-  const kinds = new Map<number, number>();
-  for (const [version, rank] of ranks) {
-    const kind = Math.floor(version / VERSIONS_PER_KIND);
-    kinds.set(kind, Math.min(kinds.get(kind) ?? rank, rank));
-  }
-  return text.replaceAll(VERSION, (_, before: string, digits: string) => {
-    const version = Number(digits);
-    const kind = Math.floor(version / VERSIONS_PER_KIND);
-    return `${before}${kind}.${(ranks.get(version) ?? 0) - (kinds.get(kind) ?? 0)}`;
-  });
+export function withoutVersions(
+  text: string,
+  groupOf: (version: number) => string | number = kindOf,
+): string {
+  const mentioned = new Set(text.matchAll(VERSION).map(([, , version]) => Number(version)));
+  const ranks = new Map<number, string>();
+  for (const [group, versions] of Map.groupBy(mentioned, groupOf))
+    for (const [rank, version] of versions.toSorted((a, b) => a - b).entries())
+      ranks.set(version, `${group}.${rank}`);
+  return text.replaceAll(VERSION, (_, before: string, digits: string) => before + ranks.get(Number(digits)));
+}
+
+function kindOf(version: number): number {
+  return Math.floor(version / VERSIONS_PER_KIND);
 }
 
 /** In a JSON text, also one inside of another. */
@@ -71,6 +71,13 @@ export class ApiModel {
 
   events(plural: string): readonly WatchEvent[] {
     return this.#events.get(plural) ?? [];
+  }
+
+  /** The object that was written as this version. */
+  writtenAs(version: number): string {
+    for (const [plural, events] of this.#events)
+      for (const { key, version: each } of events) if (each === version) return `${plural}/${key}`;
+    return String(kindOf(version));
   }
 
   list(plural: string): KubeObject[] {

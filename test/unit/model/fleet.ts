@@ -206,7 +206,7 @@ export class Fleet implements System {
   state(): string {
     // It does not matter which replica is which: what they know is compared first, and numbered then.
     const replicas = this.replicas.map((replica) => text(replica.state()));
-    const order = replicas.map(withoutVersions);
+    const order = replicas.map((replica) => withoutVersions(replica));
     return withoutVersions(
       text([
         Object.keys(this.scenario.objects).map((plural) => this.api.list(plural)),

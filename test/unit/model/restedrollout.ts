@@ -1,5 +1,6 @@
 import { NOW } from "../rollouts/fixtures.ts";
-import { ROLLOUT, RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
+import { ROLLOUT } from "./rolloutclusters.ts";
+import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 
 /** The story begins at rest: with the rollout as the operator has left it. */
 export async function restedRollout(scenario: RolloutScenario): Promise<RolloutScenario> {

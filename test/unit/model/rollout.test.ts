@@ -13,6 +13,8 @@ import { exploreScenario } from "./worker.ts";
 const SMALL: readonly string[] = [
   "both replicas are asked about both Clusters",
   "both Clusters have the same value of a label that is limited",
+  "three Clusters have two slots, one of them runs, and only writes take their time",
+  "a Cluster of a stage that soaks is scaled",
   "the rollout is paused, and resumed",
   "a second upgrade is wanted where stages wait",
   "a claim outlives its deadline while no replica works",

@@ -18,6 +18,40 @@ const alone: RolloutScenario = { ...base, clusters: { a: "rest" }, asks: { a: ["
 /** Each replica is asked about one Cluster. */
 const apart: RolloutScenario = { ...base, asks: { a: ["A"], b: ["B"] } };
 
+/** Two slots for three Clusters. */
+const three: RolloutScenario = {
+  ...base,
+  clusters: { a: "rest", b: "rest", c: "rest" },
+  asks: { a: ["A"], b: ["B"], c: ["B"] },
+  spec: { ...base.spec, maxConcurrency: 2 },
+};
+
+/** One of the slots is taken when the story begins. */
+const third: RolloutScenario = { ...three, begun: ["a"] };
+
+const troubled: RolloutScenario = { ...third, writesAlone: true };
+
+/** A tenant scales a Cluster that has its version. */
+const soaking: RolloutScenario = {
+  ...base,
+  clusters: { c: "canary", p: "rest" },
+  asks: { c: ["A"], p: ["B"] },
+  spec: {
+    ...base.spec,
+    stages: [
+      { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+      { name: "rest" },
+    ],
+  },
+  limits: { "a soak passes": 1 },
+  others: (fleet) => [
+    ...fleet.once("c is scaled", fleet.has("c", TARGET), () => fleet.scale("c")),
+    ...fleet.once("c has been scaled", fleet.isScaling("c"), () => fleet.recover("c")),
+  ],
+  // It may be scaled before its success was seen.
+  mayWait: (fleet) => fleet.isScaling("c"),
+};
+
 /** There are slots for both, but not for two with the same value of the label. */
 const spread: RolloutScenario = {
   ...apart,
@@ -59,6 +93,46 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
   "both replicas are asked about both Clusters": base,
   "informers of both replicas lag": { ...apart, lags: ["A", "B"] },
   "a Cluster joins while it runs, and the informers of a replica lag": joining,
+  "three Clusters have two slots": { ...three, writesAlone: true },
+  "three Clusters have two slots, and one of them runs": third,
+  "three Clusters have two slots, one of them runs, and only writes take their time": troubled,
+  "three Clusters have two slots, and a replica is killed": {
+    ...troubled,
+    limits: { "a replica is killed": 1 },
+  },
+  "three Clusters have two slots, and the informers of a replica lag": { ...troubled, lags: ["B"] },
+  "three Clusters have two slots, and another extension holds one": {
+    ...troubled,
+    endless: true,
+    limits: VETOED,
+  },
+  "three Clusters have two slots, and one that waits or runs is deleted": {
+    ...troubled,
+    others: (fleet) => fleet.once("b is deleted", true, () => fleet.remove("b")),
+  },
+  "three Clusters have two slots, and a newer version of one is wanted": {
+    ...troubled,
+    others: (fleet) =>
+      fleet.once("a newer version is wanted", !fleet.isBusy("b"), () => fleet.want("b", NEWER)),
+  },
+  "three Clusters have two slots, and the rollout is paused and resumed": {
+    ...troubled,
+    others: pausesAndResumes,
+    mayWait: paused,
+  },
+  "three Clusters have two slots, and the status is lost": {
+    ...troubled,
+    ...statusIsLost,
+    endless: true,
+  },
+  "a Cluster of a stage that soaks is scaled": soaking,
+  "a Cluster of a stage that soaks is scaled, and a replica is killed": {
+    ...soaking,
+    writesAlone: true,
+    limits: { ...soaking.limits, "a replica is killed": 1 },
+    // It then has not seen the success, and the soak begins anew: the story has no time for that.
+    mayWait: (fleet) => fleet.isScaling("c") || (fleet.hasHappened("a replica is killed") && fleet.soaks()),
+  },
   "requests and their answers take their time": { ...apart, fine: true },
   "both Clusters have the same value of a label that is limited": spread,
   "a replica is killed, and starts again": { ...alone, limits: { "a replica is killed": 1 } },

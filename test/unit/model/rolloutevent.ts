@@ -8,4 +8,5 @@ export type Event =
   | "Cluster API gives up"
   | "a minute passes"
   | "four minutes pass"
-  | "an hour passes";
+  | "an hour passes"
+  | "a soak passes";

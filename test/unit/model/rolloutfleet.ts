@@ -1,7 +1,6 @@
 /** A HookRollout, two replicas and Cluster API with a few Clusters that want an upgrade, as one system to explore. */
 
-import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
-import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
 import { parseDuration } from "../../../src/policy/duration.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { NOW } from "../rollouts/fixtures.ts";
@@ -9,7 +8,8 @@ import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
 import type { Step, System } from "./explorer.ts";
 import { text } from "./replica.ts";
 import type { Event } from "./rolloutevent.ts";
-import { begun, conditionOf, ended, keyOf, objectsOf, versionOf, wanting } from "./rolloutobjects.ts";
+import { begun, ended, keyOf, objectsOf, versionOf } from "./rolloutobjects.ts";
+import { PassedVersions, RolloutClusters } from "./rolloutclusters.ts";
 import { RolloutReplica, type Weakness } from "./rolloutreplica.ts";
 
 export interface RolloutScenario {
@@ -30,12 +30,16 @@ export interface RolloutScenario {
   readonly weakness?: Weakness;
   /** A Cluster joins the rollout while it runs. */
   readonly joins?: boolean;
+  /** Clusters whose upgrade runs when the story begins. */
+  readonly begun?: readonly string[];
   /** Clusters that are unhealthy when their upgrade has ended. */
   readonly failing?: readonly string[];
   /** Upgrades never end: to look only at how they begin. */
   readonly endless?: boolean;
   /** Each request is a step of its own, and its answer another; otherwise only what a claim rests on is, with its answer. */
   readonly fine?: boolean;
+  /** Of requests, only writes are steps of their own: what is read is read in the step before, as it could be anyway. */
+  readonly writesAlone?: boolean;
   /** How old the rollout is, in milliseconds: a young one has lost nothing. */
   readonly createdAgo?: number;
   /** By plural; absent: as they are made. */
@@ -53,19 +57,17 @@ interface Call {
   isGo: boolean;
 }
 
-export const ROLLOUT = "upgrades";
 const STEP_MS = 60;
 const FINE = /^(get|list clusters|put)/;
 const COARSE = /^(get hookrollouts|put)/;
+const WRITES = /^put/;
 
-export class RolloutFleet implements System {
-  readonly api = new ApiModel(false);
+export class RolloutFleet extends RolloutClusters implements System {
   readonly scenario: RolloutScenario;
   readonly #replicas: RolloutReplica[] = [];
   readonly #calls = new Map<string, Call>();
   readonly #begunAt = new Map<string, number>();
-  /** The versions that every Cluster of the first stage has had. */
-  readonly #passed = new Set<string>();
+  readonly #passed: PassedVersions;
   readonly #used = new Map<string, number>();
   readonly #broken: string[] = [];
   #late: Request[] = [];
@@ -75,7 +77,9 @@ export class RolloutFleet implements System {
   #begun = false;
 
   constructor(scenario: RolloutScenario) {
+    super(new ApiModel(false));
     this.scenario = scenario;
+    this.#passed = new PassedVersions(scenario.spec.stages?.[0]?.minSuccessTime);
     for (const [plural, objects] of Object.entries(scenario.objects ?? objectsOf(scenario)))
       for (const object of objects) this.api.put(plural, object);
     for (const name of ["A", "B"]) this.#replicas.push(this.#start(name));
@@ -94,7 +98,9 @@ export class RolloutFleet implements System {
       clock: { now: () => this.now, nowMs: () => this.#passedMs + STEP_MS * this.#steps },
       firstAsked: NOW,
       leading: () => this.#leader === name,
-      follows: (what) => this.#begun && (scenario.fine === true ? FINE : COARSE).test(what),
+      follows: (what) =>
+        this.#begun &&
+        (scenario.fine === true ? FINE : scenario.writesAlone === true ? WRITES : COARSE).test(what),
       isFine: scenario.fine === true,
       ...(weakness !== undefined && { weakness }),
     });
@@ -107,18 +113,6 @@ export class RolloutFleet implements System {
 
   get now(): Date {
     return new Date(NOW.getTime() + this.#passedMs);
-  }
-
-  get rollout(): KubeObject | undefined {
-    return this.api.get("hookrollouts", ROLLOUT);
-  }
-
-  get status(): HookRolloutStatus {
-    return this.rollout?.status ?? {};
-  }
-
-  get spec(): Partial<HookRolloutSpec> {
-    return this.rollout?.spec ?? {};
   }
 
   /** A step of others, that can be taken so many times; `open`: now. */
@@ -188,15 +182,15 @@ export class RolloutFleet implements System {
       ...of("a minute passes", () =>
         calls.some(([, { isGo }]) => isGo) ? [other("a minute passes", () => this.wait(60_000))] : [],
       ),
-      ...of("four minutes pass", () => this.#waitLong("four minutes pass", 4)),
-      ...of("an hour passes", () => this.#waitLong("an hour passes", 61)),
+      ...of("four minutes pass", () => (this.#waitsForTime() ? this.#waitLong("four minutes pass", 4) : [])),
+      ...of("an hour passes", () => (this.#waitsForTime() ? this.#waitLong("an hour passes", 61) : [])),
+      ...of("a soak passes", () => (this.soaks() ? this.#waitLong("a soak passes", 61) : [])),
     ];
   }
 
-  /** Longer than Cluster API waits for an answer, and than a go takes to become a mark. Only claims end by time. */
+  /** Longer than Cluster API waits for an answer, and than a go takes to become a mark. */
   #waitLong(name: string, duration: number): Step[] {
     if ([...this.#calls.values()].some(({ isGo }) => isGo)) return [];
-    if (!this.#waitsForTime()) return [];
     const run = (): void => {
       this.#calls.clear();
       this.wait(duration * 60_000);
@@ -231,12 +225,12 @@ export class RolloutFleet implements System {
       return [
         own(`Cluster API begins with ${name}`, () => {
           this.#calls.delete(name);
-          this.#set(name, begun);
+          this.set(name, begun);
         }),
       ];
     if (this.isMarked(name)) {
       const available = this.scenario.failing?.includes(name) === true ? "False" : "True";
-      const end = own(`${name} is upgraded`, () => this.#set(name, (object) => ended(object, available)));
+      const end = own(`${name} is upgraded`, () => this.set(name, (object) => ended(object, available)));
       return this.scenario.endless === true ? [] : [end];
     }
     if (call !== undefined || !this.waits(name)) return [];
@@ -291,25 +285,6 @@ export class RolloutFleet implements System {
     return this.spec.paused !== true && halted?.status !== "True";
   }
 
-  #set(name: string, change: (object: KubeObject) => KubeObject): void {
-    this.api.edit("clusters", keyOf(name), change);
-  }
-
-  /** As its owner does, while nothing of it is under way. */
-  want(name: string, version: string): void {
-    this.#set(name, (object) => wanting(object, version));
-  }
-
-  /** Its upgrade has ended. */
-  isUnhealthy(name: string): boolean {
-    const cluster = this.#cluster(name);
-    return cluster !== undefined && conditionOf(cluster, "Available") === "False";
-  }
-
-  recover(name: string): void {
-    this.#set(name, (object) => ended(object));
-  }
-
   /** Cluster API does nothing with it any more, whatever it is answered. */
   remove(name: string): void {
     this.#calls.delete(name);
@@ -323,28 +298,7 @@ export class RolloutFleet implements System {
 
   /** It was upgraded to this version. */
   has(name: string, version: string): boolean {
-    return !this.waits(name) && !this.isMarked(name) && versionOf(this.#cluster(name)) === version;
-  }
-
-  editSpec(change: Readonly<Record<string, unknown>>): void {
-    this.api.edit("hookrollouts", ROLLOUT, ({ metadata, spec, ...object }) => ({
-      ...object,
-      metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
-      spec: { ...(spec as object), ...change },
-    }));
-  }
-
-  loseStatus(): void {
-    this.api.edit("hookrollouts", ROLLOUT, ({ status: _, ...object }) => object);
-  }
-
-  isMarked(name: string): boolean {
-    return this.#cluster(name)?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined;
-  }
-
-  waits(name: string): boolean {
-    const cluster = this.api.get("clusters", keyOf(name));
-    return cluster !== undefined && !this.isMarked(name) && conditionOf(cluster) === "False";
+    return !this.waits(name) && !this.isMarked(name) && versionOf(this.cluster(name)) === version;
   }
 
   /** Until nothing goes on without another step, and informers that do not lag have brought everything. */
@@ -374,18 +328,14 @@ export class RolloutFleet implements System {
     for (const [name, call] of this.#calls) if (this.#hasRoom(name)) call.hadRoom = true;
     const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
     const versions = new Set(
-      canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.#cluster(name)))),
+      canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.cluster(name)))),
     );
     const [version = "", ...others] = versions;
-    if (version !== "" && others.length === 0) this.#passed.add(version);
+    this.#passed.look(others.length === 0 ? version : "", this.#passedMs);
   }
 
   #names(): string[] {
     return Object.keys(this.scenario.clusters);
-  }
-
-  #cluster(name: string): KubeObject | undefined {
-    return this.api.get("clusters", keyOf(name));
   }
 
   visible(): string {
@@ -402,12 +352,16 @@ export class RolloutFleet implements System {
         this.#replicas.map((replica) => replica.state()),
         new Set(calls),
         this.#begunAt,
-        this.#passed,
+        this.#passed.state(),
         this.#used,
         this.#late.map(({ what, body }) => [what, body]),
         this.#leader,
         this.#passedMs,
       ]),
+      // Which of two Clusters changed first means something only to informers that lag, or to reads that do.
+      this.scenario.lags === undefined && this.scenario.fine !== true
+        ? (version) => this.api.writtenAs(version)
+        : undefined,
     );
   }
 
@@ -427,16 +381,6 @@ export class RolloutFleet implements System {
         (this.isMarked(name) || this.#calls.get(name)?.isGo === true) &&
         this.#passedMs - (this.#begunAt.get(name) ?? 0) < deadlineMs,
     );
-  }
-
-  isMember(name: string): boolean {
-    const { matchLabels = {} } = this.spec.clusterSelector ?? {};
-    const { labels } = this.#cluster(name)?.metadata ?? {};
-    return Object.entries(matchLabels).every(([key, value]) => labels?.[key] === value);
-  }
-
-  label(name: string, labels: Readonly<Record<string, string>>): void {
-    this.#set(name, (object) => ({ ...object, metadata: { ...object.metadata, labels } }));
   }
 
   /** In all, or with the same value of the only label that Clusters have here. */
@@ -475,6 +419,12 @@ export class RolloutFleet implements System {
     const { running = [], conditions = [] } = this.status;
     const isReady = conditions.find(({ type }) => type === "Ready")?.status === "True";
     return !isReady || running.some(({ markedAt }) => markedAt === undefined);
+  }
+
+  /** A stage that has not passed ends by time, too. */
+  soaks(): boolean {
+    const stages = this.status.targets?.flatMap((target) => target.stages) ?? [];
+    return stages.some(({ soakingSince, passed }) => soakingSince !== undefined && !passed);
   }
 
   stop(): void {

@@ -10,13 +10,21 @@ const OLD = "v1.34.0";
 interface Told {
   readonly spec: Partial<HookRolloutSpec>;
   readonly clusters: Readonly<Record<string, string>>;
+  readonly begun?: readonly string[];
 }
 
-export function objectsOf({ spec, clusters }: Told): Readonly<Record<string, readonly KubeObject[]>> {
+export function objectsOf({
+  spec,
+  clusters,
+  begun: running = [],
+}: Told): Readonly<Record<string, readonly KubeObject[]>> {
   const { kind: _, apiVersion: _version, metadata, ...rollout } = hookRollout(spec);
   return {
     hookrollouts: [{ ...rollout, metadata: { ...metadata, creationTimestamp: NOW.toISOString() } }],
-    clusters: Object.entries(clusters).map(([name, stage]) => clusterOf(name, stage)),
+    clusters: Object.entries(clusters).map(([name, stage]) => {
+      const cluster = clusterOf(name, stage);
+      return running.includes(name) ? begun(cluster) : cluster;
+    }),
   };
 }
 
@@ -47,6 +55,14 @@ export function conditionOf({ status }: KubeObject, wanted = "TopologyReconciled
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
   return conditions.find(({ type }) => type === wanted)?.status;
+}
+
+/** Cluster API was told to wait. */
+export function isHeld({ status }: KubeObject): boolean {
+  const { conditions = [] } = (status ?? {}) as {
+    readonly conditions?: readonly { readonly type: string; readonly message?: string }[];
+  };
+  return conditions.some(({ type, message }) => type === "TopologyReconciled" && message === HELD);
 }
 
 /** Its owner wants the target, and Cluster API was told to wait. */
@@ -84,4 +100,14 @@ export function begun(object: KubeObject): KubeObject {
 export function ended(object: KubeObject, available: Truth = "True"): KubeObject {
   const { annotations: _, ...metadata } = object.metadata;
   return { ...object, metadata, status: conditionsOf("True", "", metadata.generation, available) };
+}
+
+/** Cluster API has something to do that is no upgrade. */
+export function scaling(object: KubeObject): KubeObject {
+  const generation = (object.metadata.generation ?? 0) + 1;
+  return {
+    ...object,
+    metadata: { ...object.metadata, generation },
+    status: conditionsOf("False", "MachineDeployment workers is being scaled", generation),
+  };
 }

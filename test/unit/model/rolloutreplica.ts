@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { DecisionRequest } from "../../../src/controller/ports.ts";
+import { type KnownMember, RolloutEntry } from "../../../src/controller/rolloutentry.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
@@ -18,6 +19,7 @@ import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
+import { reachedVersion } from "../../../src/rollouts/reached.ts";
 import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
 import { ALL_HOOKS, NO_OBJECTS } from "../builders.ts";
 import { type ApiModel, clientOf, type Request } from "./apiserver.ts";
@@ -78,6 +80,24 @@ for (const name of ["asked", "putBehind"] as const) {
     real.call(this, uid, nowMs);
   };
 }
+
+/** The versions that the reconciler has seen reached: it keeps them to itself, and looks at members for nothing else. */
+const reached = new WeakMap<RolloutEntry, ReadonlyMap<string, string>>();
+
+// oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
+const { ofMembers } = RolloutEntry.prototype;
+RolloutEntry.prototype.ofMembers = function spied<T>(this: RolloutEntry, work: (known: KnownMember) => T) {
+  const before = reached.get(this) ?? new Map<string, string>();
+  const now = new Map<string, string>();
+  reached.set(this, now);
+  const spy = (known: KnownMember): T => {
+    const version = reachedVersion(known.cluster, this.health(known.cluster), before);
+    if (version !== undefined) now.set(known.cluster.metadata.uid, version);
+    return work(known);
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type parameter of the method
+  return ofMembers.call(this, spy) as T[] | Promise<T[]>;
+};
 
 function minutes(ms: number): number {
   return Math.floor(ms / 60_000);
@@ -346,7 +366,9 @@ export class RolloutReplica {
 
   /** Everything that what it does next depends on. */
   state(): unknown {
-    const entries = this.rollouts.entries().map(({ object, queue }) => [object, told.get(queue)]);
+    const entries = this.rollouts
+      .entries()
+      .map((entry) => [entry.object, told.get(entry.queue), reached.get(entry)]);
     const tasks = [...this.#tasks].map((task) => {
       const { name, heard, requests } = task;
       const sent = [...requests].map(({ what, body, answer }) => [what, body, answer?.text]);

@@ -141,10 +141,10 @@ describe("time alone releases", () => {
     const policies = [gated([approval, wait("1h")], allowAfter("5h"))];
     const operation = new Operation(policies);
     operation.at(NOW);
-    assert.deepEqual(foreseen(policies, { asked: operation.asked! }, at("+1h")), at("+5h"));
+    assert.deepEqual(foreseen(policies, { state: operation.state! }, at("+1h")), at("+5h"));
     const approved = { cluster: cluster({ annotations: { [APPROVED]: "" } }) };
     operation.at(at("+1h"), approved);
-    assert.deepEqual(foreseen(policies, { asked: operation.asked!, ...approved }, at("+90m")), at("+2h"));
+    assert.deepEqual(foreseen(policies, { state: operation.state!, ...approved }, at("+90m")), at("+2h"));
   });
 });
 
@@ -215,8 +215,8 @@ test("what is foreseen is what happens when the operation is watched", () => {
     fc.property(anyPolicies, fc.integer({ min: 0, max: 8 }), (policies, start) => {
       const operation = new Operation(policies);
       for (let n = 0; n < start; n += 1) operation.at(quarters(n));
-      const asked = operation.asked === undefined ? {} : { asked: operation.asked };
-      const foretold = foreseen(policies, asked, quarters(start));
+      const state = operation.state === undefined ? {} : { state: operation.state };
+      const foretold = foreseen(policies, state, quarters(start));
       const steps = Array.from({ length: HORIZON + 20 }, (_, n) => quarters(start + n));
       const released = steps.find((now) => !operation.at(now).holds);
       assert.deepEqual(foretold, released);

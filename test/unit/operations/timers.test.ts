@@ -23,25 +23,25 @@ describe("what is remembered", () => {
   test("is the first block for a deadline, and since when gates are met for a wait", () => {
     const operation = new Operation([gated([approval, soak], { deadline })]);
     operation.at(NOW);
-    assert.deepEqual(operation.asked?.rules, new Map([[KEY, { blockedSince: NOW }]]));
+    assert.deepEqual(operation.state?.rules, new Map([[KEY, { blockedSince: NOW }]]));
     const waits = new Operation([gated([soak])]);
     waits.at(NOW);
-    assert.deepEqual(waits.asked?.rules, new Map([[KEY, { gatesMetSince: NOW }]]));
+    assert.deepEqual(waits.state?.rules, new Map([[KEY, { gatesMetSince: NOW }]]));
   });
 
   test("is nothing of rules without a deadline or a wait, which need none", () => {
     const operation = new Operation([gated([approval])]);
     operation.at(NOW);
-    assert.deepEqual(operation.asked?.rules, new Map());
+    assert.deepEqual(operation.state?.rules, new Map());
   });
 
   test("is forgotten when its rule is gone, and kept of policies that were not asked", () => {
     const operation = new Operation([gated([soak])]);
     operation.at(NOW);
     const other = new Operation([hookPolicy({ rules: [rule()] }, { name: "other", uid: "other" })]);
-    other.asked = { firstAsked: NOW, rules: new Map([...operation.asked!.rules, ["other/gone", {}]]) };
+    other.state = { firstAsked: NOW, rules: new Map([...operation.state!.rules, ["other/gone", {}]]) };
     other.at(NOW);
-    assert.deepEqual([...other.asked.rules.keys()], [KEY]);
+    assert.deepEqual([...other.state.rules.keys()], [KEY]);
   });
 
   test("is not that of a policy whose uid only begins alike", () => {

@@ -1,0 +1,124 @@
+/** A HookRollout and its Clusters in the model's API server: what they are, and what their owners do with them. */
+
+import type { HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import { parseDuration } from "../../../src/policy/duration.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
+import type { ApiModel } from "./apiserver.ts";
+import { conditionOf, ended, isHeld, keyOf, scaling, wanting } from "./rolloutobjects.ts";
+
+export const ROLLOUT = "upgrades";
+
+export class RolloutClusters {
+  readonly api: ApiModel;
+
+  constructor(api: ApiModel) {
+    this.api = api;
+  }
+
+  get rollout(): KubeObject | undefined {
+    return this.api.get("hookrollouts", ROLLOUT);
+  }
+
+  get status(): HookRolloutStatus {
+    return this.rollout?.status ?? {};
+  }
+
+  get spec(): Partial<HookRolloutSpec> {
+    return this.rollout?.spec ?? {};
+  }
+
+  set(name: string, change: (object: KubeObject) => KubeObject): void {
+    this.api.edit("clusters", keyOf(name), change);
+  }
+
+  /** As its owner does, while nothing of it is under way. */
+  want(name: string, version: string): void {
+    this.set(name, (object) => wanting(object, version));
+  }
+
+  /** Its upgrade has ended. */
+  isUnhealthy(name: string): boolean {
+    const cluster = this.cluster(name);
+    return cluster !== undefined && conditionOf(cluster, "Available") === "False";
+  }
+
+  /** It has the version still. */
+  scale(name: string): void {
+    this.set(name, scaling);
+  }
+
+  isScaling(name: string): boolean {
+    const cluster = this.cluster(name);
+    return (
+      cluster !== undefined && !this.isMarked(name) && !isHeld(cluster) && conditionOf(cluster) === "False"
+    );
+  }
+
+  recover(name: string): void {
+    this.set(name, (object) => ended(object));
+  }
+
+  editSpec(change: Readonly<Record<string, unknown>>): void {
+    this.api.edit("hookrollouts", ROLLOUT, ({ metadata, spec, ...object }) => ({
+      ...object,
+      metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
+      spec: { ...(spec as object), ...change },
+    }));
+  }
+
+  loseStatus(): void {
+    this.api.edit("hookrollouts", ROLLOUT, ({ status: _, ...object }) => object);
+  }
+
+  isMarked(name: string): boolean {
+    return this.cluster(name)?.metadata.annotations?.[PENDING_HOOKS_ANNOTATION] !== undefined;
+  }
+
+  waits(name: string): boolean {
+    const cluster = this.api.get("clusters", keyOf(name));
+    return cluster !== undefined && !this.isMarked(name) && isHeld(cluster);
+  }
+
+  cluster(name: string): KubeObject | undefined {
+    return this.api.get("clusters", keyOf(name));
+  }
+
+  isMember(name: string): boolean {
+    const { matchLabels = {} } = this.spec.clusterSelector ?? {};
+    const { labels } = this.cluster(name)?.metadata ?? {};
+    return Object.entries(matchLabels).every(([key, value]) => labels?.[key] === value);
+  }
+
+  label(name: string, labels: Readonly<Record<string, string>>): void {
+    this.set(name, (object) => ({ ...object, metadata: { ...object.metadata, labels } }));
+  }
+}
+
+/** The versions for which the first stage has passed: every Cluster of it has had them for as long as it soaks. */
+export class PassedVersions {
+  readonly #soakMs: number;
+  readonly #since = new Map<string, number>();
+  readonly #passed = new Set<string>();
+
+  constructor(soak = "") {
+    this.#soakMs = parseDuration(soak) ?? 0;
+  }
+
+  /** `version`: that all of them have; "": they do not have the same. */
+  look(version: string, nowMs: number): void {
+    for (const each of this.#since.keys()) if (each !== version) this.#since.delete(each);
+    if (version === "") return;
+    const since = this.#since.get(version) ?? nowMs;
+    this.#since.set(version, since);
+    if (nowMs - since >= this.#soakMs) this.#passed.add(version);
+  }
+
+  has(version: string): boolean {
+    return this.#passed.has(version);
+  }
+
+  state(): unknown {
+    return [this.#since, this.#passed];
+  }
+}
