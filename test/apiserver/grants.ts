@@ -210,37 +210,45 @@ export function isAbout(seen: Seen, grant: Grant): boolean {
 }
 
 /**
- * The roles that grant `title` have all of their rules, or all but this one, which two roles can grant; and the API server
- * has heard of it.
+ * The roles that grant `titles` have all of their rules, or all but these, each of which two roles can grant; and the API
+ * server has heard of it.
  */
 export async function setGranted(
   cp: ControlPlane,
   {
     grants,
-    title,
+    titles,
     granted,
-  }: { readonly grants: readonly Grant[]; readonly title: string; readonly granted: boolean },
+  }: { readonly grants: readonly Grant[]; readonly titles: readonly string[]; readonly granted: boolean },
   token: string,
 ): Promise<void> {
-  const same = grants.filter((grant) => titleOf(grant) === title);
-  for (const { role } of same) {
+  const changed = grants.filter((grant) => titles.includes(titleOf(grant)));
+  for (const role of rolesOf(changed)) {
     const mates = grants.filter((grant) => isSameRole(grant.role, role));
-    const left = granted ? mates : mates.filter((grant) => titleOf(grant) !== title);
+    const left = granted ? mates : mates.filter((grant) => !titles.includes(titleOf(grant)));
     await cp.patch(role, { rules: left.map(ruleOf) });
   }
-  const [probe] = same;
-  if (probe === undefined) throw new Error(`${title} is not granted by any role`);
   const account = cp.as(token);
-  const spec = { resourceAttributes: attributesOf(probe) };
-  const review = JSON.stringify({
-    apiVersion: "authorization.k8s.io/v1",
-    kind: "SelfSubjectAccessReview",
-    spec,
-  });
-  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-  await cp.waitFor(`${title} to be ${granted ? "granted" : "refused"}`, async () => {
-    const { status } = await account.request<{ status: { allowed: boolean } }>("POST", path, review);
-    return status.allowed === granted;
-  });
+  for (const title of titles) {
+    const probe = changed.find((grant) => titleOf(grant) === title);
+    if (probe === undefined) throw new Error(`${title} is not granted by any role`);
+    const review = JSON.stringify({
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes: attributesOf(probe) },
+    });
+    const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    await cp.waitFor(`${title} to be ${granted ? "granted" : "refused"}`, async () => {
+      const { status } = await account.request<{ status: { allowed: boolean } }>("POST", path, review);
+      return status.allowed === granted;
+    });
+  }
   account.close();
+}
+
+/** Each once. */
+function rolesOf(grants: readonly Grant[]): Ref[] {
+  return grants
+    .map(({ role }) => role)
+    .filter((role, place, all) => all.findIndex((other) => isSameRole(role, other)) === place);
 }

@@ -28,7 +28,10 @@ describe("the page of a fleet", () => {
   let ui: Ui;
   let started: Awaited<ReturnType<typeof startBrowser>>;
   before(async () => {
-    [cp, started] = await Promise.all([startControlPlane({ controllers: false }), startBrowser()]);
+    [cp, started] = await Promise.all([
+      startControlPlane({ controllers: false, seed: "cluster" }),
+      startBrowser(),
+    ]);
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     await createFleet(cp);

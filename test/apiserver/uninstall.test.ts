@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import type { KubeObject, ListRef, Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
@@ -24,7 +24,7 @@ import {
   policyIsReady,
   policyRef,
 } from "../controlplane/policies.ts";
-import { extensionConfigCrd, NAMESPACE, output, ROOT } from "../install/tools.ts";
+import { extensionConfigCrd, kustomize, NAMESPACE, output, ROOT } from "../install/tools.ts";
 import { asClusterApi } from "./operatorlab.ts";
 
 const TEAM = "team-a";
@@ -54,18 +54,20 @@ const UNMARK = `kubectl patch hookpolicy -n team-a protect --type merge -p '{"me
 let cp: ControlPlane;
 let operator: Operator;
 let starts = 0;
+let shipped: readonly KubeObject[];
 
 before(async () => {
   assert.deepEqual(TYPED, [PREPARE, DELETE, UNREGISTER, UNMARK], "docs/uninstall.md has what is typed here");
   cp = await startControlPlane();
   await installClusterDefinition(cp);
   await cp.apply(await extensionConfigCrd());
+  shipped = await kustomize(MANIFESTS);
 });
 after(async () => await cp?.stop());
 
 /** As on a management cluster that is in use: held Clusters, a status, a finalizer, an override, Secrets, a Lease. */
 beforeEach(async () => {
-  await cp.kubectl("apply", "-k", MANIFESTS);
+  await cp.apply(shipped);
   await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
   starts += 1;
   const flags = { "leader-elect": "true" };
@@ -106,6 +108,8 @@ beforeEach(async () => {
     "the rollout to be Ready",
     async () => condition(await cp.get(ROLLOUT), "Ready")?.status === "True",
   );
+  if (starts === 1)
+    assert.ok((await ours()).includes(`HookRollout /${ROLLOUT.name}`), "what is there is found");
 });
 
 /** Whatever the order was: the user's own objects were theirs all along, and their namespace can go. */
@@ -117,15 +121,39 @@ afterEach(async () => {
   await cp.kubectl("delete", "namespace", TEAM, "--timeout=60s");
 });
 
+/** What can be listed, but Events: that they are there is no harm, and an hour later the API server forgets them. */
+async function listedKinds(): Promise<ListRef[]> {
+  const { groups } = await cp.request<{
+    readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
+  }>("GET", "/apis");
+  const versions = groups.map(({ preferredVersion: { groupVersion } }) => groupVersion);
+  const served = await Promise.all(
+    ["v1", ...versions].map(async (apiVersion) => {
+      const path = apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`;
+      const { resources } = await cp.request<{
+        readonly resources: readonly {
+          readonly name: string;
+          readonly kind: string;
+          readonly verbs: readonly string[];
+        }[];
+      }>("GET", path);
+      return resources
+        .filter(({ name, verbs }) => verbs.includes("list") && !/^(events|componentstatuses)$/.test(name))
+        .map(({ kind }) => ({ apiVersion, kind }));
+    }),
+  );
+  return served.flat();
+}
+
 /** Every object of every kind that has our name, our label, our finalizer or our kind. */
 async function ours(): Promise<string[]> {
-  const kinds = await cp.kubectl("api-resources", "--verbs=list", "-o", "name");
-  const names = kinds.trimEnd().split("\n");
-  // An hour later the API server forgets Events; that they are there is no harm.
-  const listed = names.filter((name) => !/^(events|componentstatuses)(\.|$)/.test(name));
-  const objects = await cp.kubectl("get", listed.join(","), "-A", "-o", "json");
-  const { items }: { items: KubeObject[] } = JSON.parse(objects);
-  return items
+  // Discovery may name for a moment what is gone.
+  const lists = await cp.waitFor(
+    "every kind to be listed",
+    async () => await Promise.all((await listedKinds()).map(async (kind) => await cp.list(kind))),
+  );
+  return lists
+    .flat()
     .filter(({ apiVersion, metadata }) => {
       const { name, namespace, labels = {}, finalizers = [] } = metadata;
       return (

@@ -7,8 +7,10 @@ import { type ConnectProxy, startConnectProxy } from "../controlplane/connectpro
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import * as lab from "../controlplane/lab.ts";
+import { LAB_CLASS } from "../controlplane/labkinds.ts";
 import { startTinyExtension, type TinyExtension } from "../controlplane/tinyextension.ts";
 
+const OLDER = "cluster.x-k8s.io/v1beta1";
 const SERVICE = { namespace: "extensions", name: "tiny" };
 const SERVICE_AUTHORITY = "tiny.extensions.svc:443";
 
@@ -18,7 +20,7 @@ describe("the lab", () => {
   let extension: TinyExtension;
   let services: ConnectProxy;
   before(async () => {
-    cp = await startControlPlane();
+    cp = await startControlPlane({ seed: "clusterApi" });
     extension = await startTinyExtension(cp.authority);
     services = await startConnectProxy();
     capi = await installClusterApi(cp, { env: { HTTPS_PROXY: services.url } });
@@ -66,6 +68,12 @@ describe("the lab", () => {
     await lab.waitUntilGone(cp, "team-a", "one");
 
     assert.deepEqual(extension.hooks(), HOOK_NAMES);
+  });
+
+  test("converts a Cluster for those who ask for the older version", async () => {
+    await lab.createCluster(cp, { namespace: "older", name: "one" });
+    const { spec } = await cp.get({ ...lab.clusterRef("older", "one"), apiVersion: OLDER });
+    assert.equal(spec.topology.class, LAB_CLASS);
   });
 
   test("holds a Cluster's creation and upgrade while the extension asks for it", async () => {

@@ -42,7 +42,7 @@ let person: Client;
 let restorer: Client;
 
 before(async () => {
-  cp = await startControlPlane();
+  cp = await startControlPlane({ seed: "clusterApi" });
   await installHookPolicy(cp);
   await account("capi-system", "capi-manager");
   const kubeconfig = await cp.kubeconfigFor("capi-system", "capi-manager");

@@ -15,7 +15,7 @@ import {
 import { Client } from "./client.ts";
 import type { Progress } from "./gobuild.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { createProcesses, environment, flags, type Processes, goEnvironment } from "./processes.ts";
+import { createProcesses, flags, type Processes, goEnvironment } from "./processes.ts";
 import { freePorts } from "./ports.ts";
 import { plantSeed, type Seeded, type SeedName } from "./seed.ts";
 import { note, waitFor } from "./waits.ts";
@@ -94,7 +94,7 @@ export class ControlPlane extends Client {
   /** What kubectl prints; rejects with what it complains about. */
   async kubectl(...args: readonly string[]): Promise<string> {
     const argv = ["--kubeconfig", this.adminKubeconfig, ...args];
-    const options = { env: environment(), maxBuffer: 64 * 1024 * 1024 };
+    const options = { env: goEnvironment(), maxBuffer: 64 * 1024 * 1024 };
     try {
       const { stdout } = await run(this.#kubectl, argv, options);
       note(() => `kubectl ${args.join(" ")}: ${stdout}`);

@@ -169,7 +169,7 @@ export function environment(extra: Readonly<Record<string, string>> = {}): Recor
   return { ...Object.fromEntries(kept), ...extra };
 }
 
-/** Of a Go program that lives for as long as a test: a quarter of its time would go to garbage for which there is room. */
+/** Of a Go program that lives for a test at most: a fifth of its time would go to garbage for which there is room. */
 export function goEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   return environment({ GOGC: "400", ...extra });
 }

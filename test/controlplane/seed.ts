@@ -94,15 +94,19 @@ function chosenOf(pair: KeyValue, seed: SeedName, target: ConversionTarget): rea
   return [{ key: pair.key, value: encoded(JSON.stringify({ ...definition, spec })) }];
 }
 
+/** As it is stored: in v1beta1 of apiextensions.k8s.io, which has no `webhook`. */
 function conversionOf(definition: KubeObject, seed: SeedName, target: ConversionTarget): object {
   const { conversion } = definition["spec"];
   if (seed !== "clusterApi") return { strategy: "None" };
-  if (conversion.webhook === undefined) return conversion;
-  const { webhook } = conversion;
-  const url = new URL(webhook.clientConfig.url);
+  if (conversion.strategy === "None") return conversion;
+  const { webhookClientConfig } = conversion;
+  if (webhookClientConfig?.url === undefined)
+    throw new Error(
+      `${definition.metadata.name}: stored in ${definition.apiVersion}, without the URL of its webhook`,
+    );
+  const url = new URL(webhookClientConfig.url);
   url.port = String(target.webhookPort);
-  const clientConfig = { url: url.href, caBundle: target.caBundle };
-  return { ...conversion, webhook: { ...webhook, clientConfig } };
+  return { ...conversion, webhookClientConfig: { url: url.href, caBundle: target.caBundle } };
 }
 
 /** As many as etcd takes at once: 128, and a megabyte and a half. */

@@ -23,7 +23,8 @@ describe("clusterctl move", () => {
   let target: ControlPlane;
   let config: string;
   before(async () => {
-    [source, target] = await Promise.all([startControlPlane(), startControlPlane()]);
+    const seed = "cluster";
+    [source, target] = await Promise.all([startControlPlane({ seed }), startControlPlane({ seed })]);
     const { version } = await clusterApiBinaries();
     const repository = new ClusterctlRepository(source.folder);
     config = await repository.writeConfig([await repository.writeCore(version)]);

@@ -8,7 +8,7 @@ import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlpl
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { clusterApiDefinition } from "../controlplane/clusterapi.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { environment } from "../controlplane/processes.ts";
+import { goEnvironment } from "../controlplane/processes.ts";
 
 const run = promisify(execFile);
 
@@ -23,7 +23,7 @@ export async function output(
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   try {
-    const options = { env: environment(env), maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
+    const options = { env: goEnvironment(env), maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
     return (await run(command, args, options)).stdout;
   } catch (error) {
     const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";

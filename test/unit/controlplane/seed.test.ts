@@ -12,10 +12,15 @@ const DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 const APISERVICES = "/registry/apiregistration.k8s.io/apiservices/";
 const TARGET = { webhookPort: 9443, caBundle: "bmV3" };
 
+/** As the API server stores it: in v1beta1. */
 function definition(name: string, group: string): string {
-  const clientConfig = { url: "https://127.0.0.1:1/convert", caBundle: "b2xk" };
-  const conversion = { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v1"] } };
-  return JSON.stringify({ metadata: { name }, spec: { group, conversion } });
+  const webhookClientConfig = { url: "https://127.0.0.1:1/convert", caBundle: "b2xk" };
+  const conversion = { strategy: "Webhook", webhookClientConfig, conversionReviewVersions: ["v1"] };
+  return JSON.stringify({
+    apiVersion: "apiextensions.k8s.io/v1beta1",
+    metadata: { name },
+    spec: { group, conversion },
+  });
 }
 
 const INSTALLED: Readonly<Record<string, string>> = {
@@ -107,11 +112,26 @@ test("clusterApi: all definitions, which lead to the new manager", async (t) => 
   const { conversion } = JSON.parse(data.get(`${DEFINITIONS}machines.cluster.x-k8s.io`) ?? "").spec;
   assert.deepEqual(conversion, {
     strategy: "Webhook",
-    webhook: {
-      clientConfig: { url: "https://127.0.0.1:9443/convert", caBundle: "bmV3" },
-      conversionReviewVersions: ["v1"],
-    },
+    webhookClientConfig: { url: "https://127.0.0.1:9443/convert", caBundle: "bmV3" },
+    conversionReviewVersions: ["v1"],
   });
+});
+
+test("a definition that is stored in another form is an error", async (t) => {
+  const name = "machines.cluster.x-k8s.io";
+  const conversion = {
+    strategy: "Webhook",
+    webhook: { clientConfig: { url: "https://127.0.0.1:1/convert" } },
+  };
+  const newer = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    metadata: { name },
+    spec: { group: "cluster.x-k8s.io", conversion },
+  };
+  await assert.rejects(
+    planted(t, "clusterApi", { [`${DEFINITIONS}${name}`]: JSON.stringify(newer) }),
+    /^Error: machines\.cluster\.x-k8s\.io: stored in apiextensions\.k8s\.io\/v1, without the URL of its webhook$/,
+  );
 });
 
 test("is planted in parts that etcd takes", async (t) => {
